@@ -1,0 +1,153 @@
+/** What Berth asks of a place that runs inference engines: this host, a Xinference cluster, a Kubernetes cluster. */
+
+/** Where a model's weights are. A `file` path is absolute or relative to the catalog file's folder. */
+export type WeightSource =
+  | { kind: 'file'; path: string }
+  | { kind: 'url'; url: string; sha256?: string | undefined }
+  | { kind: 'huggingface'; repo: string; revision: string; files: string[] }
+
+export type ModelType = 'LLM' | 'embedding'
+
+/** The architecture facts that sizing needs; `null` in a catalog entry means unknown. */
+export interface ModelArchitecture {
+  /** Parameters, all experts included */
+  parameters: number
+  layers: number
+  attentionHeads: number
+  kvHeads: number
+  headDimension: number
+  hiddenSize: number
+  vocabularySize: number
+}
+
+/** One exact thing to run, copied from the catalog when it was chosen, so that a later catalog can't change it. */
+export interface ModelVariant {
+  modelName: string
+  modelType: ModelType
+  /** `ggufv2`, `pytorch`, `awq`, `gptq`, `fp8` …: Xinference's names */
+  format: string
+  sizeInBillions: number
+  quantization: string
+  /** Tokens that the model was trained for */
+  contextLength: number
+  architecture: ModelArchitecture | null
+  /** Bytes of the weight files where known */
+  weightBytes: number | null
+  weights: WeightSource
+}
+
+/** What an engine needs to be started; the same spec for the same deployment, always. */
+export interface EngineSpec {
+  deploymentId: string
+  /** The name that the engine serves the model under */
+  modelUid: string
+  /** The secret that the engine asks of its callers */
+  apiKey: string
+  variant: ModelVariant
+  instanceType: string
+  gpuCount: number
+}
+
+/** An instance type that this runtime has, with what is free of it now. Memory in bytes, price per hour as a decimal string. */
+export interface InstanceOffer {
+  instanceType: string
+  region: string
+  gpuCount: number
+  gpuModel: string | null
+  /** Usable memory for a model: of all GPUs together, or of the host when `gpuCount` is 0 */
+  memoryBytes: number
+  formats: string[]
+}
+
+export interface ProvisionedInstance {
+  instanceId: string
+  clusterId: string
+  gpuAllocationId: string
+  region: string
+  /** When the provider gave the instance: its clock starts here */
+  startedAt: Date
+}
+
+export interface EngineEndpoint {
+  /** Without a trailing slash and without `/v1`, e.g. `http://127.0.0.1:41234` */
+  baseUrl: string
+}
+
+/** The stage of a failure, as `failure_stage` answers it. */
+export type FailureStage =
+  | 'instance_selection'
+  | 'provisioning'
+  | 'engine_startup'
+  | 'model_download'
+  | 'model_launch'
+  | 'health_check'
+  | 'runtime'
+  | 'termination'
+
+export type FailureCode =
+  | 'no_feasible_instance'
+  | 'no_capacity'
+  | 'quota_exceeded'
+  | 'provider_error'
+  | 'provision_timeout'
+  | 'engine_unreachable'
+  | 'model_not_found'
+  | 'download_failed'
+  | 'disk_full'
+  | 'out_of_memory'
+  | 'launch_rejected'
+  | 'readiness_timeout'
+  | 'instance_lost'
+  | 'engine_crashed'
+  | 'cleanup_failed'
+
+/** What is seen of a deployment's engine at this moment. `message` is one sentence for a person. */
+export type EngineObservation =
+  | { phase: 'absent' }
+  | { phase: 'downloading'; message: string; receivedBytes: number; totalBytes: number | null }
+  | { phase: 'starting'; message: string }
+  | { phase: 'ready'; endpoint: EngineEndpoint }
+  | { phase: 'failed'; stage: FailureStage; code: FailureCode; message: string }
+
+export interface LogLine {
+  at: Date
+  line: string
+}
+
+/** A runtime says no in words that a deployment can carry. `no_capacity` lets the next offer be tried. */
+export class RuntimeRefusal extends Error {
+  readonly code: FailureCode
+  constructor(code: FailureCode, message: string) {
+    super(message)
+    this.name = 'RuntimeRefusal'
+    this.code = code
+  }
+}
+
+/**
+ * Every call is idempotent, returns within seconds and may be made again after a crash at any line. A call that throws
+ * anything but a `RuntimeRefusal` is a passing fault: the caller tries again later.
+ */
+export interface ModelRuntime {
+  readonly name: 'local' | 'xinference' | 'kubernetes'
+  /** The instance types that could be had if nothing else ran, in no order. */
+  listOffers(): Promise<InstanceOffer[]>
+  /** Takes an instance for a deployment, or finds the one that it has; throws `RuntimeRefusal('no_capacity')`. */
+  provision(spec: EngineSpec): Promise<ProvisionedInstance>
+  /** Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. */
+  ensureEngine(spec: EngineSpec): Promise<EngineObservation>
+  /** Says what is seen of the engine, changing nothing. */
+  observeEngine(deploymentId: string): Promise<EngineObservation>
+  /** Ends the engine and a download for it, keeping the instance; true once confirmed gone. */
+  stopEngine(deploymentId: string): Promise<boolean>
+  /** Ends the engine and gives the instance back; true once confirmed. Unknown deployments are confirmed at once. */
+  release(deploymentId: string): Promise<boolean>
+  /** Deployments that hold anything here, so that what nobody owns can be found. */
+  listHeld(): Promise<string[]>
+  /** The engine's last lines, oldest first, at most `limit`; empty when there are none. */
+  readLogs(deploymentId: string, limit: number): Promise<LogLine[]>
+  /** Lines as they are written from now on, until the signal fires. */
+  followLogs(deploymentId: string, signal: AbortSignal): AsyncIterable<LogLine>
+  /** Lets go of the engines without ending them: they outlive this process. */
+  close(): Promise<void>
+}
