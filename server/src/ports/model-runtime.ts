@@ -114,26 +114,21 @@ export interface LogLine {
   line: string
 }
 
-/** A runtime says no in words that a deployment can carry. `no_capacity` lets the next offer be tried. */
-export class RuntimeRefusal extends Error {
-  readonly code: FailureCode
-  constructor(code: FailureCode, message: string) {
-    super(message)
-    this.name = 'RuntimeRefusal'
-    this.code = code
-  }
-}
+/** A refusal is final for this offer; `no_capacity` lets the next offer be tried. `message` is one sentence. */
+export type Provisioning =
+  | { outcome: 'provisioned'; instance: ProvisionedInstance }
+  | { outcome: 'refused'; code: FailureCode; message: string }
 
 /**
  * Every call is idempotent, returns within seconds and may be made again after a crash at any line. A call that throws
- * anything but a `RuntimeRefusal` is a passing fault: the caller tries again later.
+ * is a passing fault: the caller tries again later.
  */
 export interface ModelRuntime {
   readonly name: 'local' | 'xinference' | 'kubernetes'
   /** The instance types that could be had if nothing else ran, in no order. */
   listOffers(): Promise<InstanceOffer[]>
-  /** Takes an instance for a deployment, or finds the one that it has; throws `RuntimeRefusal('no_capacity')`. */
-  provision(spec: EngineSpec): Promise<ProvisionedInstance>
+  /** Takes an instance for a deployment, or finds the one that it has. */
+  provision(spec: EngineSpec): Promise<Provisioning>
   /** Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
   /** Says what is seen of the engine, changing nothing. */
