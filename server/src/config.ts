@@ -1,0 +1,175 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+export type Role = 'all' | 'api' | 'worker' | 'migrate'
+
+/** Every setting of the server, checked; what is off is null. */
+export interface Config {
+  role: Role
+  host: string
+  port: number
+  /** The address that people reach the server at; its origin is trusted, links in mails begin with it */
+  publicUrl: URL
+  /** Absolute path of the folder that holds everything the server writes */
+  dataDirectory: string
+  /** null: an embedded PostgreSQL under `dataDirectory` */
+  databaseUrl: string | null
+  databasePoolSize: number
+  runtime: 'local'
+  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** null: `/metrics` is served on `port` with everything else */
+  metricsPort: number | null
+  /** Addresses of reverse proxies whose `X-Forwarded-*` headers are believed; false: none */
+  trustProxy: string[] | boolean
+  sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
+  csrfTrustedOrigins: string[]
+  /** Bytes of a request body on the inference routes */
+  inferenceBodyLimit: number
+  /** null: made once and kept in `dataDirectory`; engine keys are derived from it */
+  secretKey: string | null
+  /** Absolute path of the catalog of models */
+  catalogFile: string
+  huggingFace: { endpoint: string; token: string | null }
+  localEngine: { contextTokens: number; parallelSequences: number; memoryLimitBytes: number | null }
+}
+
+/** What is wrong with the settings, one line for each, every line with the variable and the remedy. */
+export class ConfigError extends Error {
+  constructor(problems: string[]) {
+    super(`The settings can't be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    this.name = 'ConfigError'
+  }
+}
+
+const shippedCatalog = resolve(import.meta.dirname, '../../catalog/models.yaml')
+
+const optionalText = z.string().trim().min(1).optional()
+
+function wholeNumber(minimum: number, maximum: number) {
+  const message = `give a whole number from ${minimum} to ${maximum}`
+  return z.coerce.number(message).int(message).min(minimum, message).max(maximum, message)
+}
+
+function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
+  return z
+    .string()
+    .trim()
+    .toLowerCase()
+    .pipe(z.enum(values, `give one of ${values.join(', ')}`))
+}
+
+const flag = oneOf(['true', 'false', '1', '0', 'yes', 'no']).transform((word) => ['true', '1', 'yes'].includes(word))
+
+const commaList = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+)
+
+function webAddress(example: string) {
+  const message = `give an http or https address such as ${example}`
+  return z
+    .url({ protocol: /^https?$/, error: message })
+    .transform((text) => new URL(text))
+    .refine((url) => url.username === '' && url.password === '' && url.search === '' && url.hash === '', message)
+}
+
+const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
+
+const environment = z.object({
+  ROLE: oneOf(['all', 'api', 'worker', 'migrate']).default('all'),
+  HOST: z.string().trim().min(1, 'give an address to listen on such as 127.0.0.1 or ::').default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(8080),
+  PUBLIC_URL: webAddress('https://berth.example.com').optional(),
+  DATA_DIR: z.string().min(1, 'give a folder').default('./data'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'give an address such as postgres://user:password@host:5432/berth' })
+    .optional(),
+  DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
+  RUNTIME: oneOf(['local']).default('local'),
+  LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  TRUST_PROXY: commaList.optional(),
+  SESSION_COOKIE_NAME: z
+    .string()
+    .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'give a cookie name: letters, digits, - and _')
+    .default('session'),
+  SESSION_COOKIE_SECURE: flag.optional(),
+  SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
+  CSRF_TRUSTED_ORIGINS: commaList
+    .pipe(z.array(webAddress('https://console.example.com').transform((url) => url.origin)))
+    .default([]),
+  INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
+  SECRET_KEY: z.string().min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`').optional(),
+  CATALOG_FILE: optionalText,
+  HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
+  HF_TOKEN: optionalText,
+  LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
+  LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
+  LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+})
+
+/** The names of all settings, as `.env.example` must list them. */
+export const settingNames = Object.keys(environment.shape)
+
+/** Reads all settings from the environment; throws a `ConfigError` that lists every mistake. An empty value counts as unset. */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const given = Object.fromEntries(
+    settingNames.flatMap((name) => (env[name] === undefined || env[name].trim() === '' ? [] : [[name, env[name]]])),
+  )
+  const parsed = environment.safeParse(given)
+  if (!parsed.success) {
+    throw new ConfigError(parsed.error.issues.map((issue) => describeIssue(issue, given)))
+  }
+  const settings = parsed.data
+  const publicUrl = settings.PUBLIC_URL ?? new URL(`http://localhost:${settings.PORT}`)
+  const secure = settings.SESSION_COOKIE_SECURE ?? publicUrl.protocol === 'https:'
+  const problems: string[] = []
+  if (settings.SESSION_COOKIE_SAMESITE === 'none' && !secure) {
+    problems.push(
+      'SESSION_COOKIE_SAMESITE: browsers refuse SameSite=None without Secure; serve PUBLIC_URL over https or set SESSION_COOKIE_SECURE=true',
+    )
+  }
+  for (const prefix of ['__Host-', '__Secure-']) {
+    if (settings.SESSION_COOKIE_NAME.startsWith(prefix) && !secure) {
+      problems.push(`SESSION_COOKIE_NAME: a name that begins with ${prefix} needs SESSION_COOKIE_SECURE=true`)
+    }
+  }
+  if (settings.ROLE !== 'all' && settings.DATABASE_URL === undefined) {
+    problems.push(`DATABASE_URL: ROLE=${settings.ROLE} shares a database with other processes; set DATABASE_URL to it`)
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return {
+    role: settings.ROLE,
+    host: settings.HOST,
+    port: settings.PORT,
+    publicUrl,
+    dataDirectory: resolve(settings.DATA_DIR),
+    databaseUrl: settings.DATABASE_URL ?? null,
+    databasePoolSize: settings.DATABASE_POOL_SIZE,
+    runtime: settings.RUNTIME,
+    logLevel: settings.LOG_LEVEL,
+    metricsPort: settings.METRICS_PORT ?? null,
+    trustProxy: settings.TRUST_PROXY ?? false,
+    sessionCookie: { name: settings.SESSION_COOKIE_NAME, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
+    csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
+    inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
+    secretKey: settings.SECRET_KEY ?? null,
+    catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
+    huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
+    localEngine: {
+      contextTokens: settings.LOCAL_CONTEXT_TOKENS,
+      parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
+      memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+    },
+  }
+}
+
+const secretSettings = new Set(['DATABASE_URL', 'SECRET_KEY', 'HF_TOKEN'])
+
+function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {
+  const name = String(issue.path[0])
+  const value = secretSettings.has(name) ? '' : ` (it is "${given[name]}")`
+  return `${name}: ${issue.message}${value}`
+}

@@ -1,0 +1,41 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Database, Tables } from './tables.ts'
+
+export interface DatabaseConnection {
+  db: Database
+  pool: pg.Pool
+  close(): Promise<void>
+}
+
+/**
+ * Opens a pool of at most `poolSize` connections to PostgreSQL at `url`. 64-bit integers come back as numbers: ids and
+ * token counts stay below 2^53.
+ */
+export function connectDatabase(
+  url: string,
+  poolSize: number,
+  onIdleError: (error: Error) => void,
+): DatabaseConnection {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: 'berth',
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 30_000,
+    keepAlive: true,
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
+    } as pg.CustomTypesConfig,
+  })
+  pool.on('error', onIdleError)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return { db, pool, close: () => db.destroy() }
+}
+
+/** True when PostgreSQL says that `constraint`, a unique index, would be violated. */
+export function violatesUnique(error: unknown, constraint: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint
+}

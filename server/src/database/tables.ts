@@ -1,0 +1,134 @@
+import type { ColumnType, Generated, JSONColumnType, Kysely, Transaction } from 'kysely'
+import type { CatalogModel } from '../features/catalog/catalog-file.ts'
+import type { DeploymentStatus } from '../features/deployments/lifecycle.ts'
+import type { FailureStage, ModelType, ModelVariant } from '../ports/model-runtime.ts'
+import type { RoleName } from '../roles.ts'
+
+/** A pool of connections or a transaction: what every store function takes first. */
+export type Database = Kysely<Tables>
+export type DatabaseTransaction = Transaction<Tables>
+
+/** Every table of ours as `migrations/` leaves it; pg-boss keeps its own in the schema `pgboss`. */
+export interface Tables {
+  organizations: OrganizationsTable
+  users: UsersTable
+  memberships: MembershipsTable
+  sessions: SessionsTable
+  deployable_models: DeployableModelsTable
+  deployments: DeploymentsTable
+  deployment_events: DeploymentEventsTable
+  token_usage: TokenUsageTable
+}
+
+type DefaultedTimestamp = ColumnType<Date, Date | undefined, Date>
+
+interface OrganizationsTable {
+  id: Generated<number>
+  name: string
+  slug: string
+  description: string | null
+  status: Generated<'active' | 'suspended' | 'closed'>
+  created_at: DefaultedTimestamp
+  updated_at: DefaultedTimestamp
+}
+
+interface UsersTable {
+  id: Generated<number>
+  email: string
+  password_hash: string | null
+  name: string
+  first_name: string | null
+  last_name: string | null
+  country: string | null
+  contact_number: string | null
+  current_organization_id: number
+  created_at: DefaultedTimestamp
+  updated_at: DefaultedTimestamp
+}
+
+interface MembershipsTable {
+  id: Generated<number>
+  user_id: number
+  organization_id: number
+  role: RoleName
+  joined_at: DefaultedTimestamp
+}
+
+interface SessionsTable {
+  id: Generated<number>
+  token_hash: Buffer
+  user_id: number
+  auth_method: string
+  created_at: Date
+  renewed_at: Date
+  expires_at: Date
+}
+
+interface DeployableModelsTable {
+  id: string
+  model_name: string
+  model_type: ModelType
+  provider: string
+  enabled: boolean
+  sort_order: number
+  entry: JSONColumnType<CatalogModel>
+  created_at: DefaultedTimestamp
+  updated_at: DefaultedTimestamp
+}
+
+interface DeploymentsTable {
+  id: string
+  user_id: number
+  organization_id: number
+  model_name: string
+  model_format: string
+  model_size_in_billions: number
+  quantization: string
+  inference_model_uid: string
+  variant: JSONColumnType<ModelVariant>
+  status: DeploymentStatus
+  status_message: string | null
+  selected_instance_type: string | null
+  selection_reason: string | null
+  offers_refused: Generated<string[]>
+  gpu_count: number | null
+  region: string | null
+  cluster_id: string | null
+  instance_id: string | null
+  gpu_allocation_id: string | null
+  instance_started_at: Date | null
+  instance_released_at: Date | null
+  ran_at: Date | null
+  engine_url: string | null
+  engine_restarts: Generated<number>
+  engine_restarted_at: Date | null
+  failure_stage: FailureStage | null
+  failure_reason: string | null
+  created_at: Date
+  updated_at: Date
+  status_changed_at: Date
+  terminated_at: Date | null
+  reconcile_at: Date | null
+  leased_by: string | null
+  leased_until: Date | null
+  lease_number: Generated<number>
+}
+
+interface DeploymentEventsTable {
+  id: Generated<number>
+  deployment_id: string
+  at: Date
+  status: DeploymentStatus
+  stage: string | null
+  message: string
+}
+
+interface TokenUsageTable {
+  deployment_id: string
+  organization_id: number
+  model_name: string
+  hour: Date
+  requests: number
+  input_tokens: number
+  output_tokens: number
+}

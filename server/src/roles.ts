@@ -1,0 +1,22 @@
+/** Roles within an organization, least to most privileged; the ids are the wire's. */
+export const roleIds = { viewer: 4, member: 3, admin: 2, super_admin: 1 } as const
+
+export type RoleName = keyof typeof roleIds
+
+const everyone: readonly RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
+const members: readonly RoleName[] = ['member', 'admin', 'super_admin']
+
+/** Who may do what: the only place that says so. */
+export const permissions = {
+  readCatalog: everyone,
+  readOwnDeployments: everyone,
+  useOwnDeployments: everyone,
+  createDeployments: members,
+  terminateOwnDeployments: members,
+} as const satisfies Record<string, readonly RoleName[]>
+
+export type Permission = keyof typeof permissions
+
+export function roleCan(role: RoleName, permission: Permission): boolean {
+  return permissions[permission].includes(role)
+}
