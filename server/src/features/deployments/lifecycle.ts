@@ -22,8 +22,3 @@ export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus,
 export function mayBecome(from: DeploymentStatus, to: DeploymentStatus): boolean {
   return (transitions[from] as readonly DeploymentStatus[]).includes(to)
 }
-
-/** True while the deployment holds or may yet take compute: these count against an organization's limit. */
-export function isActive(status: DeploymentStatus): boolean {
-  return status !== 'terminated' && status !== 'failed'
-}

@@ -1,0 +1,107 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Application } from '../../application.ts'
+import { clearSessionCookie, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import type { App } from '../../http/app.ts'
+import { registerAccount } from './register.ts'
+import { registerBody, sessionBody, signInBody, signedOutBody, toSessionBody } from './schemas.ts'
+import { endSession, findViewer, startSession } from './sessions.ts'
+import { signIn } from './sign-in.ts'
+
+const tags = ['Accounts']
+
+export function publicAccountRoutes(app: App, application: Application): void {
+  const { sessionCookie } = application.config
+
+  async function answerWithSession(request: FastifyRequest, reply: FastifyReply, userId: number) {
+    const replaces = readSessionToken(request, sessionCookie)
+    const { token, expiresAt } = await startSession(application, { userId, authMethod: 'password', replaces })
+    const found = await findViewer(application, token)
+    if (found === null) throw new Error('a session that was just started is not there')
+    setSessionCookie(reply, sessionCookie, token, expiresAt)
+    return toSessionBody(found.viewer)
+  }
+
+  app.post(
+    '/v1/user/register',
+    {
+      schema: {
+        operationId: 'register',
+        summary: 'Create an account and an organization, and sign in',
+        tags,
+        security: [],
+        body: registerBody,
+        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 409) },
+      },
+    },
+    async (request, reply) => {
+      const { first_name, last_name, contact_number, ...body } = request.body
+      const userId = await registerAccount(application, {
+        email: body.email,
+        password: body.password,
+        organization: body.organization,
+        name: body.name ?? null,
+        firstName: first_name ?? null,
+        lastName: last_name ?? null,
+        country: body.country ?? null,
+        contactNumber: contact_number ?? null,
+      })
+      return answerWithSession(request, reply, userId)
+    },
+  )
+
+  app.post(
+    '/v1/user/signin',
+    {
+      schema: {
+        operationId: 'signIn',
+        summary: 'Sign in with e-mail address and password',
+        tags,
+        security: [],
+        body: signInBody,
+        response: { 200: sessionBody, ...bodyProblems, ...problems(401, 403, 429) },
+      },
+    },
+    async (request, reply) => {
+      const userId = await signIn(application, request.body, request.ip)
+      return answerWithSession(request, reply, userId)
+    },
+  )
+}
+
+export function accountRoutes(app: App, application: Application): void {
+  const { sessionCookie } = application.config
+
+  app.get(
+    '/v1/auth/session',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'getSession',
+        summary: 'Who is signed in',
+        tags,
+        response: { 200: sessionBody, ...protectedProblems },
+      },
+    },
+    (request) => toSessionBody(request.viewer),
+  )
+
+  app.post(
+    '/v1/user/logout',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'logOut',
+        summary: 'End the session',
+        tags,
+        response: { 200: signedOutBody, ...protectedProblems },
+      },
+    },
+    async (request, reply) => {
+      const token = readSessionToken(request, sessionCookie)
+      if (token !== null) await endSession(application, token)
+      clearSessionCookie(reply, sessionCookie)
+      return { authenticated: false as const }
+    },
+  )
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { roleIds } from '../../roles.ts'
+import type { RoleName } from '../../roles.ts'
+import type { Viewer } from '../../viewer.ts'
+import { passwordBytes } from './passwords.ts'
+
+export const emailAddress = text({ min: 3, max: 320 })
+  .refine((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'Give an e-mail address such as name@example.com.')
+  .meta({ format: 'email', examples: ['ada@example.com'] })
+
+export const newPassword = z
+  .string()
+  .refine((value) => value.isWellFormed(), 'This password has a character that is not allowed.')
+  .refine(
+    (value) => hasBytes(value, passwordBytes),
+    `Give ${passwordBytes.min} to ${passwordBytes.max} bytes (letters beyond ASCII count as several).`,
+  )
+  .meta({ format: 'password', examples: ['correct horse battery'] })
+
+const optionalName = text({ min: 1, max: 255 }).optional()
+
+export const registerBody = z
+  .object({
+    email: emailAddress,
+    password: newPassword,
+    organization: text({ min: 1, max: 255 }).meta({ examples: ['Analytical Engines'] }),
+    name: optionalName,
+    first_name: optionalName,
+    last_name: optionalName,
+    country: optionalName,
+    contact_number: optionalName,
+  })
+  .meta({ id: 'Registration' })
+
+export const signInBody = z
+  .object({ email: unicodeText().trim(), password: unicodeText() })
+  .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
+
+export const sessionBody = z
+  .object({
+    authenticated: z.literal(true),
+    user: z.object({
+      id: z.int(),
+      email: z.string(),
+      name: z.string(),
+      organization: z.string(),
+      role: z.object({ id: z.int(), name: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]) }),
+      requires_profile_completion: z.boolean(),
+    }),
+    session: z.object({
+      expires_at: timestamp,
+      auth_method: z.string().describe('`password`, or the name of the SSO provider'),
+    }),
+  })
+  .meta({ id: 'Session' })
+
+export const signedOutBody = z.object({ authenticated: z.literal(false) }).meta({ id: 'SignedOut' })
+
+export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
+  return {
+    authenticated: true,
+    user: {
+      id: viewer.userId,
+      email: viewer.email,
+      name: viewer.name,
+      organization: viewer.organizationName,
+      role: { id: roleIds[viewer.role], name: viewer.role },
+      requires_profile_completion: viewer.requiresProfileCompletion,
+    },
+    session: {
+      expires_at: viewer.session.expiresAt.toISOString(),
+      auth_method: viewer.session.authMethod,
+    },
+  }
+}
+
+function hasBytes(value: string, { min, max }: { min: number; max: number }): boolean {
+  const bytes = Buffer.byteLength(value, 'utf8')
+  return bytes >= min && bytes <= max
+}

@@ -1,0 +1,127 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { RoleName } from '../../roles.ts'
+
+export interface NewUser {
+  email: string
+  passwordHash: string | null
+  name: string
+  firstName: string | null
+  lastName: string | null
+  country: string | null
+  contactNumber: string | null
+}
+
+/** Inserts a user whose current organization is `organizationId`, with a membership in it. */
+export async function insertUser(
+  db: Database,
+  user: NewUser,
+  organizationId: number,
+  role: RoleName,
+): Promise<number> {
+  const { id } = await db
+    .insertInto('users')
+    .values({
+      email: user.email,
+      password_hash: user.passwordHash,
+      name: user.name,
+      first_name: user.firstName,
+      last_name: user.lastName,
+      country: user.country,
+      contact_number: user.contactNumber,
+      current_organization_id: organizationId,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('memberships')
+    .values({ user_id: id, organization_id: organizationId, role })
+    .execute()
+  return id
+}
+
+export function findUserByEmail(db: Database, email: string) {
+  return db
+    .selectFrom('users')
+    .select(['id', 'password_hash'])
+    .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
+    .executeTakeFirst()
+}
+
+export interface NewSession {
+  tokenHash: Buffer
+  userId: number
+  authMethod: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+export async function insertSession(db: Database, session: NewSession): Promise<void> {
+  await db
+    .insertInto('sessions')
+    .values({
+      token_hash: session.tokenHash,
+      user_id: session.userId,
+      auth_method: session.authMethod,
+      created_at: session.createdAt,
+      renewed_at: session.createdAt,
+      expires_at: session.expiresAt,
+    })
+    .execute()
+}
+
+/** The live session of a token with its user and the organization that is current for them. */
+export function findSession(db: Database, tokenHash: Buffer, now: Date) {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .innerJoin('organizations', 'organizations.id', 'users.current_organization_id')
+    .innerJoin('memberships', (join) =>
+      join
+        .onRef('memberships.user_id', '=', 'users.id')
+        .onRef('memberships.organization_id', '=', 'organizations.id'),
+    )
+    .select([
+      'sessions.id',
+      'sessions.auth_method',
+      'sessions.created_at',
+      'sessions.renewed_at',
+      'sessions.expires_at',
+      'users.id as user_id',
+      'users.email',
+      'users.name',
+      'organizations.id as organization_id',
+      'organizations.name as organization_name',
+      'memberships.role',
+    ])
+    .where('sessions.token_hash', '=', tokenHash)
+    .where('sessions.expires_at', '>', now)
+    .executeTakeFirst()
+}
+
+/** Moves a session's expiry; false when another request renewed it first. */
+export async function renewSession(
+  db: Database,
+  id: number,
+  renewedBefore: Date,
+  now: Date,
+  expiresAt: Date,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('sessions')
+    .set({ renewed_at: now, expires_at: expiresAt })
+    .where('id', '=', id)
+    .where('renewed_at', '=', renewedBefore)
+    .executeTakeFirst()
+  return result.numUpdatedRows > 0n
+}
+
+export async function deleteSession(db: Database, tokenHash: Buffer): Promise<void> {
+  await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute()
+}
+
+/** Deletes what can no longer count: expired sessions and rate limit counters. */
+export async function deleteExpired(db: Database, now: Date): Promise<void> {
+  await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
+  await sql`DELETE FROM rate_limits WHERE expire IS NOT NULL AND expire < ${now.getTime()}`.execute(db)
+}

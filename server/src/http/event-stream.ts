@@ -1,0 +1,56 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+const heartbeatMilliseconds = 15_000
+
+/** True when the caller asks to follow rather than to read once. */
+export function wantsEventStream(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').split(',').some((type) => type.trim().startsWith('text/event-stream'))
+}
+
+/**
+ * Sends items as server-sent events named `event` until they end or the caller leaves, with a comment every 15 s so that
+ * proxies in between don't take the silence for a dead connection.
+ */
+export function sendEventStream<Item>(
+  reply: FastifyReply,
+  event: string,
+  follow: (signal: AbortSignal) => AsyncIterable<Item>,
+): FastifyReply {
+  const left = new AbortController()
+  reply.raw.once('close', () => left.abort())
+  const stream = Readable.from(encodeEvents(event, follow(left.signal), left.signal))
+  stream.on('error', () => left.abort())
+  return reply
+    .header('cache-control', 'no-store')
+    .header('x-accel-buffering', 'no')
+    .type('text/event-stream; charset=utf-8')
+    .serializer((payload: unknown) => payload as string)
+    .send(stream)
+}
+
+async function* encodeEvents<Item>(
+  event: string,
+  items: AsyncIterable<Item>,
+  signal: AbortSignal,
+): AsyncIterable<string> {
+  const iterator = items[Symbol.asyncIterator]()
+  yield ': following\n\n'
+  let next = iterator.next()
+  try {
+    while (!signal.aborted) {
+      const heartbeat = Promise.withResolvers<'heartbeat'>()
+      const timer = setTimeout(() => heartbeat.resolve('heartbeat'), heartbeatMilliseconds)
+      const result = await Promise.race([next, heartbeat.promise]).finally(() => clearTimeout(timer))
+      if (result === 'heartbeat') {
+        yield ': still here\n\n'
+        continue
+      }
+      if (result.done) return
+      yield `event: ${event}\ndata: ${JSON.stringify(result.value)}\n\n`
+      next = iterator.next()
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}

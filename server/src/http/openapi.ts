@@ -1,0 +1,128 @@
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import fastifySwagger from '@fastify/swagger'
+import fastifySwaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { problemSchema } from './errors.ts'
+
+const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
+
+Sign up or sign in to get the session cookie; every other request carries it. Deploy a model, wait until it is \`running\`,
+then send OpenAI-style requests to \`/v1\` with the deployment's id or the model's name as \`model\`.`
+
+const tags = [
+  { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
+  { name: 'Catalog', description: 'Models that can be deployed' },
+  { name: 'Deployments', description: 'Models that run, or are about to' },
+  { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
+  { name: 'Service', description: 'Health and metrics' },
+]
+
+/** Collects every route that is registered after it into the OpenAPI 3.1 description. */
+export async function describeApi(
+  app: FastifyInstance,
+  settings: { publicUrl: URL; cookieName: string },
+): Promise<void> {
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Berth',
+        version: '0.1.0',
+        description,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: settings.publicUrl.origin }],
+      tags,
+      security: [{ session: [] }],
+      components: {
+        securitySchemes: {
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: settings.cookieName,
+            description: 'Set by register and sign-in',
+          },
+        },
+      },
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  })
+}
+
+/** Serves the description at `/openapi.json`, Swagger UI at `/docs` and ReDoc at `/redoc`, all from this server. */
+export async function serveApiDocs(app: FastifyInstance): Promise<void> {
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
+  await app.register(fastifySwaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: true,
+    uiConfig: { deepLinking: true, persistAuthorization: true },
+  })
+  const bundle = createRequire(import.meta.url).resolve('redoc/bundles/redoc.standalone.js')
+  await app.register(fastifyStatic, {
+    root: dirname(bundle),
+    prefix: '/redoc/',
+    decorateReply: false,
+    allowedPath: (path) => path === '/redoc.standalone.js',
+    schemaHide: true,
+  })
+  app.get('/redoc', { schema: { hide: true } }, (_request, reply) =>
+    reply.header('content-security-policy', redocPolicy).type('text/html; charset=utf-8').send(redocPage),
+  )
+}
+
+const redocPolicy =
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src blob:"
+
+const redocPage = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Berth API</title>
+  </head>
+  <body>
+    <redoc spec-url="/openapi.json" disable-google-font="true" hide-hostname="true"></redoc>
+    <script src="/redoc/redoc.standalone.js"></script>
+  </body>
+</html>
+`
+
+const problemDescriptions: Record<number, string> = {
+  400: 'The body does not parse',
+  401: 'No valid session',
+  403: 'Refused: the role does not allow it, or the request came from another site',
+  404: 'Absent, or not yours',
+  409: 'Not possible in the present state; `code` says why',
+  413: 'The body is too large',
+  415: 'The body is not JSON',
+  422: 'Some fields are not valid; `errors` lists them',
+  429: 'Too many tries; `Retry-After` says when to come back',
+  503: 'Not available now',
+}
+
+/** Response schemas of a route's errors, for OpenAPI. */
+export function problems<const Status extends number>(...statuses: Status[]) {
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      {
+        description: problemDescriptions[status] ?? 'Error',
+        content: { 'application/problem+json': { schema: problemSchema } },
+      },
+    ]),
+  ) as unknown as Record<Status, typeof problemSchema>
+}
+
+/** What every protected route may answer beside its own. */
+export const protectedProblems = problems(401, 403)
+
+/** What a route that takes a body may answer beside its own. */
+export const bodyProblems = problems(400, 413, 415, 422)
+
+/** A response without a body. */
+export const emptyResponse = z.null().describe('No body')
