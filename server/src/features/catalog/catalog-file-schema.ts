@@ -1,0 +1,234 @@
+/** The shape of the catalog file, and what must hold in it beyond the shape. Keys are in the file's own snake_case. */
+
+import { z } from 'zod'
+
+const text = z.string().trim().min(1, 'must not be empty')
+const positiveInteger = z.int().positive()
+const slug = z
+  .string()
+  .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lower-case slug such as qwen2.5-instruct')
+const formatName = z.string().regex(/^[a-z0-9]+$/, 'must be one lower-case word such as ggufv2')
+const quantizationName = z.string().regex(/^[A-Za-z0-9._-]+$/, 'must be one word such as Q4_K_M')
+const repositoryFile = text.refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
+  message: 'must be a path inside the repository',
+})
+
+const architectureSchema = z
+  .strictObject({
+    parameters: positiveInteger,
+    layers: positiveInteger,
+    hidden_size: positiveInteger,
+    attention_heads: positiveInteger,
+    kv_heads: positiveInteger,
+    head_dim: positiveInteger,
+    vocabulary_size: positiveInteger,
+  })
+  .refine((architecture) => architecture.attention_heads % architecture.kv_heads === 0, {
+    path: ['kv_heads'],
+    message: 'must divide attention_heads',
+  })
+
+const localWeightsSchema = z.strictObject({ file: text })
+const urlWeightsSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
+    .optional(),
+})
+const hubWeightsSchema = z.strictObject({
+  huggingface: z.string().regex(/^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.{}-]*$/, 'must be owner/repository'),
+  revision: text.default('main'),
+  file: repositoryFile.optional(),
+  parts: z.record(quantizationName, z.int().min(2).max(99_999)).default({}),
+  gated: z.boolean().default(false),
+})
+
+/** Chooses the shape by the key that names the source, so that a mistake is told of the shape that was meant. */
+const weightsSchema = z.record(z.string(), z.unknown()).transform((weights, context) => {
+  const schema =
+    'huggingface' in weights ? hubWeightsSchema : 'url' in weights ? urlWeightsSchema : localWeightsSchema
+  const parsed = schema.safeParse(weights)
+  if (parsed.success) return parsed.data
+  for (const issue of parsed.error.issues) {
+    context.addIssue({ code: 'custom', path: issue.path, message: issue.message })
+  }
+  return z.NEVER
+})
+
+const variantSchema = z.strictObject({
+  format: formatName,
+  quantizations: z.array(quantizationName).min(1, 'must name at least one'),
+  weight_bytes: z.record(quantizationName, positiveInteger).default({}),
+  weights: weightsSchema,
+})
+
+const sizeSchema = z.strictObject({
+  billions: z.number().positive(),
+  context_length: positiveInteger.optional(),
+  architecture: architectureSchema.nullish().transform((architecture) => architecture ?? null),
+  variants: z.array(variantSchema).min(1, 'must hold at least one variant'),
+})
+
+const defaultSchema = z.strictObject({
+  format: formatName,
+  billions: z.number().positive(),
+  quantization: quantizationName,
+})
+
+const entrySchema = z.strictObject({
+  id: slug,
+  model_name: z
+    .string()
+    .regex(/^[A-Za-z0-9][\w.-]*$/, 'must be one word of letters, digits, dots, dashes and underscores'),
+  display_name: text,
+  provider: text,
+  family: text,
+  model_type: z.enum(['LLM', 'embedding']),
+  description: text,
+  license: text,
+  tags: z.array(text).default([]),
+  enabled: z.boolean().default(true),
+  sort_order: z.int().optional(),
+  context_length: positiveInteger,
+  sizes: z.array(sizeSchema).min(1, 'must hold at least one size'),
+  default: defaultSchema,
+})
+
+const modelSchema = entrySchema.superRefine((model, context) => {
+  for (const { path, message } of findContradictions(model))
+    context.addIssue({ code: 'custom', path, message })
+})
+
+export type ModelEntry = z.output<typeof modelSchema>
+export type VariantEntry = z.output<typeof variantSchema>
+export type DocumentPath = (string | number)[]
+
+/** Something wrong in the file: `path` leads to it from the document's root. */
+export interface Mistake {
+  path: DocumentPath
+  message: string
+}
+
+/** Checks the whole document: the models that are right, and every mistake of the others. */
+export function checkModels(document: unknown): { models: ModelEntry[]; mistakes: Mistake[] } {
+  const models: ModelEntry[] = []
+  const mistakes: Mistake[] = []
+  const parsed = z
+    .strictObject({ models: z.array(z.unknown()).min(1, 'must hold at least one model') })
+    .safeParse(document)
+  if (!parsed.success)
+    return { models, mistakes: parsed.error.issues.flatMap((issue) => toMistakes(issue, [])) }
+  for (const [index, entry] of parsed.data.models.entries()) {
+    const model = modelSchema.safeParse(entry)
+    if (model.success) models.push(model.data)
+    else mistakes.push(...model.error.issues.flatMap((issue) => toMistakes(issue, ['models', index])))
+  }
+  for (const key of ['id', 'model_name']) mistakes.push(...findRepeats(parsed.data.models, key))
+  return { models, mistakes }
+}
+
+/** An unknown key is told at the key itself, each on its own. */
+function toMistakes(issue: z.core.$ZodIssue, root: DocumentPath): Mistake[] {
+  const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
+  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+  return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field here' }))
+}
+
+/** Names are compared without case, as callers may write them. */
+function findRepeats(entries: unknown[], key: string): Mistake[] {
+  const mistakes: Mistake[] = []
+  const seen = new Map<string, number>()
+  for (const [index, entry] of entries.entries()) {
+    const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, key) : undefined
+    if (typeof value !== 'string') continue
+    const first = seen.get(value.toLowerCase())
+    if (first === undefined) seen.set(value.toLowerCase(), index)
+    else
+      mistakes.push({
+        path: ['models', index, key],
+        message: `is the ${key} of models[${first}] already: ${value}`,
+      })
+  }
+  return mistakes
+}
+
+function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
+  const mistakes: Mistake[] = []
+  const sizes = new Set<number>()
+  const offered = new Set<string>()
+  for (const [sizeIndex, size] of model.sizes.entries()) {
+    const sizePath = ['sizes', sizeIndex]
+    if (sizes.has(size.billions))
+      mistakes.push({ path: [...sizePath, 'billions'], message: 'is a size of this model already' })
+    sizes.add(size.billions)
+    for (const [variantIndex, variant] of size.variants.entries()) {
+      const path = [...sizePath, 'variants', variantIndex]
+      for (const [index, quantization] of variant.quantizations.entries()) {
+        const key = variantKey(variant.format, size.billions, quantization)
+        if (offered.has(key)) {
+          mistakes.push({
+            path: [...path, 'quantizations', index],
+            message: `${quantization} is offered twice`,
+          })
+        }
+        offered.add(key)
+      }
+      mistakes.push(
+        ...findVariantContradictions(variant).map((mistake) => ({
+          ...mistake,
+          path: [...path, ...mistake.path],
+        })),
+      )
+    }
+  }
+  const { format, billions, quantization } = model.default
+  if (!offered.has(variantKey(format, billions, quantization))) {
+    mistakes.push({ path: ['default'], message: 'is not one of the variants' })
+  }
+  return mistakes
+}
+
+function findVariantContradictions({
+  format,
+  quantizations,
+  weight_bytes,
+  weights,
+}: VariantEntry): Mistake[] {
+  const mistakes: Mistake[] = []
+  const isHub = 'huggingface' in weights
+  const source = isHub
+    ? weights.huggingface + (weights.file ?? '')
+    : 'url' in weights
+      ? weights.url
+      : weights.file
+  if (quantizations.length > 1 && !/\{quantization(_lower)?\}/.test(source)) {
+    mistakes.push({ path: ['weights'], message: 'several quantizations need {quantization} in the source' })
+  }
+  const unknown = source.replaceAll(/\{quantization(_lower)?\}/g, '').match(/[{}][^{}]*\}?/)
+  if (unknown) mistakes.push({ path: ['weights'], message: `${unknown[0]} is not a placeholder` })
+  if (format === 'ggufv2' && isHub && weights.file === undefined) {
+    mistakes.push({ path: ['weights'], message: 'a ggufv2 variant needs the name of its file' })
+  }
+  if ('sha256' in weights && weights.sha256 !== undefined && quantizations.length > 1) {
+    mistakes.push({
+      path: ['weights', 'sha256'],
+      message: 'is of one file, but there are several quantizations',
+    })
+  }
+  for (const quantization of Object.keys(weight_bytes)) {
+    if (!quantizations.includes(quantization)) {
+      mistakes.push({ path: ['weight_bytes', quantization], message: 'is not one of the quantizations' })
+    }
+  }
+  for (const quantization of isHub ? Object.keys(weights.parts) : []) {
+    if (!quantizations.includes(quantization)) {
+      mistakes.push({ path: ['weights', 'parts', quantization], message: 'is not one of the quantizations' })
+    }
+  }
+  return mistakes
+}
+
+function variantKey(format: string, billions: number, quantization: string): string {
+  return `${format} ${billions} ${quantization.toLowerCase()}`
+}

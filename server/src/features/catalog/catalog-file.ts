@@ -1,0 +1,240 @@
+/** Reads the catalog file: which models can be deployed, in which variants, and where their weights are. */
+
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { isNode, LineCounter, parseDocument } from 'yaml'
+import type { Document } from 'yaml'
+import type { ModelType, ModelVariant, WeightSource } from '../../ports/model-runtime.ts'
+import { checkModels } from './catalog-file-schema.ts'
+import type { DocumentPath, ModelEntry, VariantEntry } from './catalog-file-schema.ts'
+
+/** A variant that the file offers; `gated` says that the hub wants an accepted license, so a token of one's own. */
+export interface CatalogVariant extends ModelVariant {
+  gated: boolean
+}
+
+/** One model of the file with every variant spelled out in file order; `default` is one of `variants`. */
+export interface CatalogModel {
+  id: string
+  modelName: string
+  displayName: string
+  provider: string
+  family: string
+  modelType: ModelType
+  description: string
+  license: string
+  tags: string[]
+  enabled: boolean
+  sortOrder: number
+  variants: CatalogVariant[]
+  default: CatalogVariant
+}
+
+export interface CatalogFile {
+  models: CatalogModel[]
+}
+
+/** The wire shape of `variants`: what one format and size comes in; `default` says that the default is among them. */
+export interface VariantListing {
+  model_format: string
+  model_size_in_billions: number
+  quantizations: string[]
+  default: boolean
+}
+
+/** What a caller asked for; `findVariant` chooses what is left out. */
+export interface VariantChoice {
+  format?: string | undefined
+  sizeInBillions?: number | undefined
+  quantization?: string | undefined
+}
+
+/**
+ * Reads and checks a catalog file; relative weight files become absolute, from the file's own folder. Throws one Error
+ * that lists every mistake with its line and its path in the document.
+ */
+export function readCatalogFile(path: string): CatalogFile {
+  let source: string
+  try {
+    source = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Error(`The catalog file ${path} cannot be read: ${String(error)}`, { cause: error })
+  }
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  if (document.errors.length > 0) {
+    throw toError(
+      path,
+      document.errors.map((fault) => `line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`),
+    )
+  }
+  const { models, mistakes } = checkModels(toPlainValue(path, document))
+  if (mistakes.length > 0) {
+    throw toError(
+      path,
+      mistakes.map((mistake) => `${locate(document, lines, mistake.path)}: ${mistake.message}`),
+    )
+  }
+  const folder = dirname(resolve(path))
+  return { models: models.map((model, index) => toCatalogModel(model, index, folder)) }
+}
+
+/** A model's variants in the wire's shape: one row for each format and size, in file order. */
+export function listVariants(model: CatalogModel): VariantListing[] {
+  const rows = new Map<string, VariantListing>()
+  for (const variant of model.variants) {
+    const key = `${variant.format} ${variant.sizeInBillions}`
+    const row = rows.get(key) ?? {
+      model_format: variant.format,
+      model_size_in_billions: variant.sizeInBillions,
+      quantizations: [],
+      default: false,
+    }
+    row.quantizations.push(variant.quantization)
+    row.default ||= isSameVariant(variant, model.default)
+    rows.set(key, row)
+  }
+  return [...rows.values()]
+}
+
+/**
+ * The variant that was asked for, or null: of those that match all that was given, the one that agrees with the default
+ * in size before format before quantization, and of equals the first in the file.
+ */
+export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
+  const { format, sizeInBillions, quantization } = choice
+  let candidates = model.variants.filter(
+    (variant) =>
+      (format === undefined || isSameName(variant.format, format)) &&
+      (sizeInBillions === undefined || variant.sizeInBillions === sizeInBillions) &&
+      (quantization === undefined || isSameName(variant.quantization, quantization)),
+  )
+  for (const key of ['sizeInBillions', 'format', 'quantization'] as const) {
+    const agreeing = candidates.filter((variant) => variant[key] === model.default[key])
+    if (agreeing.length > 0) candidates = agreeing
+  }
+  return candidates[0] ?? null
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+function isSameVariant(one: ModelVariant, other: ModelVariant): boolean {
+  return (
+    isSameName(one.format, other.format) &&
+    one.sizeInBillions === other.sizeInBillions &&
+    isSameName(one.quantization, other.quantization)
+  )
+}
+
+function toCatalogModel(entry: ModelEntry, index: number, folder: string): CatalogModel {
+  const variants = entry.sizes.flatMap((size) =>
+    size.variants.flatMap((variant) =>
+      variant.quantizations.map((quantization): CatalogVariant => ({
+        modelName: entry.model_name,
+        modelType: entry.model_type,
+        format: variant.format,
+        sizeInBillions: size.billions,
+        quantization,
+        contextLength: size.context_length ?? entry.context_length,
+        architecture: size.architecture && {
+          parameters: size.architecture.parameters,
+          layers: size.architecture.layers,
+          attentionHeads: size.architecture.attention_heads,
+          kvHeads: size.architecture.kv_heads,
+          headDimension: size.architecture.head_dim,
+          hiddenSize: size.architecture.hidden_size,
+          vocabularySize: size.architecture.vocabulary_size,
+        },
+        weightBytes: variant.weight_bytes[quantization] ?? null,
+        weights: toWeightSource(variant, quantization, folder),
+        gated: 'huggingface' in variant.weights && variant.weights.gated,
+      })),
+    ),
+  )
+  const chosen = variants.find(
+    (variant) =>
+      variant.sizeInBillions === entry.default.billions &&
+      variant.format === entry.default.format &&
+      isSameName(variant.quantization, entry.default.quantization),
+  )
+  if (!chosen) throw new Error(`The default of ${entry.id} was not checked`)
+  return {
+    id: entry.id,
+    modelName: entry.model_name,
+    displayName: entry.display_name,
+    provider: entry.provider,
+    family: entry.family,
+    modelType: entry.model_type,
+    description: entry.description,
+    license: entry.license,
+    tags: entry.tags,
+    enabled: entry.enabled,
+    sortOrder: entry.sort_order ?? index + 1,
+    variants,
+    default: chosen,
+  }
+}
+
+/** A hub source without `file` has no `files`: the whole repository is meant. */
+function toWeightSource(variant: VariantEntry, quantization: string, folder: string): WeightSource {
+  const { weights } = variant
+  if ('url' in weights) return { kind: 'url', url: fillIn(weights.url, quantization), sha256: weights.sha256 }
+  if (!('huggingface' in weights)) {
+    return { kind: 'file', path: resolve(folder, fillIn(weights.file, quantization)) }
+  }
+  const file = weights.file === undefined ? null : fillIn(weights.file, quantization)
+  return {
+    kind: 'huggingface',
+    repo: fillIn(weights.huggingface, quantization),
+    revision: weights.revision,
+    files: file === null ? [] : splitIntoParts(file, weights.parts[quantization] ?? 1),
+  }
+}
+
+function fillIn(pattern: string, quantization: string): string {
+  return pattern
+    .replaceAll('{quantization}', quantization)
+    .replaceAll('{quantization_lower}', quantization.toLowerCase())
+}
+
+/** The names that llama.cpp's gguf-split gives, `name-00001-of-00003.gguf`, all of which an engine needs. */
+function splitIntoParts(file: string, parts: number): string[] {
+  if (parts === 1) return [file]
+  const stem = file.replace(/\.gguf$/, '')
+  const number = (value: number) => String(value).padStart(5, '0')
+  return Array.from({ length: parts }, (_, index) => `${stem}-${number(index + 1)}-of-${number(parts)}.gguf`)
+}
+
+function toPlainValue(path: string, document: Document): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    // Unresolved aliases, and more of them than a honest file has.
+    throw toError(path, [error instanceof Error ? error.message : String(error)])
+  }
+}
+
+function toError(path: string, mistakes: string[]): Error {
+  const counted = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
+  return new Error(
+    `The catalog file ${path} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`,
+  )
+}
+
+/** `line 7, models[0].sizes[1].billions`: the line of the nearest thing that is there. */
+function locate(document: Document, lines: LineCounter, path: DocumentPath): string {
+  const name = path.reduce<string>(
+    (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? key : `${name}.${key}`),
+    '',
+  )
+  for (let length = path.length; length >= 0; length--) {
+    const node = document.getIn(path.slice(0, length), true)
+    if (isNode(node) && node.range) {
+      const { line } = lines.linePos(node.range[0])
+      return name === '' ? `line ${line}` : `line ${line}, ${name}`
+    }
+  }
+  return name === '' ? 'line 1' : `line 1, ${name}`
+}
