@@ -1,0 +1,202 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { requireNamedUser, type Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedDatabaseError, messageOf, useOwnDatabase } from './error.ts'
+
+/** A PostgreSQL cluster on disk: `data` is its PGDATA, beside it lie the passwords. */
+export interface Cluster {
+  directory: string
+  data: string
+  password: string
+  account: Account | undefined
+}
+
+/** The environment of every PostgreSQL program: none of ours, so that no PGDATA or LC_ALL of the operator reaches it. */
+export const programEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+
+const temporaryPrefix = 'initializing-'
+
+/** Opens the cluster in this home, creating it first when there is none; `lock` is the launch lock's descriptor. */
+export async function openCluster(
+  home: string,
+  binaries: Binaries,
+  account: Account | undefined,
+  lock: number,
+): Promise<Cluster> {
+  const directory = join(home, 'cluster')
+  const data = join(directory, 'data')
+  if (!existsSync(directory)) await createCluster(home, directory, binaries, account, lock)
+  const credentials = await readInside(directory, 'credentials.json')
+  const major = (await readInside(directory, join('data', 'PG_VERSION'))).trim()
+  if (major !== binaries.major) {
+    throw new EmbeddedDatabaseError(
+      `The database in ${data} was made by PostgreSQL ${major}, and this Berth brings PostgreSQL ${binaries.major}: start ` +
+        `the release of Berth that made it, or move its data into a PostgreSQL of your own and set DATABASE_URL`,
+    )
+  }
+  const parsed: unknown = JSON.parse(credentials)
+  if (typeof parsed !== 'object' || !parsed || !('application' in parsed)) {
+    throw new EmbeddedDatabaseError(`${join(directory, 'credentials.json')} holds no password: restore it`)
+  }
+  return { directory, data, password: String(parsed.application), account: await ownerOf(data, account) }
+}
+
+/** A superuser runs the cluster under whoever owns it, so that a change of /etc/passwd locks nobody out. */
+async function ownerOf(data: string, account: Account | undefined): Promise<Account | undefined> {
+  if (!account) return undefined
+  const { uid, gid } = await stat(data)
+  return uid > 0 ? { uid, gid } : account
+}
+
+async function readInside(directory: string, name: string): Promise<string> {
+  try {
+    return await readFile(join(directory, name), 'utf8')
+  } catch (cause) {
+    throw new EmbeddedDatabaseError(
+      `The database in ${directory} can't be opened (${messageOf(cause)}): start Berth as the user that owns the folder, ` +
+        `restore it from a backup, ${useOwnDatabase}`,
+      { cause },
+    )
+  }
+}
+
+/** Builds the whole cluster under a passing name and renames it last: a killed start leaves nothing that looks done. */
+async function createCluster(
+  home: string,
+  directory: string,
+  binaries: Binaries,
+  account: Account | undefined,
+  lock: number,
+): Promise<void> {
+  if (!account) requireNamedUser()
+  for (const name of await readdir(home)) {
+    if (name.startsWith(temporaryPrefix)) await rm(join(home, name), { recursive: true, force: true })
+  }
+  const fresh = join(home, `${temporaryPrefix}${randomBytes(6).toString('hex')}`)
+  const passwordFile = join(fresh, 'superuser-password')
+  const superuser = randomBytes(24).toString('hex')
+  const application = randomBytes(24).toString('hex')
+  const run = (program: string, args: string[], input: string) =>
+    runProgram(join(binaries.directory, 'bin', program), args, input, account, lock)
+  try {
+    await mkdir(fresh, { mode: 0o700 })
+    if (account) await chown(fresh, account.uid, account.gid)
+    await writePrivate(
+      join(fresh, 'credentials.json'),
+      `${JSON.stringify({ superuser, application })}\n`,
+      account,
+    )
+    await writePrivate(passwordFile, superuser, account)
+    const data = join(fresh, 'data')
+    await run('initdb', [...initdbArguments, `--pgdata=${data}`, `--pwfile=${passwordFile}`], '')
+    await run(
+      'postgres',
+      ['--single', '-j', '-D', data, ...singleUserSettings, 'template1'],
+      firstStatements(application),
+    )
+    await rm(passwordFile)
+    await flushFolder(fresh)
+    await rename(fresh, directory)
+    await flushFolder(home)
+  } catch (cause) {
+    await rm(fresh, { recursive: true, force: true }).catch(() => undefined)
+    throw new EmbeddedDatabaseError(
+      `The database can't be created in ${home}: ${messageOf(cause)}\nMake room or mend what it says, ${useOwnDatabase}`,
+      { cause },
+    )
+  }
+}
+
+const initdbArguments = [
+  '--username=postgres',
+  '--auth=scram-sha-256',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--data-checksums',
+  '--no-instructions',
+  '--set=dynamic_shared_memory_type=mmap',
+]
+
+const singleUserSettings = [
+  '-c',
+  'exit_on_error=true',
+  '-c',
+  'dynamic_shared_memory_type=mmap',
+  '-c',
+  'ssl=off',
+]
+
+/** The application's role owns its database and is no superuser; CREATEDB is for restoring beside the live one. */
+function firstStatements(password: string): string {
+  return `CREATE ROLE berth LOGIN CREATEDB PASSWORD '${password}';\n\nCREATE DATABASE berth OWNER berth;\n\n`
+}
+
+async function writePrivate(path: string, text: string, account: Account | undefined): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+    if (account) await file.chown(account.uid, account.gid)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Runs a program to its end; it inherits the launch lock, so that an orphaned one keeps the next launcher waiting. */
+function runProgram(
+  path: string,
+  args: string[],
+  input: string,
+  account: Account | undefined,
+  lock: number,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(path, args, {
+      ...account,
+      cwd: '/',
+      env: programEnvironment,
+      stdio: ['pipe', 'pipe', 'pipe', lock],
+    })
+    let output = ''
+    const collect = (data: Buffer) => (output = (output + data.toString()).slice(-8192))
+    child.stdout?.on('data', collect)
+    child.stderr?.on('data', collect)
+    child.stdin?.on('error', () => undefined).end(input)
+    child.once('error', (cause) => reject(new Error(explainSpawnFailure(path, cause), { cause })))
+    child.once('close', (code, signal) => {
+      if (code === 0) return resolve()
+      reject(new Error(`${path} ended with ${signal ?? code}: ${lastLines(output)}`))
+    })
+  })
+}
+
+/** Why a PostgreSQL program can't even be started. */
+export function explainSpawnFailure(path: string, error: Error): string {
+  const code = 'code' in error ? error.code : undefined
+  if (code === 'EPERM' || code === 'EINVAL') {
+    return 'root may not change to another user here (a container without CAP_SETUID?): run Berth as an ordinary user'
+  }
+  if (code === 'ENOENT' && existsSync(path))
+    return `${path} needs glibc, which this system doesn't have (Alpine?)`
+  return `${path} can't be started: ${error.message}`
+}
+
+/** The last lines of a program's output, for an error message. */
+export function lastLines(text: string, count = 12): string {
+  return text.trim().split('\n').slice(-count).join('\n')
+}

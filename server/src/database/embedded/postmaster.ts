@@ -1,0 +1,155 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, open, readFile, rename, rm, truncate, type FileHandle } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { systemErrorCode } from './error.ts'
+import { explainSpawnFailure, programEnvironment, type Cluster } from './cluster.ts'
+
+const logLimitBytes = 8 * 1024 * 1024
+
+/** What `postmaster.pid` says, see "storage/lmgr" and miscadmin.h of PostgreSQL: pid, port and status of the server. */
+export interface PidFile {
+  pid: number
+  port: number
+  status: string
+  lines: string[]
+}
+
+/** Reads `postmaster.pid`; undefined when there is none, or it isn't complete yet. */
+export async function readPidFile(data: string): Promise<PidFile | undefined> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
+    if (systemErrorCode(error) === 'ENOENT') return ''
+    throw error
+  })
+  const lines = text.split('\n')
+  const pid = Number(lines[0])
+  const port = Number(lines[3])
+  if (!Number.isInteger(pid) || pid <= 1) return undefined
+  return { pid, port: Number.isInteger(port) ? port : 0, status: (lines[7] ?? '').trim(), lines }
+}
+
+/** Whether this process lives and is the server of this cluster; a zombie or a reused pid is not. */
+export async function isPostmaster(pid: number, data: string): Promise<boolean> {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if (systemErrorCode(error) !== 'EPERM') return false
+  }
+  if (process.platform !== 'linux') return true
+  // Unlike /proc/<pid>/cwd, readable for root in a container too; a zombie's is empty.
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  return command.split('\0').includes(data)
+}
+
+/**
+ * Makes a `postmaster.pid` that a crash left harmless, to be called only with the cluster's lock in hand. PostgreSQL
+ * refuses to start while any process has the pid in it, but takes its parent's pid for stale; the file's other lines
+ * stay, since PostgreSQL checks by them that no old process still uses the shared memory.
+ */
+export async function disarmPidFile(cluster: Cluster): Promise<void> {
+  const path = join(cluster.data, 'postmaster.pid')
+  const stale = await readPidFile(cluster.data)
+  if (!stale) return await rm(path, { force: true })
+  const fresh = join(cluster.data, `postmaster.pid.${randomBytes(4).toString('hex')}`)
+  const file = await open(fresh, 'wx', 0o600)
+  try {
+    await file.writeFile([process.pid, ...stale.lines.slice(1)].join('\n'))
+    if (cluster.account) await file.chown(cluster.account.uid, cluster.account.gid)
+  } finally {
+    await file.close()
+  }
+  await rename(fresh, path)
+}
+
+/** Starts the server in a session of its own, holding `lock` for as long as any of its processes lives. */
+export async function spawnPostmaster(
+  program: string,
+  cluster: Cluster,
+  settings: Record<string, string>,
+  log: FileHandle,
+  lock: FileHandle,
+): Promise<ChildProcess> {
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const child = spawn(program, ['-D', cluster.data, ...options], {
+    ...cluster.account,
+    cwd: '/',
+    env: programEnvironment,
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd, lock.fd],
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', (cause) => reject(new Error(explainSpawnFailure(program, cause), { cause })))
+  })
+  child.unref()
+  return child
+}
+
+/** The settings that Berth runs its PostgreSQL with. */
+export function serverSettings(port: number): Record<string, string> {
+  return {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    ssl: 'off',
+    max_connections: '100',
+    shared_buffers: '128MB',
+    // /dev/shm holds 64 MB in a container.
+    dynamic_shared_memory_type: 'mmap',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    log_line_prefix: '%m [%p] ',
+    log_checkpoints: 'off',
+    // Values of rows and statements are people's data and don't belong in a log.
+    log_error_verbosity: 'terse',
+    log_min_error_statement: 'panic',
+  }
+}
+
+/** A TCP port of the loopback interface that nobody listens on at this moment. */
+export function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+/** Opens the server's log for appending. */
+export async function openLog(path: string): Promise<FileHandle> {
+  return await open(
+    path,
+    constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW,
+    0o600,
+  )
+}
+
+/** Keeps the log and the one before it below some megabytes each; the server goes on writing into the same file. */
+export async function trimLog(path: string, limitBytes = logLimitBytes): Promise<void> {
+  const file = await openLog(path)
+  try {
+    if ((await file.stat()).size <= limitBytes) return
+    await copyFile(path, `${path}.1`)
+    await truncate(path)
+  } finally {
+    await file.close()
+  }
+}
+
+/** What was written to the log from this offset on, at most its last 16 KiB. */
+export async function readLog(path: string, offset: number): Promise<string> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const from = Math.max(offset <= size ? offset : 0, size - 16_384)
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
