@@ -1,0 +1,155 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { open, readFile, readdir } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { hasErrorCode } from './files.ts'
+
+const run = promisify(execFile)
+
+/** How an engine is started. */
+export interface EngineLaunch {
+  program: string
+  stateDirectory: string
+  nonce: string
+  args: string[]
+  apiKey: string
+  environment: Record<string, string | undefined>
+  logPath: string
+}
+
+/** A process that was started as an engine. */
+export interface EngineProcess {
+  pid: number
+  nonce: string | null
+}
+
+const PASSED_ON = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
+const PASSED_ON_FOR_GPUS = /^(CUDA|NVIDIA|GGML|VK|HIP|HSA|ROCR|NODE_LLAMA_CPP)_/
+
+/** Starts an engine that outlives this process. Its output goes to its log alone. */
+export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
+  const log = await open(launch.logPath, 'a', 0o600)
+  try {
+    const args = [
+      launch.program,
+      '--state-dir',
+      launch.stateDirectory,
+      '--nonce',
+      launch.nonce,
+      ...launch.args,
+    ]
+    const child = spawn(process.execPath, args, {
+      cwd: launch.stateDirectory,
+      detached: true,
+      env: { ...pickEnvironment(launch.environment), BERTH_ENGINE_KEY: launch.apiKey },
+      stdio: ['ignore', log.fd, log.fd],
+    })
+    // A spawn that fails is seen as a process that has ended; without a listener it would end the server.
+    child.on('error', () => {})
+    child.unref()
+    return child
+  } finally {
+    await log.close()
+  }
+}
+
+/** What an engine may see of the server's environment: never a secret. */
+export function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
+  const picked: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && (PASSED_ON.test(name) || PASSED_ON_FOR_GPUS.test(name))) picked[name] = value
+  }
+  return picked
+}
+
+/** Whether the process with this id is alive and was started with this nonce: an id alone may be another's by now. */
+export async function isEngineAlive(pid: number, nonce: string): Promise<boolean> {
+  if (!Number.isSafeInteger(pid) || pid <= 1) return false
+  if (process.platform !== 'linux') {
+    return (await listCommands(['-p', String(pid)])).some((command) => matchNonce(command.args, nonce))
+  }
+  const args = await readArguments(pid)
+  return args !== null && matchNonce(args, nonce) && !(await isZombie(pid))
+}
+
+/** The living processes that were started as the engine of this folder. */
+export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
+  const commands = process.platform === 'linux' ? await listLinuxCommands() : await listCommands(['-ax'])
+  return commands
+    .filter(({ args }) => optionValue(args, '--state-dir') === stateDirectory)
+    .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
+}
+
+/** Sends SIGTERM to an engine, or SIGKILL to it and all that it started; an engine that is gone is no error. */
+export function signalEngine(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  // Each engine leads a process group of its own.
+  for (const target of signal === 'SIGKILL' ? [-pid, pid] : [pid]) {
+    try {
+      process.kill(target, signal)
+    } catch (error) {
+      if (!hasErrorCode(error, 'ESRCH')) throw error
+    }
+  }
+}
+
+interface Command {
+  pid: number
+  args: string[]
+}
+
+async function listLinuxCommands(): Promise<Command[]> {
+  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const commands = await Promise.all(
+    ids.map(async (pid) => {
+      const args = await readArguments(pid)
+      return args?.includes('--state-dir') === true && !(await isZombie(pid)) ? [{ pid, args }] : []
+    }),
+  )
+  return commands.flat()
+}
+
+async function readArguments(pid: number): Promise<string[] | null> {
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0')
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null
+    throw error
+  }
+}
+
+/** Whether a process has ended and only waits to be collected (proc_pid_stat(5)). */
+async function isZombie(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return ['', 'Z', 'X'].includes(stat.slice(stat.lastIndexOf(')') + 2).charAt(0))
+}
+
+async function listCommands(selection: string[]): Promise<Command[]> {
+  try {
+    const { stdout } = await run('ps', [...selection, '-ww', '-o', 'pid=,stat=,command='], {
+      maxBuffer: 2 ** 24,
+    })
+    return stdout.split('\n').flatMap((line) => {
+      const [, pid, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
+      return command === undefined || state?.startsWith('Z') === true
+        ? []
+        : [{ pid: Number(pid), args: splitCommand(command) }]
+    })
+  } catch (error) {
+    // ps ends with 1 when no process was selected.
+    if (error instanceof Error && 'code' in error && error.code === 1) return []
+    throw error
+  }
+}
+
+/** Arguments as ps shows them, joined by blanks: the two values that matter are read up to the next option. */
+function splitCommand(command: string): string[] {
+  return command.split(/ (?=--[a-z])|(?<=--[a-z-]+) /)
+}
+
+function matchNonce(args: string[], nonce: string): boolean {
+  return optionValue(args, '--nonce') === nonce
+}
+
+function optionValue(args: string[], option: string): string | null {
+  const index = args.indexOf(option)
+  return index === -1 ? null : (args[index + 1] ?? null)
+}

@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import type { FailureCode } from '../../../ports/model-runtime.ts'
+import { readJson } from './files.ts'
+
+/** What the server writes before it starts an engine. The engine ends when it is gone or has another nonce. */
+export interface LaunchRecord {
+  nonce: string
+  launchedAt: number
+  bootId: string
+  /** The kernel's count of processes killed for want of memory at that time */
+  memoryKills: number | null
+}
+
+/** What an engine says of itself. */
+export interface EngineRecord {
+  pid: number
+  phase: 'loading' | 'ready' | 'failed'
+  port: number | null
+  error: { code: FailureCode; message: string } | null
+}
+
+/** The files of one deployment. */
+export function engineFiles(directory: string): Record<'launch' | 'engine' | 'instance' | 'log', string> {
+  return {
+    launch: join(directory, 'launch.json'),
+    engine: join(directory, 'engine.json'),
+    instance: join(directory, 'instance.json'),
+    log: join(directory, 'engine.log'),
+  }
+}
+
+/** The launch that counts in this folder; null when no engine should run. */
+export async function readLaunch(directory: string): Promise<LaunchRecord | null> {
+  const record = await readJson(engineFiles(directory).launch)
+  const { nonce, launched_at: launchedAt, boot_id: bootId, memory_kills: memoryKills } = record ?? {}
+  if (typeof nonce !== 'string' || typeof launchedAt !== 'string' || typeof bootId !== 'string') return null
+  return {
+    nonce,
+    launchedAt: Date.parse(launchedAt),
+    bootId,
+    memoryKills: typeof memoryKills === 'number' ? memoryKills : null,
+  }
+}
+
+/** What the engine of this launch has said last; null when it hasn't yet. */
+export async function readEngine(directory: string, nonce: string): Promise<EngineRecord | null> {
+  const record = await readJson(engineFiles(directory).engine)
+  if (record === null || record['nonce'] !== nonce || typeof record['pid'] !== 'number') return null
+  const { pid, phase, port, error } = record
+  if (phase !== 'loading' && phase !== 'ready' && phase !== 'failed') return null
+  return { pid, phase, port: typeof port === 'number' ? port : null, error: readError(error) }
+}
+
+function readError(error: unknown): EngineRecord['error'] {
+  if (typeof error !== 'object' || error === null || !('message' in error) || !('code' in error)) return null
+  const code =
+    error.code === 'out_of_memory' || error.code === 'launch_rejected' ? error.code : 'engine_crashed'
+  return { code, message: String(error.message) }
+}

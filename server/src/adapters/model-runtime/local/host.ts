@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { access, readFile } from 'node:fs/promises'
+import { totalmem } from 'node:os'
+import { promisify } from 'node:util'
+import type { InstanceOffer } from '../../../ports/model-runtime.ts'
+import type { LocalRuntimeSettings } from './settings.ts'
+
+const run = promisify(execFile)
+
+/** The part of the memory that engines may have; the rest is the server's, the database's and the system's. */
+const USABLE_SHARE = 0.9
+
+interface Gpu {
+  name: string
+  memoryBytes: number
+}
+
+/** Memory of this host or of the container that it is, in bytes. */
+export function readHostMemory(): number {
+  const limit = process.constrainedMemory()
+  return limit > 0 && limit < totalmem() ? limit : totalmem()
+}
+
+/** The one instance type of this host: its GPUs when there are some that llama.cpp can use, else its CPU. */
+export async function describeHost(
+  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment'>,
+): Promise<InstanceOffer> {
+  const memory = settings.memoryBytes ?? readHostMemory()
+  const gpus = await findGpus(settings.environment, memory)
+  const gpuMemory = gpus.reduce((sum, gpu) => sum + gpu.memoryBytes, 0)
+  const total = gpus.length === 0 ? memory : (settings.memoryBytes ?? gpuMemory)
+  return {
+    instanceType: gpus.length === 0 ? 'local-cpu' : 'local-gpu',
+    region: 'local',
+    gpuCount: gpus.length,
+    gpuModel: gpus[0]?.name ?? null,
+    memoryBytes: Math.floor(total * USABLE_SHARE),
+    formats: ['ggufv2'],
+  }
+}
+
+async function findGpus(
+  environment: LocalRuntimeSettings['environment'],
+  hostMemory: number,
+): Promise<Gpu[]> {
+  if (environment['NODE_LLAMA_CPP_GPU'] === 'false') return []
+  if (process.platform === 'darwin' && process.arch === 'arm64') {
+    return [{ name: 'Apple GPU (Metal)', memoryBytes: hostMemory }]
+  }
+  if (process.platform === 'linux') {
+    const driver = await access('/proc/driver/nvidia/version').then(
+      () => true,
+      () => false,
+    )
+    if (!driver) return []
+  }
+  const args = ['--query-gpu=index,uuid,name,memory.total', '--format=csv,noheader,nounits']
+  try {
+    const { stdout } = await run('nvidia-smi', args, { timeout: 10_000 })
+    return parseGpus(stdout, environment['CUDA_VISIBLE_DEVICES'])
+  } catch {
+    return []
+  }
+}
+
+/** Reads the lines of `nvidia-smi` (index, UUID, name, MiB), leaving out what `CUDA_VISIBLE_DEVICES` hides. */
+export function parseGpus(lines: string, visible: string | undefined): Gpu[] {
+  const chosen = visible?.split(',').map((item) => item.trim())
+  return lines
+    .split('\n')
+    .map((line) => line.split(',').map((field) => field.trim()))
+    .flatMap(([index = '', uuid = '', name = '', mebibytes = '']) => {
+      const hidden =
+        chosen !== undefined &&
+        !chosen.some((item) => item === index || (item !== '' && uuid.startsWith(item)))
+      const memoryBytes = Number(mebibytes) * 2 ** 20
+      return hidden || !(memoryBytes > 0) ? [] : [{ name, memoryBytes }]
+    })
+}
+
+/** The kernel's count of processes killed for want of memory, of this container where it has its own; null if unknown. */
+export async function countMemoryKills(): Promise<number | null> {
+  for (const path of ['/sys/fs/cgroup/memory.events', '/proc/vmstat']) {
+    const text = await readFile(path, 'utf8').catch(() => '')
+    const count = /^oom_kill (\d+)$/m.exec(text)?.[1]
+    if (count !== undefined) return Number(count)
+  }
+  return null
+}
+
+/** What changes when every process of this host or container has ended: the boot and the start of its first process. */
+export async function readBootId(): Promise<string> {
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
+  const init = await readFile('/proc/1/stat', 'utf8').catch(() => '')
+  // Field 22 is the start time; the name before it is in parentheses and may hold blanks (proc_pid_stat(5)).
+  return `${boot.trim()}:${init.slice(init.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
+}

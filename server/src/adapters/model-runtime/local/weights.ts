@@ -1,0 +1,213 @@
+import { Agent, EnvHttpProxyAgent } from 'undici'
+import type { EngineObservation, ModelVariant } from '../../../ports/model-runtime.ts'
+import { DownloadError } from './download-errors.ts'
+import { downloadFile, isGguf, type DownloadProgress } from './download.ts'
+import { formatBytes } from './files.ts'
+import type { LocalRuntimeSettings, RetrySettings } from './settings.ts'
+import { locateWeights, type WeightFile } from './weight-files.ts'
+
+/** The cache of model weights, and the downloads into it. */
+export interface WeightStore {
+  /** Returns the path of weights that are here, or null after making sure that a download for the deployment goes on. */
+  require(deploymentId: string, variant: ModelVariant): Promise<string | null>
+  /** What is seen of a deployment's download; null when there is none or it succeeded. */
+  observe(deploymentId: string): EngineObservation | null
+  /** Ends a deployment's part in its download, or clears its failure. The file is kept as far as it came. */
+  forget(deploymentId: string): Promise<void>
+  /** Ends all downloads. */
+  close(): Promise<void>
+}
+
+/** The download of one file, which several deployments may wait for. */
+interface FileDownload {
+  progress: DownloadProgress
+  controller: AbortController
+  waiting: number
+  done: Promise<void>
+}
+
+/** What one deployment waits for: its files, one after the other. */
+interface WeightFetch {
+  files: WeightFile[]
+  index: number
+  finishedBytes: number
+  expectedBytes: number | null
+  current: FileDownload | null
+  controller: AbortController
+  failure: DownloadError | null
+  done: Promise<void>
+}
+
+const DEFAULT_RETRY: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
+
+/** Opens the cache under `DATA_DIR/weights`. */
+export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
+  const retry = settings.retry ?? DEFAULT_RETRY
+  const timeouts = {
+    bodyTimeout: retry.idleTimeoutMs,
+    headersTimeout: retry.idleTimeoutMs,
+    connect: { timeout: Math.min(10_000, retry.idleTimeoutMs) },
+  }
+  const dispatcher =
+    settings.proxy === undefined
+      ? new Agent(timeouts)
+      : new EnvHttpProxyAgent({ ...timeouts, ...settings.proxy })
+  const downloads = new Map<string, FileDownload>()
+  const fetches = new Map<string, WeightFetch>()
+
+  function startDownload(file: WeightFile, source: NonNullable<WeightFile['source']>): FileDownload {
+    const controller = new AbortController()
+    const download: FileDownload = {
+      progress: { received: 0, total: null, note: 'connecting' },
+      controller,
+      waiting: 0,
+      done: Promise.resolve(),
+    }
+    download.done = downloadFile(file.path, source, {
+      dispatcher,
+      retry,
+      signal: controller.signal,
+      onProgress: (progress) => {
+        download.progress = progress
+      },
+    }).finally(() => downloads.delete(file.path))
+    downloads.set(file.path, download)
+    return download
+  }
+
+  /** Waits for a file's one download; the last to leave ends it. */
+  async function awaitFile(file: WeightFile, fetch: WeightFetch): Promise<void> {
+    if (await isGguf(file.path)) return
+    if (file.source === null) throw missingFile(file)
+    let download = downloads.get(file.path)
+    while (download?.controller.signal.aborted === true) {
+      await download.done.catch(() => {})
+      download = downloads.get(file.path)
+    }
+    fetch.controller.signal.throwIfAborted()
+    download ??= startDownload(file, file.source)
+    fetch.current = download
+    download.waiting += 1
+    const left = Promise.withResolvers<never>()
+    const leave = () => left.reject(fetch.controller.signal.reason)
+    fetch.controller.signal.addEventListener('abort', leave)
+    try {
+      await Promise.race([download.done, left.promise])
+    } finally {
+      fetch.controller.signal.removeEventListener('abort', leave)
+      download.waiting -= 1
+      if (download.waiting === 0) {
+        download.controller.abort()
+        await download.done.catch(() => {})
+      }
+    }
+  }
+
+  async function runFetch(deploymentId: string, fetch: WeightFetch): Promise<void> {
+    try {
+      for (const [index, file] of fetch.files.entries()) {
+        fetch.index = index
+        fetch.current = null
+        await awaitFile(file, fetch)
+        fetch.finishedBytes += fetch.current === null ? 0 : receivedBytes(fetch.current)
+      }
+      if (fetches.get(deploymentId) === fetch) fetches.delete(deploymentId)
+    } catch (error) {
+      if (fetch.controller.signal.aborted) return
+      fetch.failure = toDownloadError(error)
+      settings.logger.warn({ deploymentId, err: error }, 'the download of model weights failed')
+    }
+  }
+
+  return {
+    async require(deploymentId, variant) {
+      const running = fetches.get(deploymentId)
+      if (running !== undefined) return null
+      const fetch: WeightFetch = {
+        files: [],
+        index: 0,
+        finishedBytes: 0,
+        expectedBytes: variant.weightBytes,
+        current: null,
+        controller: new AbortController(),
+        failure: null,
+        done: Promise.resolve(),
+      }
+      try {
+        fetch.files = locateWeights(variant.weights, settings)
+        const present = await Promise.all(fetch.files.map((file) => isGguf(file.path)))
+        if (present.every(Boolean)) return fetch.files[0]?.path ?? null
+      } catch (error) {
+        fetch.failure = toDownloadError(error)
+      }
+      fetches.set(deploymentId, fetch)
+      if (fetch.failure === null) fetch.done = runFetch(deploymentId, fetch)
+      return null
+    },
+
+    observe(deploymentId) {
+      const fetch = fetches.get(deploymentId)
+      return fetch === undefined ? null : describeFetch(fetch)
+    },
+
+    async forget(deploymentId) {
+      const fetch = fetches.get(deploymentId)
+      if (fetch === undefined) return
+      fetches.delete(deploymentId)
+      fetch.controller.abort()
+      await fetch.done
+    },
+
+    async close() {
+      const open = [...fetches.values()]
+      for (const fetch of open) fetch.controller.abort()
+      await Promise.all(open.map((fetch) => fetch.done))
+      await dispatcher.destroy()
+    },
+  }
+}
+
+function describeFetch(fetch: WeightFetch): EngineObservation {
+  const { failure, files, index, current } = fetch
+  if (failure !== null) {
+    return { phase: 'failed', stage: 'model_download', code: failure.code, message: failure.message }
+  }
+  const { received, total, note } = current?.progress ?? { received: 0, total: null, note: 'connecting' }
+  const name = `${files[index]?.name}${files.length > 1 ? ` (file ${index + 1} of ${files.length})` : ''}`
+  const amount =
+    total === null
+      ? formatBytes(received)
+      : `${formatAmount(received, total)} (${Math.floor((received / Math.max(total, 1)) * 100)} %)`
+  return {
+    phase: 'downloading',
+    message: `Downloading ${name}: ${note === null || received > 0 ? amount : ''}${
+      note === null ? '' : `${received > 0 ? '; ' : ''}${note}`
+    }`,
+    receivedBytes: fetch.finishedBytes + received,
+    totalBytes: files.length === 1 ? total : fetch.expectedBytes,
+  }
+}
+
+/** `120 of 398 MB`, the unit once where both have the same. */
+function formatAmount(received: number, total: number): string {
+  const [part, whole] = [formatBytes(received), formatBytes(total)]
+  const unit = whole.split(' ')[1] ?? ''
+  return `${part.endsWith(` ${unit}`) ? part.slice(0, -unit.length - 1) : part} of ${whole}`
+}
+
+function receivedBytes(download: FileDownload): number {
+  return download.progress.received
+}
+
+function missingFile(file: WeightFile): DownloadError {
+  return new DownloadError(
+    'model_not_found',
+    `${file.path} is missing or is not a GGUF file; put the model there.`,
+  )
+}
+
+function toDownloadError(error: unknown): DownloadError {
+  if (error instanceof DownloadError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new DownloadError('download_failed', `The weights could not be stored: ${reason}.`)
+}
