@@ -1,0 +1,36 @@
+/** A request that is answered with an error in OpenAI's shape. */
+export class RequestError extends Error {
+  readonly status: number
+  readonly type: string
+  readonly code: string | null
+  readonly param: string | null
+  /** Seconds to wait before another try; sent as Retry-After. */
+  readonly retryAfter: number | null
+
+  constructor(
+    status: number,
+    message: string,
+    details: { code?: string; param?: string; retryAfter?: number } = {},
+  ) {
+    super(message)
+    this.name = 'RequestError'
+    this.status = status
+    this.type = errorType(status)
+    this.code = details.code ?? null
+    this.param = details.param ?? null
+    this.retryAfter = details.retryAfter ?? null
+  }
+}
+
+/** A 400 for a field of the body, named by its path. */
+export function invalid(param: string, message: string, code = 'invalid_value'): RequestError {
+  return new RequestError(400, message, param === '' ? { code } : { code, param })
+}
+
+/** OpenAI's name for a class of errors. */
+export function errorType(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 404) return 'not_found_error'
+  if (status === 503) return 'unavailable_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}

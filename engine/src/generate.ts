@@ -1,0 +1,330 @@
+import { randomInt } from 'node:crypto'
+import {
+  LlamaChat,
+  type ChatHistoryItem,
+  type ChatModelFunctions,
+  type ChatWrapper,
+  type LlamaGrammar,
+  type Token,
+} from 'node-llama-cpp'
+import type { ChatRequest } from './chat-request.ts'
+import { invalid, RequestError } from './errors.ts'
+import { toHistory } from './history.ts'
+import { ANY_OBJECT, toGrammarSchema } from './json-schema.ts'
+import type { Engine } from './model.ts'
+import type { Slot } from './sequences.ts'
+import { createStopFilter } from './stop-filter.ts'
+
+/** Prompt tokens evaluated in one go; between two goes a caller's leaving is noticed. */
+const PREFILL_TOKENS = 512
+const MAX_PARALLEL_CALLS = 16
+const PENALTY_TOKENS = 1024
+
+/** What llama.cpp's own server takes where a request says nothing. */
+const DEFAULTS = { temperature: 0.8, topP: 0.95, topK: 40, minP: 0.05 } as const
+
+/** A piece of an answer as it is written. */
+export type AnswerPiece =
+  | { type: 'content'; text: string }
+  | { type: 'reasoning'; text: string }
+  | { type: 'tool_call'; index: number; name: string }
+  | { type: 'tool_arguments'; index: number; text: string }
+
+/** How an answer ended, and its tokens. */
+export interface AnswerEnd {
+  finishReason: 'stop' | 'length' | 'tool_calls'
+  promptTokens: number
+  completionTokens: number
+  /** The part of the prompt that was still in the sequence from an earlier request. */
+  cachedTokens: number
+}
+
+/** A request that was found to be answerable. */
+export interface PreparedChat {
+  request: ChatRequest
+  history: ChatHistoryItem[]
+  wrapper: ChatWrapper
+  functions: ChatModelFunctions | undefined
+  /** True when the answer has to be a tool call. */
+  mustCall: boolean
+  grammar: LlamaGrammar | undefined
+  prompt: Token[]
+  maxTokens: number
+}
+
+/** Checks all that can be checked before a sequence is needed; throws a RequestError. */
+export async function prepareChat(engine: Engine, request: ChatRequest): Promise<PreparedChat> {
+  const { chat } = engine
+  if (chat === null) throw invalid('model', 'This is an embedding model; it can only be used for embeddings.')
+  const history = toHistory(request.messages)
+  const tools = selectTools(request, chat.canCallTools)
+  const format = request.response_format?.type ?? 'text'
+  if (tools !== null && format !== 'text') {
+    throw invalid('response_format', "response_format can't be combined with tools; set tool_choice to none.")
+  }
+  const grammar = await createGrammar(engine, request)
+  const wrapper = tools === null ? chat.wrapper : adaptWrapper(chat.wrapper, tools)
+  const prompt = renderPrompt(engine, wrapper, history, tools?.callable)
+
+  // The library needs one token of the context for itself.
+  const room = chat.contextSize - 1 - prompt.length
+  if (room < 1) {
+    throw invalid(
+      'messages',
+      `The model's context holds ${chat.contextSize} tokens and the prompt alone has ${prompt.length}.`,
+      'context_length_exceeded',
+    )
+  }
+  const wanted = request.max_completion_tokens ?? request.max_tokens ?? room
+  return {
+    request,
+    history,
+    wrapper,
+    functions: tools?.callable,
+    mustCall: tools?.mustCall ?? false,
+    grammar,
+    prompt,
+    maxTokens: Math.min(wanted, room),
+  }
+}
+
+/** Writes the answer on the given slot, piece by piece. Rejects with the signal's reason once it is aborted. */
+export async function writeAnswer(
+  engine: Engine,
+  prepared: PreparedChat,
+  slot: Slot,
+  { signal, onPiece }: { signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
+): Promise<AnswerEnd> {
+  const { request, prompt, grammar, functions } = prepared
+  const { sequence } = slot
+  const stops = createStopFilter([request.stop ?? []].flat())
+  const stopping = new AbortController()
+  const calls = createCallReporter(onPiece)
+  const before = sequence.tokenMeter.usedOutputTokens
+  const cachedTokens = await prefill(slot, prepared, signal)
+  const end = (finishReason: AnswerEnd['finishReason']): AnswerEnd => {
+    const rest = stops.flush()
+    if (rest !== '') onPiece({ type: 'content', text: rest })
+    const completionTokens = sequence.tokenMeter.usedOutputTokens - before
+    return { finishReason, promptTokens: prompt.length, completionTokens, cachedTokens }
+  }
+
+  const chat = new LlamaChat({ contextSequence: sequence, chatWrapper: prepared.wrapper })
+  try {
+    const result = await chat.generateResponse(prepared.history, {
+      ...samplingOf(request),
+      maxTokens: prepared.maxTokens,
+      signal: AbortSignal.any([signal, stopping.signal]),
+      contextShift: {
+        size: () => {
+          throw new ContextFull()
+        },
+      },
+      onResponseChunk: (chunk) => {
+        if (chunk.type === 'segment') {
+          if (chunk.text !== '') onPiece({ type: 'reasoning', text: chunk.text })
+          return
+        }
+        const text = stops.push(chunk.text)
+        if (text !== '') onPiece({ type: 'content', text })
+        if (stops.stopped) stopping.abort(new StopFound())
+      },
+      ...(functions === undefined
+        ? grammar === undefined
+          ? {}
+          : { grammar }
+        : {
+            functions,
+            documentFunctionParams: true,
+            maxParallelFunctionCalls: parallelCalls(prepared),
+            onFunctionCallParamsChunk: calls.onChunk,
+            onFunctionCall: calls.onCall,
+          }),
+    })
+    const reason = result.metadata.stopReason
+    return end(reason === 'maxTokens' ? 'length' : reason === 'functionCalls' ? 'tool_calls' : 'stop')
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    if (error instanceof StopFound) return end('stop')
+    if (error instanceof ContextFull) return end('length')
+    throw error
+  } finally {
+    chat.dispose()
+  }
+}
+
+class StopFound extends Error {}
+class ContextFull extends Error {}
+
+interface SelectedTools {
+  /** The functions that may be called, with parameters that a grammar can be made of. */
+  callable: ChatModelFunctions
+  /** All functions with their parameters as the request has them, for the prompt. */
+  described: ChatModelFunctions
+  mustCall: boolean
+}
+
+function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
+  const tools = request.tools ?? []
+  const choice = request.tool_choice ?? 'auto'
+  if (tools.length === 0) {
+    if (choice !== 'auto' && choice !== 'none') throw invalid('tool_choice', 'tool_choice needs tools.')
+    return null
+  }
+  if (!supported) throw invalid('tools', "This model's chat template has no tools.", 'tools_not_supported')
+  const names = tools.map((tool) => tool.function.name)
+  if (new Set(names).size !== names.length) throw invalid('tools', 'Each tool needs a name of its own.')
+  const only = typeof choice === 'object' ? choice.function.name : null
+  if (only !== null && !names.includes(only)) {
+    throw invalid('tool_choice', 'tool_choice names a function that is not among the tools.')
+  }
+
+  const callable: [string, ChatModelFunctions[string]][] = []
+  const described: [string, ChatModelFunctions[string]][] = []
+  for (const [index, { function: tool }] of tools.entries()) {
+    const description = tool.description == null ? {} : { description: tool.description }
+    const param = `tools.${index}.function.parameters`
+    const given = tool.parameters ?? {}
+    const schema = toGrammarSchema({ type: 'object', properties: {}, ...given }, { param, lenient: true })
+    const empty = Object.keys((given['properties'] as object | undefined) ?? {}).length === 0
+    const params = empty && given['additionalProperties'] === undefined ? {} : { params: schema }
+    described.push([
+      tool.name,
+      { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
+    ])
+    if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
+  }
+  if (choice === 'none') return null
+  return {
+    callable: Object.fromEntries(callable),
+    described: Object.fromEntries(described),
+    mustCall: choice !== 'auto',
+  }
+}
+
+/**
+ * The model's wrapper with this request's tools: its own template shows them as the request wrote them, and a call that
+ * is demanded begins at once.
+ */
+function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
+  const readsJsonSchema = wrapper.wrapperName === 'JinjaTemplate'
+  const generateContextState: ChatWrapper['generateContextState'] = (options) => {
+    const availableFunctions = readsJsonSchema ? tools.described : tools.callable
+    const state = wrapper.generateContextState({ ...options, availableFunctions })
+    if (!tools.mustCall) return state
+    const { contextText, stopGenerationTriggers } = state
+    const functionCall = { initiallyEngaged: true, disengageInitiallyEngaged: [] }
+    return { contextText, stopGenerationTriggers, functionCall }
+  }
+  return Object.create(wrapper, { generateContextState: { value: generateContextState } }) as ChatWrapper
+}
+
+function renderPrompt(
+  engine: Engine,
+  wrapper: ChatWrapper,
+  history: ChatHistoryItem[],
+  functions: ChatModelFunctions | undefined,
+): Token[] {
+  try {
+    const { contextText } = wrapper.generateContextState({
+      chatHistory: history,
+      documentFunctionParams: true,
+      ...(functions === undefined ? {} : { availableFunctions: functions }),
+    })
+    return contextText.tokenize(engine.model.tokenizer)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
+    throw invalid('messages', `The model's chat template can't render these messages: ${reason}`)
+  }
+}
+
+async function createGrammar(engine: Engine, request: ChatRequest): Promise<LlamaGrammar | undefined> {
+  const format = request.response_format
+  if (format == null || format.type === 'text') return undefined
+  const param = 'response_format.json_schema.schema'
+  const schema =
+    format.type === 'json_object'
+      ? ANY_OBJECT
+      : toGrammarSchema(format.json_schema.schema, { param, lenient: false })
+  try {
+    return await engine.llama.createGrammarForJsonSchema(schema as { type: 'object' })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
+    throw invalid(param, `No grammar can be made of the schema: ${reason}`, 'invalid_json_schema')
+  }
+}
+
+/** Brings the sequence to the prompt but for its last token; gives the number of tokens it had already. */
+async function prefill(slot: Slot, { request, prompt }: PreparedChat, signal: AbortSignal): Promise<number> {
+  const { sequence } = slot
+  // What a sequence remembers was computed in other batches, whose rounding differs in the last bits.
+  if (request.seed != null) await sequence.clearHistory()
+  const wanted = prompt.slice(0, -1)
+  await sequence.adaptStateToTokens(wanted, false)
+  const cached = sequence.nextTokenIndex
+  for (let start = cached; start < wanted.length; start += PREFILL_TOKENS) {
+    signal.throwIfAborted()
+    await sequence.evaluateWithoutGeneratingNewTokens(wanted.slice(start, start + PREFILL_TOKENS))
+  }
+  signal.throwIfAborted()
+  return cached
+}
+
+function samplingOf(request: ChatRequest) {
+  const { presence_penalty: presence, frequency_penalty: frequency } = request
+  const penalized = (presence ?? 0) !== 0 || (frequency ?? 0) !== 0
+  return {
+    temperature: request.temperature ?? DEFAULTS.temperature,
+    topP: request.top_p ?? DEFAULTS.topP,
+    topK: request.top_k ?? DEFAULTS.topK,
+    minP: request.min_p ?? DEFAULTS.minP,
+    // The library's own seed is the second of the day, the same for all requests of that second.
+    seed: request.seed == null ? randomInt(2 ** 32) : Number(BigInt.asUintN(32, BigInt(request.seed))),
+    repeatPenalty: penalized
+      ? ({
+          lastTokens: PENALTY_TOKENS,
+          penalty: 1,
+          presencePenalty: presence ?? 0,
+          frequencyPenalty: frequency ?? 0,
+        } as const)
+      : (false as const),
+  }
+}
+
+function parallelCalls({ request, mustCall }: PreparedChat): number {
+  // After a call that was forced the library would force the next one too, so more than one has to be asked for.
+  const several = request.parallel_tool_calls ?? !mustCall
+  return several && typeof request.tool_choice !== 'object' ? MAX_PARALLEL_CALLS : 1
+}
+
+/** Reports tool calls as they are written: the name first, then the arguments without the line feeds that end them. */
+function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
+  const reported = new Set<number>()
+  let finished = 0
+  let blank = ''
+  const begin = (index: number, name: string): void => {
+    if (reported.has(index)) return
+    reported.add(index)
+    blank = ''
+    onPiece({ type: 'tool_call', index, name })
+  }
+  return {
+    onChunk: (chunk: { callIndex: number; functionName: string; paramsChunk: string }): void => {
+      begin(chunk.callIndex, chunk.functionName)
+      const all = blank + chunk.paramsChunk
+      const text = all.trimEnd()
+      blank = all.slice(text.length)
+      if (text !== '') onPiece({ type: 'tool_arguments', index: chunk.callIndex, text })
+    },
+    onCall: (call: { functionName: string }): void => {
+      const index = finished++
+      if (reported.has(index)) return
+      begin(index, call.functionName)
+      onPiece({ type: 'tool_arguments', index, text: '{}' })
+    },
+  }
+}
+
+/** A 503 for requests that are cut off because the engine ends. */
+export const shuttingDown = (): RequestError =>
+  new RequestError(503, 'The engine is shutting down.', { code: 'shutting_down', retryAfter: 5 })

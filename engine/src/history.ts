@@ -1,0 +1,82 @@
+import type { ChatHistoryItem, ChatModelFunctionCall, ChatModelResponse } from 'node-llama-cpp'
+import type { ChatMessage } from './chat-request.ts'
+import { invalid } from './errors.ts'
+import { isTooDeep } from './json-schema.ts'
+
+/**
+ * Turns a request's messages into the history that the model's chat template is rendered from. It always ends with the
+ * answer to write: an assistant message at the end, or tool results, are carried on from.
+ */
+export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
+  const history: ChatHistoryItem[] = []
+  const calls = new Map<string, ChatModelFunctionCall>()
+  for (const [index, message] of messages.entries()) {
+    const param = `messages.${index}`
+    const text = textOf(message, param)
+    if (message.role === 'system' || message.role === 'developer') {
+      history.push({ type: 'system', text })
+    } else if (message.role === 'user') {
+      history.push({ type: 'user', text })
+    } else if (message.role === 'tool') {
+      const call = calls.get(message.tool_call_id)
+      if (call === undefined) {
+        throw invalid(
+          `${param}.tool_call_id`,
+          'A tool message has to answer a tool call of an earlier message.',
+        )
+      }
+      call.result = parseJson(text) ?? text
+    } else {
+      const response = lastResponse(history)
+      if (text !== '') response.push(text)
+      for (const [position, { id, function: called }] of (message.tool_calls ?? []).entries()) {
+        const params = parseJson(called.arguments === '' ? '{}' : called.arguments)
+        if (params === undefined) {
+          const path = `${param}.tool_calls.${position}.function.arguments`
+          throw invalid(path, `${path}: has to be JSON.`)
+        }
+        const call: ChatModelFunctionCall = { type: 'functionCall', name: called.name, params, result: null }
+        if (position === 0) call.startsNewChunk = true
+        calls.set(id, call)
+        response.push(call)
+      }
+    }
+  }
+  if (history.at(-1)?.type !== 'model') history.push({ type: 'model', response: [] })
+  return history
+}
+
+function lastResponse(history: ChatHistoryItem[]): ChatModelResponse['response'] {
+  const last = history.at(-1)
+  if (last?.type === 'model') return last.response
+  const item: ChatModelResponse = { type: 'model', response: [] }
+  history.push(item)
+  return item.response
+}
+
+function textOf(message: ChatMessage, param: string): string {
+  const content = message.content ?? ''
+  if (typeof content === 'string') return content
+  return content
+    .map((part, index) => {
+      if (part.type === 'text' && typeof part.text === 'string') return part.text
+      if (part.type === 'refusal' && typeof part.refusal === 'string') return part.refusal
+      const kind = part.type.slice(0, 64)
+      throw invalid(
+        `${param}.content.${index}`,
+        `${param}.content.${index} is of type "${kind}", but this model reads text only.`,
+        'unsupported_content',
+      )
+    })
+    .join('')
+}
+
+/** The value, or undefined for what isn't JSON or nests too deep to be handed on. */
+function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isTooDeep(value) ? undefined : value
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,76 @@
+// The engine's process: reads its settings, keeps engine.json, loads the model and serves it until it is told to end
+// or its launch.json is gone. See the README beside this folder.
+import type { AddressInfo } from 'node:net'
+import { createLog } from './log.ts'
+import { loadEngine, LoadError } from './model.ts'
+import { buildServer } from './server.ts'
+import { parseSettings } from './settings.ts'
+import { createStateWriter, isStillWanted } from './state.ts'
+
+const EXIT_FAILED = 1
+const EXIT_BAD_SETTINGS = 2
+const EXIT_NOT_WANTED = 3
+const WATCH_MS = 1000
+const SHUTDOWN_MS = 1500
+
+const log = createLog()
+const parsed = parseSettings(process.argv.slice(2), process.env['BERTH_ENGINE_KEY'])
+delete process.env['BERTH_ENGINE_KEY']
+if (!parsed.ok) {
+  for (const mistake of parsed.mistakes) process.stderr.write(`${mistake}\n`)
+  process.exit(EXIT_BAD_SETTINGS)
+}
+const { settings, key } = parsed
+process.title = `berth-engine ${settings.alias}`
+
+const { stateDirectory, nonce } = settings
+const leaveIfNotWanted = (): void => {
+  if (isStillWanted(stateDirectory, nonce)) return
+  log('launch.json is gone or names another launch: ending')
+  process.exit(EXIT_NOT_WANTED)
+}
+leaveIfNotWanted()
+const writeState = createStateWriter(stateDirectory, nonce)
+const fail = (error: LoadError): never => {
+  log(`failed: ${error.code}: ${error.message}`)
+  writeState({ phase: 'failed', error: { code: error.code, message: error.message } })
+  process.exit(EXIT_FAILED)
+}
+const crash = (error: unknown): never => {
+  log(`crashed: ${error instanceof Error ? error.stack : String(error)}`)
+  return fail(
+    new LoadError('engine_crashed', 'The engine stopped because of an unexpected error; see its log.'),
+  )
+}
+process.on('uncaughtException', crash)
+process.on('unhandledRejection', crash)
+// Its terminal or its parent going away is no reason to end.
+process.on('SIGHUP', () => {})
+
+writeState({})
+setInterval(leaveIfNotWanted, WATCH_MS)
+
+const server = buildServer({ key, log })
+const stop = (): void => {
+  log('told to end')
+  setTimeout(() => process.exit(0), SHUTDOWN_MS)
+  void server.close().finally(() => process.exit(0))
+}
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
+
+const { alias, type, contextTokens, parallel, threads, gpuLayers } = settings
+log(
+  `pid ${process.pid} serves ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
+    `threads ${threads}, gpu layers ${gpuLayers}, model ${settings.modelPath}`,
+)
+await server.fastify.listen({ host: '127.0.0.1', port: 0 })
+const { port } = server.fastify.server.address() as AddressInfo
+writeState({ port })
+log(`listening on 127.0.0.1:${port}`)
+
+const started = performance.now()
+const engine = await loadEngine(settings, log).catch(fail)
+server.setEngine(engine)
+writeState({ phase: 'ready' })
+log(`ready after ${Math.round(performance.now() - started)} ms`)

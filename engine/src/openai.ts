@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { errorType, RequestError } from './errors.ts'
+import type { AnswerEnd, AnswerPiece } from './generate.ts'
+
+/** An error in OpenAI's shape. */
+export interface ErrorBody {
+  error: { message: string; type: string; param: string | null; code: string | null }
+}
+
+/** What the caller is told of an error; of an unexpected one nothing but that it happened. */
+export function toErrorBody(error: unknown): { status: number; retryAfter: number | null; body: ErrorBody } {
+  if (error instanceof RequestError) {
+    const { status, message, type, param, code, retryAfter } = error
+    return { status, retryAfter, body: { error: { message, type, param, code } } }
+  }
+  const message = 'The engine failed to answer this request; its log says why.'
+  return {
+    status: 500,
+    retryAfter: null,
+    body: { error: { message, type: errorType(500), param: null, code: 'internal_error' } },
+  }
+}
+
+/** An id as OpenAI's look: a prefix and 24 letters and digits. */
+export const createId = (prefix: string): string => `${prefix}${randomBytes(12).toString('hex')}`
+
+interface ToolCall {
+  id: string
+  type: 'function'
+  function: { name: string; arguments: string }
+}
+
+/** What all chunks, or the one whole answer, of a completion have in common. */
+export interface CompletionHead {
+  id: string
+  created: number
+  model: string
+}
+
+/** The head of a new completion. */
+export function createHead(model: string): CompletionHead {
+  return { id: createId('chatcmpl-'), created: Math.floor(Date.now() / 1000), model }
+}
+
+/** Collects the pieces of an answer that is sent whole. */
+export function createCollector() {
+  let content = ''
+  let reasoning = ''
+  const calls: ToolCall[] = []
+  return {
+    add: (piece: AnswerPiece): void => {
+      if (piece.type === 'content') content += piece.text
+      else if (piece.type === 'reasoning') reasoning += piece.text
+      else if (piece.type === 'tool_arguments') calls[piece.index]!.function.arguments += piece.text
+      else {
+        const called = { name: piece.name, arguments: '' }
+        calls[piece.index] = { id: createId('call_'), type: 'function', function: called }
+      }
+    },
+    toCompletion: (head: CompletionHead, end: AnswerEnd) => ({
+      id: head.id,
+      object: 'chat.completion',
+      created: head.created,
+      model: head.model,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: content === '' && calls.length > 0 ? null : content,
+            refusal: null,
+            ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+            ...(calls.length === 0 ? {} : { tool_calls: calls }),
+          },
+          logprobs: null,
+          finish_reason: end.finishReason,
+        },
+      ],
+      usage: toUsage(end),
+    }),
+  }
+}
+
+/** The tokens of an answer. */
+export function toUsage({ promptTokens, completionTokens, cachedTokens }: AnswerEnd) {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+  }
+}
+
+/** A chunk of a streamed answer that carries a change of the message or its end. */
+export function toChunk(
+  head: CompletionHead,
+  delta: Record<string, unknown>,
+  finishReason: AnswerEnd['finishReason'] | null = null,
+) {
+  return {
+    id: head.id,
+    object: 'chat.completion.chunk',
+    created: head.created,
+    model: head.model,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+  }
+}
+
+/** The last chunk, sent only when the request asks for the usage. */
+export function toUsageChunk(head: CompletionHead, end: AnswerEnd) {
+  return { ...toChunk(head, {}), choices: [], usage: toUsage(end) }
+}
+
+/** A piece of an answer as a chunk's delta. */
+export function toDelta(piece: AnswerPiece): Record<string, unknown> {
+  switch (piece.type) {
+    case 'content':
+      return { content: piece.text }
+    case 'reasoning':
+      return { reasoning_content: piece.text }
+    case 'tool_call': {
+      const called = { name: piece.name, arguments: '' }
+      return {
+        tool_calls: [{ index: piece.index, id: createId('call_'), type: 'function', function: called }],
+      }
+    }
+    case 'tool_arguments':
+      return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] }
+  }
+}
+
+/** A stream of server-sent events. */
+export interface EventStream {
+  send: (data: unknown) => void
+  /** Resolves once the reader has taken what was sent, or has gone. */
+  drained: () => Promise<void> | void
+  /** Sends OpenAI's end mark and ends the response. */
+  finish: () => void
+}
+
+/** Begins an event stream on a response that nothing was written to. */
+export function openEventStream(response: ServerResponse): EventStream {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  })
+  let full = false
+  return {
+    send(data) {
+      if (response.destroyed) return
+      full = !response.write(`data: ${JSON.stringify(data)}\n\n`)
+    },
+    drained() {
+      if (!full || response.destroyed) return
+      return new Promise((resolve) => {
+        const done = (): void => {
+          full = false
+          response.off('drain', done).off('close', done)
+          resolve()
+        }
+        response.on('drain', done).on('close', done)
+      })
+    },
+    finish() {
+      if (!response.destroyed) response.end('data: [DONE]\n\n')
+    },
+  }
+}

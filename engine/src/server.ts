@@ -1,0 +1,203 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { ChatRequestBody, parseBody } from './chat-request.ts'
+import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings.ts'
+import { RequestError } from './errors.ts'
+import { prepareChat, shuttingDown, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
+import type { Log } from './log.ts'
+import type { Engine } from './model.ts'
+import { createCollector, createHead, openEventStream } from './openai.ts'
+import { toChunk, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
+
+const BODY_LIMIT = 32 * 1024 * 1024
+
+/** What llama.cpp's own server answers while it loads. */
+const LOADING = { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } } as const
+
+/** The HTTP side of an engine. */
+export interface EngineServer {
+  fastify: FastifyInstance
+  /** From now on requests are answered. */
+  setEngine: (engine: Engine) => void
+  /** Stops accepting, cuts all running generations off and resolves when the connections are closed. */
+  close: () => Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Aborted when the caller leaves or the engine ends. */
+    left: AbortSignal
+    /** For the log line: what the request used. */
+    used: string
+  }
+}
+
+/** Builds the server; it answers 503 until it is given an engine. `key` is the only accepted bearer token. */
+export function buildServer({ key, log }: { key: string; log: Log }): EngineServer {
+  let engine: Engine | null = null
+  const ending = new AbortController()
+  const expected = digest(`Bearer ${key}`)
+  const fastify = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true, keepAliveTimeout: 65_000 })
+
+  fastify.decorateRequest('left', null as unknown as AbortSignal)
+  fastify.decorateRequest('used', '')
+  fastify.addHook('onRequest', async (request, reply) => {
+    const caller = new AbortController()
+    request.left = AbortSignal.any([caller.signal, ending.signal])
+    const started = performance.now()
+    reply.raw.on('close', () => {
+      const complete = reply.raw.writableFinished
+      if (!complete) caller.abort(new CallerLeft())
+      if (request.routeOptions.url === '/health') return
+      const route = `${request.method} ${request.routeOptions.url ?? 'unknown route'}`
+      const status = complete ? reply.raw.statusCode : 'left'
+      const took = Math.round(performance.now() - started)
+      log(`request ${request.id} ${route} ${status} ${request.used} ${took} ms`.replace(/ {2,}/g, ' '))
+    })
+  })
+
+  fastify.setErrorHandler((error, request, reply) => {
+    if (request.left.aborted && !ending.signal.aborted) return reply.hijack()
+    return sendError(reply, toRequestError(error, log, request))
+  })
+  fastify.setNotFoundHandler(async () => {
+    throw new RequestError(404, 'There is no such route.', { code: 'not_found' })
+  })
+
+  fastify.get('/health', async (_request, reply) => {
+    if (engine === null) return reply.code(503).send(LOADING)
+    return { status: 'ok' }
+  })
+
+  fastify.register(async (guarded) => {
+    guarded.addHook('onRequest', async (request, reply) => {
+      if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
+        reply.header('www-authenticate', 'Bearer')
+        throw new RequestError(401, 'The API key is missing or wrong.', { code: 'invalid_api_key' })
+      }
+      if (engine === null) return reply.code(503).header('retry-after', '2').send(LOADING)
+    })
+    const ready = (model?: string): Engine => {
+      if (engine === null) throw new RequestError(503, 'Loading model')
+      if (model !== undefined && model !== engine.alias) {
+        throw new RequestError(404, 'This engine serves no model of that name.', {
+          code: 'model_not_found',
+          param: 'model',
+        })
+      }
+      return engine
+    }
+
+    guarded.get('/v1/models', async () => toModelList(ready()))
+    guarded.post('/v1/embeddings', async (request) => {
+      const body = parseBody(EmbeddingsRequestBody, request.body)
+      const { vectors, promptTokens } = await computeEmbeddings(ready(body.model), body, request.left)
+      request.used = `prompt=${promptTokens} inputs=${vectors.length}`
+      const form = (vector: number[]) => (body.encoding_format === 'base64' ? toBase64(vector) : vector)
+      return {
+        object: 'list',
+        data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: form(vector) })),
+        model: body.model,
+        usage: { prompt_tokens: promptTokens, total_tokens: promptTokens },
+      }
+    })
+    guarded.post('/v1/chat/completions', async (request, reply) => {
+      const body = parseBody(ChatRequestBody, request.body)
+      const serving = ready(body.model)
+      await answerChat(serving, await prepareChat(serving, body), { request, reply, log })
+      return reply
+    })
+  })
+
+  return {
+    fastify,
+    setEngine: (loaded) => (engine = loaded),
+    close: async () => {
+      ending.abort(shuttingDown())
+      await fastify.close()
+    },
+  }
+}
+
+class CallerLeft extends Error {}
+
+async function answerChat(
+  engine: Engine,
+  prepared: PreparedChat,
+  { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Log },
+): Promise<void> {
+  const pool = engine.chat!.pool
+  const slot = await pool.acquire(prepared.prompt, request.left)
+  const head = createHead(engine.alias)
+  const note = (end: AnswerEnd): void => {
+    const { promptTokens, cachedTokens, completionTokens } = end
+    request.used = `prompt=${promptTokens} cached=${cachedTokens} completion=${completionTokens}`
+  }
+  try {
+    if (prepared.request.stream !== true) {
+      const collector = createCollector()
+      const end = await writeAnswer(engine, prepared, slot, { signal: request.left, onPiece: collector.add })
+      note(end)
+      await reply.send(collector.toCompletion(head, end))
+      return
+    }
+
+    reply.hijack()
+    const stream = openEventStream(reply.raw)
+    slot.pace = stream.drained
+    try {
+      stream.send(toChunk(head, { role: 'assistant', content: '' }))
+      const onPiece = (piece: Parameters<typeof toDelta>[0]): void => {
+        stream.send(toChunk(head, toDelta(piece)))
+      }
+      const end = await writeAnswer(engine, prepared, slot, { signal: request.left, onPiece })
+      note(end)
+      stream.send(toChunk(head, {}, end.finishReason))
+      if (prepared.request.stream_options?.include_usage === true) stream.send(toUsageChunk(head, end))
+    } catch (error) {
+      stream.send(toErrorBody(toRequestError(error, log, request)).body)
+    }
+    stream.finish()
+  } finally {
+    pool.release(slot)
+  }
+}
+
+function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, retryAfter, body } = toErrorBody(error)
+  if (retryAfter !== null) reply.header('retry-after', String(retryAfter))
+  return reply.code(status).send(body)
+}
+
+/** Fastify's own refusals (a bad body, say) become ours; what nobody expected is logged and stays as it is. */
+function toRequestError(error: unknown, log: Log, request: FastifyRequest): unknown {
+  if (error instanceof RequestError || error instanceof CallerLeft) return error
+  const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }
+  if (statusCode === 413) {
+    return new RequestError(413, 'The body is larger than 32 MiB.', { code: 'body_too_large' })
+  }
+  if (code === 'FST_ERR_CTP_INVALID_JSON_BODY' || error instanceof SyntaxError) {
+    return new RequestError(400, 'The body is not valid JSON.', { code: 'invalid_json' })
+  }
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
+    return new RequestError(statusCode, message ?? 'The request is not valid.')
+  }
+  log(`request ${request.id} failed: ${error instanceof Error ? error.stack : String(error)}`)
+  return error
+}
+
+function toModelList({ alias, model, chat }: Engine) {
+  const meta = {
+    n_ctx: chat?.contextSize ?? model.trainContextSize,
+    n_ctx_train: model.trainContextSize,
+    n_embd: model.embeddingVectorSize,
+    size: model.size,
+    description: model.typeDescription,
+  }
+  return { object: 'list', data: [{ id: alias, object: 'model', created: 0, owned_by: 'berth', meta }] }
+}
+
+/** Of equal length for every input, so that a comparison tells nothing of the key, its length included. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

@@ -1,0 +1,89 @@
+import { parseArgs } from 'node:util'
+
+/** What an engine process is told on its command line. */
+export interface Settings {
+  /** The folder of this deployment, which holds launch.json and engine.json. */
+  stateDirectory: string
+  /** Names this launch; it must match launch.json for as long as the process lives. */
+  nonce: string
+  /** Path of the GGUF file. */
+  modelPath: string
+  /** The only name that requests may use for the model. */
+  alias: string
+  type: 'chat' | 'embedding'
+  /** Tokens that one request may hold, prompt and answer together. */
+  contextTokens: number
+  /** How many requests generate at the same time. */
+  parallel: number
+  threads: number
+  /** How many of the model's layers go to a GPU; 0 keeps everything on the CPU. */
+  gpuLayers: 'auto' | number
+}
+
+/** The settings, or a sentence for each mistake in them. */
+export type ParsedSettings =
+  | { ok: true; settings: Settings; key: string }
+  | { ok: false; mistakes: readonly string[] }
+
+const FLAGS = [
+  'state-dir',
+  'nonce',
+  'model',
+  'alias',
+  'type',
+  'context',
+  'parallel',
+  'threads',
+  'gpu-layers',
+] as const
+
+/** Reads the command line and the API key of the environment; never throws, and never repeats the key. */
+export function parseSettings(args: readonly string[], key: string | undefined): ParsedSettings {
+  let values: Partial<Record<(typeof FLAGS)[number], string>>
+  try {
+    const options = Object.fromEntries(FLAGS.map((flag) => [flag, { type: 'string' as const }]))
+    values = parseArgs({ args: [...args], options, allowPositionals: false }).values
+  } catch (error) {
+    return { ok: false, mistakes: [error instanceof Error ? error.message : String(error)] }
+  }
+
+  const mistakes: string[] = []
+  const text = (flag: (typeof FLAGS)[number], pattern: RegExp, expected: string): string => {
+    const value = values[flag]
+    if (value === undefined) mistakes.push(`--${flag} is missing; it takes ${expected}.`)
+    else if (!pattern.test(value)) mistakes.push(`--${flag} takes ${expected}, not "${value}".`)
+    return value ?? ''
+  }
+  const integer = (flag: (typeof FLAGS)[number], least: number, most: number): number => {
+    const value = Number(text(flag, /^\d{1,9}$/, `a whole number from ${least} to ${most}`))
+    if (values[flag] !== undefined && Number.isInteger(value) && (value < least || value > most)) {
+      mistakes.push(`--${flag} takes a whole number from ${least} to ${most}, not ${value}.`)
+    }
+    return value
+  }
+
+  const settings: Settings = {
+    stateDirectory: text('state-dir', /./, 'a folder'),
+    nonce: text('nonce', /^[0-9a-f]{8,128}$/, '8 to 128 lower-case hexadecimal digits'),
+    modelPath: text('model', /./, 'the path of a GGUF file'),
+    alias: text(
+      'alias',
+      /^[^\s\p{Cc}]{1,128}$/u,
+      'the name of the model, at most 128 characters without spaces',
+    ),
+    type: text('type', /^(chat|embedding)$/, '"chat" or "embedding"') === 'embedding' ? 'embedding' : 'chat',
+    contextTokens: integer('context', 128, 10_000_000),
+    parallel: integer('parallel', 1, 64),
+    threads: integer('threads', 1, 1024),
+    gpuLayers:
+      values['gpu-layers'] === undefined || values['gpu-layers'] === 'auto'
+        ? 'auto'
+        : integer('gpu-layers', 0, 10_000),
+  }
+  if (key === undefined || !/^[\x21-\x7e]{16,512}$/.test(key)) {
+    mistakes.push(
+      'BERTH_ENGINE_KEY must hold the API key: 16 to 512 printable ASCII characters without spaces.',
+    )
+  }
+  return mistakes.length > 0 || key === undefined ? { ok: false, mistakes } : { ok: true, settings, key }
+}
