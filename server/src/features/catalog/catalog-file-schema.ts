@@ -32,7 +32,7 @@ const localWeightsSchema = z.strictObject({ file: text })
 const urlWeightsSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }),
   sha256: z
-    .string()
+    .string({ error: 'must be in quotes' })
     .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
     .optional(),
 })

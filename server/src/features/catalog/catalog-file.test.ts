@@ -1,8 +1,371 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
-import { readCatalogFile } from './catalog-file.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { findVariant, listVariants, readCatalogFile } from './catalog-file.ts'
+import type { CatalogModel, CatalogVariant } from './catalog-file.ts'
 
-it('reads the catalog that comes with Berth', () => {
-  const path = fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url))
-  expect(readCatalogFile(path).models[0]?.modelName).toBe('berth-tiny')
+const folder = mkdtempSync(join(tmpdir(), 'catalog-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('the catalog that comes with Berth', () => {
+  const { models } = readCatalogFile(
+    fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url)),
+  )
+  const variants = models.flatMap((model) => model.variants)
+  const name = (variant: CatalogVariant) =>
+    `${variant.modelName} ${variant.format} ${variant.sizeInBillions} ${variant.quantization}`
+
+  it('offers many models of both types, the bundled ones first', () => {
+    expect(models.length).toBeGreaterThanOrEqual(40)
+    expect(models.slice(0, 2).map((model) => model.modelName)).toEqual(['berth-tiny', 'berth-tiny-embedding'])
+    expect(models.filter((model) => model.modelType === 'embedding').length).toBeGreaterThanOrEqual(10)
+    expect(models.map((model) => model.sortOrder)).toEqual(models.map((_, index) => index + 1))
+  })
+
+  it('has the weights of the bundled models at hand', () => {
+    const local = variants.filter((variant) => variant.weights.kind === 'file')
+    expect(local.length).toBeGreaterThanOrEqual(2)
+    for (const { weights } of local)
+      expect(weights.kind === 'file' && existsSync(weights.path), name(local[0]!)).toBe(true)
+  })
+
+  it.each(models.map((model) => [model.id, model] as const))('describes %s', (_id, model) => {
+    expect(Array.from(model.description).length).toBeLessThan(300)
+    expect(model.tags.length).toBeGreaterThan(0)
+    for (const tag of model.tags) expect(tag).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
+    expect(new Set(model.tags).size).toBe(model.tags.length)
+    expect(model.tags.includes('embedding')).toBe(model.modelType === 'embedding')
+  })
+
+  it('runs a model from GGUF by default wherever it offers one', () => {
+    for (const model of models) {
+      const hasGguf = model.variants.some((variant) => variant.format === 'ggufv2')
+      expect(model.default.format === 'ggufv2', model.id).toBe(hasGguf)
+    }
+  })
+
+  it('names quantizations as Xinference does', () => {
+    const known: Record<string, RegExp> = {
+      pytorch: /^none$/,
+      ggufv2: /^((UD-)?I?Q[1-8]_(0|1|K|K_[SMLX]|K_XL|XXS|XS|S|M|NL)|BF16|F16|MXFP4)$/,
+      awq: /^(Int4|4bit|8bit)$/,
+      gptq: /^(Int4|Int8|Int4-Int8Mix)$/,
+      fp8: /^fp8$/,
+    }
+    for (const variant of variants)
+      expect(variant.quantization, name(variant)).toMatch(known[variant.format] ?? /^$/)
+  })
+
+  it('names GGUF files by their quantization', () => {
+    for (const { weights, ...variant } of variants) {
+      if (variant.format !== 'ggufv2' || weights.kind !== 'huggingface') continue
+      expect(weights.files.length).toBeGreaterThan(0)
+      for (const file of weights.files) {
+        expect(file).toMatch(/\.gguf$/)
+        expect(file.toLowerCase()).toContain(variant.quantization.toLowerCase())
+      }
+    }
+  })
+
+  // Names round hard below a few billions: Falcon3 1B has 1.67 billion parameters.
+  it('has plausible architectures', () => {
+    for (const variant of variants) {
+      const { architecture, sizeInBillions } = variant
+      expect(architecture, name(variant)).not.toBeNull()
+      if (!architecture) continue
+      const nominal = sizeInBillions * 1e9
+      const tolerance = sizeInBillions < 1 ? nominal * 0.05 : Math.max(nominal * 0.15, 0.7e9)
+      expect(Math.abs(architecture.parameters - nominal), name(variant)).toBeLessThanOrEqual(tolerance)
+      expect(architecture.attentionHeads % architecture.kvHeads, name(variant)).toBe(0)
+      expect(architecture.layers, name(variant)).toBeLessThanOrEqual(130)
+      expect(architecture.hiddenSize, name(variant)).toBeLessThanOrEqual(20_000)
+      expect(architecture.parameters, name(variant)).toBeGreaterThan(
+        architecture.vocabularySize * architecture.hiddenSize,
+      )
+      expect(variant.contextLength, name(variant)).toBeGreaterThanOrEqual(512)
+      expect(variant.contextLength, name(variant)).toBeLessThanOrEqual(1_048_576)
+    }
+  })
+
+  it('knows the sizes of files to within what quantizations can take', () => {
+    for (const { weightBytes, architecture, ...variant } of variants) {
+      if (weightBytes === null || !architecture) continue
+      const bitsPerWeight = (weightBytes * 8) / architecture.parameters
+      expect(bitsPerWeight, variant.modelName).toBeGreaterThan(1.5)
+      expect(bitsPerWeight, variant.modelName).toBeLessThan(17)
+    }
+  })
+
+  it.each([
+    ['qwen2.5-instruct', 0.5, 24, 2, 64, 494_032_768],
+    ['qwen2.5-instruct', 7, 28, 4, 128, 7_615_616_512],
+    ['qwen2.5-instruct', 14, 48, 8, 128, 14_770_033_664],
+    ['qwen2.5-instruct', 32, 64, 8, 128, 32_763_876_352],
+    ['llama-3.1-instruct', 70, 80, 8, 128, 70_553_706_496],
+    ['qwen3', 235, 94, 4, 128, 235_093_634_560],
+  ])(
+    'has the published facts of %s %d',
+    (modelName, sizeInBillions, layers, kvHeads, headDimension, parameters) => {
+      const model = models.find((candidate) => candidate.modelName === modelName)!
+      expect(findVariant(model, { sizeInBillions })?.architecture).toMatchObject({
+        layers,
+        kvHeads,
+        headDimension,
+        parameters,
+      })
+    },
+  )
 })
+
+describe('choosing a variant', () => {
+  const model = readOne({
+    sizes: `
+      - billions: 0.5
+        variants:
+          - { format: pytorch, quantizations: [none], weights: { huggingface: a/half } }
+          - { format: ggufv2, quantizations: [Q8_0, Q4_K_M], weights: { huggingface: a/half-GGUF, file: "h-{quantization}.gguf" } }
+      - billions: 1.5
+        variants:
+          - { format: gptq, quantizations: [Int4, Int8], weights: { huggingface: "a/one-{quantization}" } }
+          - { format: ggufv2, quantizations: [Q8_0], weights: { huggingface: a/one-GGUF, file: "o-{quantization_lower}.gguf" } }
+      - billions: 7
+        context_length: 8192
+        variants:
+          - { format: awq, quantizations: [Int4], weights: { huggingface: a/seven-AWQ, revision: v2, gated: true } }`,
+    chosen: '{ format: ggufv2, billions: 0.5, quantization: q4_k_m }',
+  })
+  const choose = (choice: Parameters<typeof findVariant>[1]) => {
+    const variant = findVariant(model, choice)
+    return variant && `${variant.format} ${variant.sizeInBillions} ${variant.quantization}`
+  }
+
+  it('takes the default when nothing is asked for', () => {
+    expect(findVariant(model)).toBe(model.default)
+    expect(choose({})).toBe('ggufv2 0.5 Q4_K_M')
+  })
+
+  it('keeps of the default what agrees with what was asked for', () => {
+    expect(choose({ quantization: 'Q8_0' })).toBe('ggufv2 0.5 Q8_0')
+    expect(choose({ format: 'pytorch' })).toBe('pytorch 0.5 none')
+    expect(choose({ sizeInBillions: 1.5 })).toBe('ggufv2 1.5 Q8_0')
+    expect(choose({ sizeInBillions: 7 })).toBe('awq 7 Int4')
+    expect(choose({ format: 'gptq' })).toBe('gptq 1.5 Int4')
+    expect(choose({ quantization: 'int4' })).toBe('gptq 1.5 Int4')
+  })
+
+  it('compares names without case', () => {
+    expect(choose({ format: 'GGUFv2', quantization: 'q8_0', sizeInBillions: 1.5 })).toBe('ggufv2 1.5 Q8_0')
+  })
+
+  it('finds nothing where nothing matches all of it', () => {
+    expect(choose({ sizeInBillions: 3 })).toBeNull()
+    expect(choose({ format: 'awq', sizeInBillions: 0.5 })).toBeNull()
+    expect(choose({ format: 'ggufv2', quantization: 'Q4_K_M', sizeInBillions: 1.5 })).toBeNull()
+    expect(choose({ quantization: '' })).toBeNull()
+  })
+
+  it('spells out where the weights are', () => {
+    expect(findVariant(model, { sizeInBillions: 1.5 })?.weights).toEqual({
+      kind: 'huggingface',
+      repo: 'a/one-GGUF',
+      revision: 'main',
+      files: ['o-q8_0.gguf'],
+    })
+    expect(findVariant(model, { quantization: 'Int8' })?.weights).toMatchObject({
+      repo: 'a/one-Int8',
+      files: [],
+    })
+    expect(findVariant(model, { sizeInBillions: 7 })).toMatchObject({
+      contextLength: 8192,
+      gated: true,
+      weights: { revision: 'v2' },
+    })
+  })
+
+  it('lists one row for each format and size', () => {
+    expect(listVariants(model).slice(0, 3)).toEqual([
+      { model_format: 'pytorch', model_size_in_billions: 0.5, quantizations: ['none'], default: false },
+      {
+        model_format: 'ggufv2',
+        model_size_in_billions: 0.5,
+        quantizations: ['Q8_0', 'Q4_K_M'],
+        default: true,
+      },
+      { model_format: 'gptq', model_size_in_billions: 1.5, quantizations: ['Int4', 'Int8'], default: false },
+    ])
+  })
+})
+
+describe('reading a file', () => {
+  it('resolves local files from its own folder and takes URLs and split files', () => {
+    const model = readOne({
+      sizes: `
+      - billions: 1
+        variants:
+          - { format: ggufv2, quantizations: [F16], weight_bytes: { F16: 10 }, weights: { file: ../tiny.gguf } }
+          - format: ggufv2
+            quantizations: [Q4_0]
+            weights: { url: "https://example.com/a.gguf", sha256: ${'aB'.repeat(32)} }
+          - format: ggufv2
+            quantizations: [Q6_K, Q8_0]
+            weights: { huggingface: a/b, file: "x/{quantization}/m-{quantization}.gguf", parts: { Q8_0: 2 } }`,
+      chosen: '{ format: ggufv2, billions: 1, quantization: F16 }',
+    })
+    const [local, url, whole, split] = model.variants
+    expect(local).toMatchObject({
+      weightBytes: 10,
+      weights: { kind: 'file', path: join(folder, '../tiny.gguf') },
+    })
+    expect(url).toMatchObject({ weightBytes: null, weights: { kind: 'url', sha256: 'aB'.repeat(32) } })
+    expect(whole?.weights).toMatchObject({ files: ['x/Q6_K/m-Q6_K.gguf'] })
+    expect(split?.weights).toMatchObject({
+      files: ['x/Q8_0/m-Q8_0-00001-of-00002.gguf', 'x/Q8_0/m-Q8_0-00002-of-00002.gguf'],
+    })
+  })
+
+  it('tells every mistake at once, with its line and path', () => {
+    const message = failureOf(`models:
+  - id: Bad Id
+    model_name: one
+    display_name: One
+    provider: P
+    family: f
+    model_type: image
+    description: ""
+    license: mit
+    colour: blue
+    context_length: -1
+    sizes:
+      - billions: "7"
+        architecture: { parameters: 7, layers: 1, hidden_size: 1, attention_heads: 3, kv_heads: 2, head_dim: 1, vocabulary_size: 1 }
+        variants:
+          - format: ggufv2
+            quantizations: []
+            weights: { huggingface: no-owner, file: ../../etc/passwd }
+          - format: GGUF
+            quantizations: [Q4_0]
+            weights: { url: "ftp://x", sha256: 12 }
+    default: { format: ggufv2, billions: 7 }
+  - { id: two, model_name: ONE }
+  - nothing
+`)
+    expect(message).toContain(`The catalog file ${join(folder, 'models.yaml')} has `)
+    for (const expected of [
+      'line 2, models[0].id: must be a lower-case slug',
+      'line 7, models[0].model_type: ',
+      'line 8, models[0].description: must not be empty',
+      'line 10, models[0].colour: is not a known field here',
+      'line 11, models[0].context_length: ',
+      'line 13, models[0].sizes[0].billions: ',
+      'line 14, models[0].sizes[0].architecture.kv_heads: must divide attention_heads',
+      'line 17, models[0].sizes[0].variants[0].quantizations: must name at least one',
+      'line 18, models[0].sizes[0].variants[0].weights.huggingface: must be owner/repository',
+      'line 18, models[0].sizes[0].variants[0].weights.file: must be a path inside the repository',
+      'line 19, models[0].sizes[0].variants[1].format: must be one lower-case word',
+      'line 21, models[0].sizes[0].variants[1].weights.url: must be an http or https URL',
+      'line 21, models[0].sizes[0].variants[1].weights.sha256: must be in quotes',
+      'line 22, models[0].default.quantization: ',
+      'line 23, models[1].sizes: ',
+      'line 23, models[1].model_name: is the model_name of models[0] already: ONE',
+      'line 24, models[2]: ',
+    ]) {
+      expect(message).toContain(expected)
+    }
+  })
+
+  it('tells what contradicts itself', () => {
+    const message = failureOf(
+      entry({
+        sizes: `
+      - billions: 1
+        variants:
+          - { format: ggufv2, quantizations: [Q4_0, q4_0], weights: { huggingface: a/b } }
+          - format: ggufv2
+            quantizations: [Q8_0]
+            weight_bytes: { Q5_0: 5 }
+            weights: { huggingface: a/b, file: "{quantisation}.gguf", parts: { Q2_K: 2 } }
+          - { format: ggufv2, quantizations: [Q6_K, Q5_K_M], weights: { url: "https://x.org/{quantization}", sha256: "${'0'.repeat(64)}" } }
+      - billions: 1
+        variants: [{ format: ggufv2, quantizations: [Q8_0], weights: { file: a.gguf } }]`,
+        chosen: '{ format: ggufv2, billions: 2, quantization: Q4_0 }',
+      }),
+    )
+    for (const expected of [
+      'models[0].sizes[0].variants[0].quantizations[1]: q4_0 is offered twice',
+      'models[0].sizes[0].variants[0].weights: several quantizations need {quantization} in the source',
+      'models[0].sizes[0].variants[0].weights: a ggufv2 variant needs the name of its file',
+      'models[0].sizes[0].variants[1].weights: {quantisation} is not a placeholder',
+      'models[0].sizes[0].variants[1].weight_bytes.Q5_0: is not one of the quantizations',
+      'models[0].sizes[0].variants[1].weights.parts.Q2_K: is not one of the quantizations',
+      'models[0].sizes[0].variants[2].weights.sha256: is of one file, but there are several quantizations',
+      'models[0].sizes[1].billions: is a size of this model already',
+      'models[0].sizes[1].variants[0].quantizations[0]: Q8_0 is offered twice',
+      'models[0].default: is not one of the variants',
+    ]) {
+      expect(message).toContain(expected)
+    }
+  })
+
+  it.each([
+    ['not YAML', 'models: [\n  - {', /line \d+: /],
+    ['a repeated key', 'models: []\nmodels: []', /line 2: .*unique/],
+    ['an empty file', '', /line 1: /],
+    ['a list', '- a', /line 1: /],
+    ['no models', 'models: []', /line 1, models: must hold at least one model/],
+    ['an alias of nothing', 'models: *gone', /gone/],
+    ['aliases without end', aliasBomb(), /alias/i],
+  ])('refuses %s', (_name, source, expected) => {
+    expect(failureOf(source)).toMatch(expected)
+  })
+
+  it('names a file that is not there', () => {
+    const path = join(folder, 'absent.yaml')
+    expect(() => readCatalogFile(path)).toThrow(`The catalog file ${path} cannot be read: `)
+  })
+})
+
+function entry({ sizes, chosen }: { sizes: string; chosen: string }): string {
+  return `models:
+  - id: some-model
+    model_name: some-model
+    display_name: Some Model
+    provider: Somebody
+    family: some
+    model_type: LLM
+    description: Does something.
+    license: mit
+    context_length: 4096
+    sizes:${sizes}
+    default: ${chosen}
+`
+}
+
+function write(source: string): string {
+  const path = join(folder, 'models.yaml')
+  writeFileSync(path, source)
+  return path
+}
+
+function readOne(parts: { sizes: string; chosen: string }): CatalogModel {
+  const [model] = readCatalogFile(write(entry(parts))).models
+  return model!
+}
+
+function failureOf(source: string): string {
+  try {
+    readCatalogFile(write(source))
+  } catch (error) {
+    return error instanceof Error ? error.message : ''
+  }
+  return ''
+}
+
+function aliasBomb(): string {
+  const rows = Array.from({ length: 9 }, (_, index) => {
+    const former = index === 0 ? 'x' : `*a${index - 1}`
+    return `a${index}: &a${index} [${Array.from({ length: 9 }, () => former).join(', ')}]`
+  })
+  return `${rows.join('\n')}\nmodels: *a8\n`
+}
