@@ -6,7 +6,7 @@ import pg from 'pg'
 import { chooseAccount, runningAsRoot } from './embedded/account.ts'
 import { describeBinaries, findBinaries, prepareBinaries, type Binaries } from './embedded/binaries.ts'
 import { lastLines, openCluster, type Cluster } from './embedded/cluster.ts'
-import { EmbeddedDatabaseError, messageOf, useOwnDatabase } from './embedded/error.ts'
+import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './embedded/error.ts'
 import { lockFile } from './embedded/file-lock.ts'
 import { locateHome, writePointer, type Home } from './embedded/location.ts'
 import {
@@ -77,15 +77,16 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
       `PostgreSQL can't run inside ${options.dataDirectory} as its own user; its data is in ${home.directory}`,
     )
   }
-  const launchLock = await openOwned(home.directory, () =>
-    lockFile(join(home.directory, 'launch.lock'), launchPatienceSeconds),
-  )
-  if (!launchLock) {
-    throw new EmbeddedDatabaseError(
-      `Another Berth has been starting the database in ${home.directory} for minutes: stop it`,
-    )
-  }
+  let launchLock: FileHandle | undefined
   try {
+    launchLock = await openOwned(home.directory, () =>
+      lockFile(join(home.directory, 'launch.lock'), launchPatienceSeconds),
+    )
+    if (!launchLock) {
+      throw new EmbeddedDatabaseError(
+        `Another Berth has been starting the database in ${home.directory} for ${launchPatienceSeconds} seconds: stop it`,
+      )
+    }
     const installed = await (options.binariesDirectory
       ? describeBinaries(options.binariesDirectory)
       : findBinaries())
@@ -97,11 +98,13 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
     return await startOrAdopt({ ...home, cluster, binaries, options, logFile, lockPath })
   } catch (error) {
     if (error instanceof EmbeddedDatabaseError) throw error
-    throw new EmbeddedDatabaseError(`PostgreSQL can't be started in ${home.directory}: ${messageOf(error)}`, {
-      cause: error,
-    })
+    throw new EmbeddedDatabaseError(
+      `PostgreSQL can't be started in ${home.directory} (${messageOf(error)}): mend what it says, start Berth as the ` +
+        `user that owns the folder, ${useOwnDatabase}`,
+      { cause: error },
+    )
   } finally {
-    await launchLock.close()
+    await launchLock?.close()
   }
 }
 
@@ -245,7 +248,7 @@ function present(
     clearInterval(trimming)
     for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
       const alive = child ? hasEnded(child) === undefined : await isPostmaster(pid, instance.cluster.data)
-      if (alive) process.kill(pid, signal)
+      if (alive) sendSignal(pid, signal)
       const lock = await lockFile(instance.lockPath, alive ? stopPatienceSeconds : 5)
       await lock?.close()
       if (lock || !alive) return
@@ -254,4 +257,12 @@ function present(
     throw new EmbeddedDatabaseError(`PostgreSQL of ${instance.directory} (process ${pid}) can't be stopped`)
   }
   return { url: urlOf(instance, port), adopted: !child, stop: () => (stopping ??= stop()) }
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ESRCH') throw error
+  }
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, cp, mkdir, open, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { chmod, cp, open, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { canReach, type Account } from './account.ts'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
+import { createFolder } from './location.ts'
 
 /** The PostgreSQL programs: `directory` holds `bin`, `lib` and `share`; `major` is such as "18". */
 export interface Binaries {
@@ -48,7 +49,7 @@ export async function prepareBinaries(
 ): Promise<Binaries> {
   const readable = !account || (await canReach(join(binaries.directory, 'bin', 'postgres'), account))
   if (readable && (await addLinks(binaries.directory))) return binaries
-  return await copyBinaries(binaries, copyParent)
+  return await copyBinaries(binaries, copyParent, account)
 }
 
 /** Adds the missing links; false when the folder is not ours to write. */
@@ -83,11 +84,15 @@ async function readLinks(directory: string): Promise<{ target: string; to: strin
 }
 
 /** Copies under a passing name, flushes, and renames last, so that a folder of the final name is always whole. */
-async function copyBinaries(binaries: Binaries, parent: string): Promise<Binaries> {
+async function copyBinaries(
+  binaries: Binaries,
+  parent: string,
+  account: Account | undefined,
+): Promise<Binaries> {
   const name = `postgresql-${binaries.version}-${process.platform}-${process.arch}`
   const directory = join(parent, name, 'native')
   if (existsSync(directory)) return { ...binaries, directory }
-  await mkdir(parent, { recursive: true })
+  await createFolder(parent, 'The folder for PostgreSQL', account ? 0o755 : 0o700)
   await removeAbandoned(parent, `.${name}-`)
   const fresh = join(parent, `.${name}-${randomBytes(6).toString('hex')}`)
   try {

@@ -5,7 +5,7 @@ import { chown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs
 import { join } from 'node:path'
 import { requireNamedUser, type Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { EmbeddedDatabaseError, messageOf, useOwnDatabase } from './error.ts'
+import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './error.ts'
 
 /** A PostgreSQL cluster on disk: `data` is its PGDATA, beside it lie the passwords. */
 export interface Cluster {
@@ -104,8 +104,9 @@ async function createCluster(
     await flushFolder(home)
   } catch (cause) {
     await rm(fresh, { recursive: true, force: true }).catch(() => undefined)
+    const reason = account && systemErrorCode(cause) === 'EPERM' ? powerlessRoot : messageOf(cause)
     throw new EmbeddedDatabaseError(
-      `The database can't be created in ${home}: ${messageOf(cause)}\nMake room or mend what it says, ${useOwnDatabase}`,
+      `The database can't be created in ${home}: ${reason}\nMake room or mend what it says, ${useOwnDatabase}`,
       { cause },
     )
   }
@@ -185,12 +186,13 @@ function runProgram(
   })
 }
 
+const powerlessRoot =
+  'root may not change to another user here (a container without CAP_SETUID and CAP_CHOWN?): run Berth as an ordinary user'
+
 /** Why a PostgreSQL program can't even be started. */
 export function explainSpawnFailure(path: string, error: Error): string {
-  const code = 'code' in error ? error.code : undefined
-  if (code === 'EPERM' || code === 'EINVAL') {
-    return 'root may not change to another user here (a container without CAP_SETUID?): run Berth as an ordinary user'
-  }
+  const code = systemErrorCode(error)
+  if (code === 'EPERM' || code === 'EINVAL') return powerlessRoot
   if (code === 'ENOENT' && existsSync(path))
     return `${path} needs glibc, which this system doesn't have (Alpine?)`
   return `${path} can't be started: ${error.message}`

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readFile, realpath, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, readFile, realpath, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { canReach, type Account } from './account.ts'
 import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './error.ts'
 
 const pointerName = 'postgres-location'
+const ownerName = 'data-directory'
 
 /** Where the database of one DATA_DIR lives; `pointer` is the file that says so when that is elsewhere. */
 export interface Home {
@@ -29,8 +30,9 @@ export async function locateHome(
   const outside = join(stateDirectory, key)
 
   if (existsSync(join(inside, 'cluster'))) return { directory: inside, pointer: undefined }
-  const target = await readPointer(pointer)
+  const target = await readText(pointer)
   if (target !== undefined) {
+    await refuseCopy(real, target)
     if (existsSync(join(target, 'cluster'))) return { directory: target, pointer }
     throw new EmbeddedDatabaseError(
       `${pointer} says that the database of this DATA_DIR is in ${target}, and there is none: bring that folder back, ` +
@@ -50,27 +52,45 @@ export async function locateHome(
   return { directory: outside, pointer }
 }
 
-/** Notes in DATA_DIR where its database is; done only once the database exists. */
+/** Notes in DATA_DIR where its database is, and there whose it is; done only once the database exists. */
 export async function writePointer(home: Home): Promise<void> {
-  if (!home.pointer || existsSync(home.pointer)) return
-  const fresh = `${home.pointer}.${process.pid}`
-  await writeFile(fresh, `${home.directory}\n`)
-  await rename(fresh, home.pointer)
+  if (!home.pointer) return
+  await replaceFile(join(home.directory, ownerName), `${dirname(home.pointer)}\n`)
+  await replaceFile(home.pointer, `${home.directory}\n`)
 }
 
-async function readPointer(pointer: string): Promise<string | undefined> {
+async function replaceFile(path: string, text: string): Promise<void> {
+  const fresh = `${path}.${process.pid}`
+  await writeFile(fresh, text)
+  await rename(fresh, path)
+}
+
+/** A DATA_DIR may move, but the copy of one must not share the original's database. */
+async function refuseCopy(dataDirectory: string, target: string): Promise<void> {
+  const owner = await readText(join(target, ownerName))
+  if (owner === undefined || owner === dataDirectory) return
+  if ((await readText(join(owner, pointerName))) !== target) return
+  throw new EmbeddedDatabaseError(
+    `${dataDirectory} is a copy of ${owner}, whose database is in ${target}: remove ${join(dataDirectory, pointerName)} ` +
+      'to begin with an empty database, or remove the other DATA_DIR',
+  )
+}
+
+async function readText(path: string): Promise<string | undefined> {
   try {
-    return (await readFile(pointer, 'utf8')).trim()
+    return (await readFile(path, 'utf8')).trim()
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return undefined
-    throw new EmbeddedDatabaseError(`${pointer} can't be read: ${messageOf(error)}`, { cause: error })
+    throw new EmbeddedDatabaseError(`${path} can't be read: ${messageOf(error)}`, { cause: error })
   }
 }
 
-async function createFolder(path: string, what: string, mode?: number): Promise<string> {
+/** Creates a folder with at least this mode and resolves to its real path. */
+export async function createFolder(path: string, what: string, mode?: number): Promise<string> {
   try {
-    const created = await mkdir(path, { recursive: true })
-    if (created !== undefined && mode !== undefined) await chmod(path, mode)
+    await mkdir(path, { recursive: true, mode })
+    // Not left to mkdir: the umask may have taken bits, of this start's folder or of one that was killed here.
+    if (mode !== undefined && ((await stat(path)).mode & mode) !== mode) await chmod(path, mode)
     return await realpath(path)
   } catch (cause) {
     throw new EmbeddedDatabaseError(

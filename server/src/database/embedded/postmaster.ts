@@ -1,15 +1,16 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, open, readFile, rename, rm, truncate, type FileHandle } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { systemErrorCode } from './error.ts'
+import { promisify } from 'node:util'
+import { EmbeddedDatabaseError, systemErrorCode } from './error.ts'
 import { explainSpawnFailure, programEnvironment, type Cluster } from './cluster.ts'
 
 const logLimitBytes = 8 * 1024 * 1024
 
-/** What `postmaster.pid` says, see "storage/lmgr" and miscadmin.h of PostgreSQL: pid, port and status of the server. */
+/** What `postmaster.pid` says: lines 1, 4 and 8 of it (PostgreSQL's `utils/pidfile.h`), and all of them. */
 export interface PidFile {
   pid: number
   port: number
@@ -37,10 +38,18 @@ export async function isPostmaster(pid: number, data: string): Promise<boolean> 
   } catch (error) {
     if (systemErrorCode(error) !== 'EPERM') return false
   }
-  if (process.platform !== 'linux') return true
+  return (await readCommandLine(pid)).includes(data)
+}
+
+async function readCommandLine(pid: number): Promise<string> {
+  if (process.platform !== 'linux') {
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).catch(() => ({
+      stdout: '',
+    }))
+    return stdout
+  }
   // Unlike /proc/<pid>/cwd, readable for root in a container too; a zombie's is empty.
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-  return command.split('\0').includes(data)
+  return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
 }
 
 /**
@@ -52,6 +61,11 @@ export async function disarmPidFile(cluster: Cluster): Promise<void> {
   const path = join(cluster.data, 'postmaster.pid')
   const stale = await readPidFile(cluster.data)
   if (!stale) return await rm(path, { force: true })
+  if (await isPostmaster(stale.pid, cluster.data)) {
+    throw new EmbeddedDatabaseError(
+      `A PostgreSQL that Berth did not start runs on ${cluster.data} (process ${stale.pid}): stop it`,
+    )
+  }
   const fresh = join(cluster.data, `postmaster.pid.${randomBytes(4).toString('hex')}`)
   const file = await open(fresh, 'wx', 0o600)
   try {

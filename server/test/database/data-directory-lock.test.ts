@@ -1,0 +1,52 @@
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { DataDirectoryInUseError, lockDataDirectory } from '../../src/database/data-directory-lock.ts'
+import { createScratch, postmasterPid, query, start } from './scratch.ts'
+
+const ignore = () => undefined
+
+test('one DATA_DIR has one server, by whatever name it goes, until that lets go or dies', async () => {
+  const scratch = await createScratch()
+  const dataDirectory = join(scratch, 'data')
+  const database = await start(dataDirectory)
+  await symlink(dataDirectory, join(scratch, 'alias'))
+  const first = await lockDataDirectory(database.url, dataDirectory, ignore)
+  const refused = lockDataDirectory(database.url, join(scratch, 'alias'), ignore)
+  await expect(refused).rejects.toThrow(DataDirectoryInUseError)
+  await expect(refused).rejects.toThrow(/alias: stop that one/)
+
+  await mkdir(join(scratch, 'another'))
+  const beside = await lockDataDirectory(database.url, join(scratch, 'another'), ignore)
+  await beside.release()
+  await first.release()
+  const second = await lockDataDirectory(database.url, dataDirectory, ignore)
+  await second.release()
+})
+
+test('a lock that lingers for a moment is waited for', async () => {
+  const dataDirectory = join(await createScratch(), 'data')
+  const database = await start(dataDirectory)
+  const first = await lockDataDirectory(database.url, dataDirectory, ignore)
+  const waiting = lockDataDirectory(database.url, dataDirectory, ignore)
+  await expect
+    .poll(() => query(database.url, `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_try%'`))
+    .toHaveLength(2)
+  await first.release()
+  await (await waiting).release()
+})
+
+test('the loss of the session is told once; a release is no loss', async () => {
+  const dataDirectory = join(await createScratch(), 'data')
+  const database = await start(dataDirectory)
+  const onReleased = vi.fn<(error: Error) => void>()
+  await (await lockDataDirectory(database.url, dataDirectory, onReleased)).release()
+
+  const onLost = vi.fn<(error: Error) => void>()
+  const lock = await lockDataDirectory(database.url, dataDirectory, onLost)
+  process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGKILL')
+  await vi.waitFor(() => expect(onLost).toHaveBeenCalledOnce())
+  await lock.release()
+  expect(onLost).toHaveBeenCalledOnce()
+  expect(onReleased).not.toHaveBeenCalled()
+})

@@ -1,0 +1,133 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, cp, mkdtemp, readdir, realpath, rm, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { chooseAccount, type Account } from '../../src/database/embedded/account.ts'
+import { findBinaries } from '../../src/database/embedded/binaries.ts'
+import { lockFile } from '../../src/database/embedded/file-lock.ts'
+import { isPostmaster, readPidFile } from '../../src/database/embedded/postmaster.ts'
+import {
+  startEmbeddedDatabase,
+  type EmbeddedDatabase,
+  type EmbeddedDatabaseOptions,
+} from '../../src/database/embedded.ts'
+
+/** The settings of a database that a test throws away. */
+export const careless = { fsync: 'off', shared_buffers: '16MB' }
+
+/** A folder for one test; at the test's end whatever PostgreSQL runs in it is killed, and it is removed. */
+export async function createScratch(mode = 0o755): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-database-')))
+  await chmod(folder, mode)
+  onTestFinished(async () => {
+    for (const home of await findHomes(folder)) await killCluster(home)
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  })
+  return folder
+}
+
+async function findHomes(folder: string): Promise<string[]> {
+  if (existsSync(join(folder, 'postgresql.lock'))) return [folder]
+  const entries = await readdir(folder, { withFileTypes: true })
+  const inside = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('postgresql-'))
+  return (await Promise.all(inside.map((entry) => findHomes(join(folder, entry.name))))).flat()
+}
+
+async function killCluster(home: string): Promise<void> {
+  const pid = await postmasterPid(home)
+  if (pid) process.kill(pid, 'SIGKILL')
+  await (await lockFile(join(home, 'postgresql.lock'), 20))?.close()
+}
+
+/** The id of the PostgreSQL process that runs in this home, if there is one. */
+export async function postmasterPid(home: string): Promise<number | undefined> {
+  const data = join(home, 'cluster', 'data')
+  const file = await readPidFile(data)
+  return file && (await isPostmaster(file.pid, data)) ? file.pid : undefined
+}
+
+/** Starts the database in this process. */
+export async function start(
+  dataDirectory: string,
+  options: Partial<EmbeddedDatabaseOptions> = {},
+): Promise<EmbeddedDatabase> {
+  return await startEmbeddedDatabase({ dataDirectory, log: () => undefined, settings: careless, ...options })
+}
+
+export interface Launch {
+  process: ChildProcess
+  url: string
+  adopted: boolean
+  messages: string[]
+  error?: string
+}
+
+/** Starts the database in a process of its own, and resolves when that says how it went. */
+export async function launch(
+  dataDirectory: string,
+  options: Partial<EmbeddedDatabaseOptions> = {},
+  user?: Account,
+): Promise<Launch> {
+  const child = spawnLauncher(dataDirectory, options, user)
+  for await (const line of createInterface({ input: child.stdout! })) {
+    return { process: child, ...(JSON.parse(line) as Omit<Launch, 'process'>) }
+  }
+  throw new Error(`The launcher ended without a word (${child.signalCode ?? child.exitCode})`)
+}
+
+/** The launcher process alone, killed at the test's end. */
+export function spawnLauncher(
+  dataDirectory: string,
+  options: Partial<EmbeddedDatabaseOptions> = {},
+  user?: Account,
+): ChildProcess {
+  const script = join(import.meta.dirname, 'launcher.ts')
+  const argument = JSON.stringify({ dataDirectory, settings: careless, ...options })
+  const child = spawn(process.execPath, [script, argument], {
+    ...user,
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** Kills a process as a crash does, and waits for its end. */
+export async function killHard(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await ended
+}
+
+/** Runs one statement and resolves to its rows. */
+export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** A copy of the installed PostgreSQL package as `npm ci --ignore-scripts` leaves it: without the library links. */
+export async function copyPackageWithoutLinks(folder: string): Promise<string> {
+  const { directory } = await findBinaries()
+  const target = join(folder, 'package')
+  await cp(dirname(directory), target, { recursive: true, verbatimSymlinks: true })
+  for (const entry of await readdir(join(target, 'native'), { recursive: true, withFileTypes: true })) {
+    if (entry.isSymbolicLink()) await unlink(join(entry.parentPath, entry.name))
+  }
+  return join(target, 'native')
+}
+
+/** The account that a superuser's PostgreSQL runs under; undefined for an ordinary user. */
+export const serviceAccount = await chooseAccount()
+
+/** The id of a user that no passwd file knows. */
+export const namelessAccount: Account = { uid: 48_213, gid: 48_213 }
