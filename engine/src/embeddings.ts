@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalid } from './errors.ts'
+import { MAX_CHARACTERS_PER_TOKEN } from './generate.ts'
 import type { Engine } from './model.ts'
 
 const MAX_INPUTS = 2048
@@ -39,11 +40,13 @@ export async function computeEmbeddings(
   const context = await engine.embeddings()
   const limit = engine.embeddingContextSize
   const inputs = [request.input].flat()
-  const lengths = inputs.map((input) => context.calculateInputLength(input))
+  const lengths = inputs.map((input) =>
+    input.length > limit * MAX_CHARACTERS_PER_TOKEN ? input.length : context.calculateInputLength(input),
+  )
   for (const [index, length] of lengths.entries()) {
     if (length < limit) continue
     const param = Array.isArray(request.input) ? `input.${index}` : 'input'
-    const message = `${param} has ${length} tokens, but the model reads fewer than ${limit} at a time.`
+    const message = `${param} is too long: the model reads fewer than ${limit} tokens at a time.`
     throw invalid(param, message, 'context_length_exceeded')
   }
 

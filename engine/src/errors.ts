@@ -27,6 +27,17 @@ export function invalid(param: string, message: string, code = 'invalid_value'):
   return new RequestError(400, message, param === '' ? { code } : { code, param })
 }
 
+/** A 503 for a request that would be one too many in the queue. */
+export function overloaded(waiting: number): RequestError {
+  const message = `The engine is busy and ${waiting} requests wait already.`
+  return new RequestError(503, message, { code: 'overloaded', retryAfter: 5 })
+}
+
+/** A 503 for requests that are cut off because the engine ends. */
+export function shuttingDown(): RequestError {
+  return new RequestError(503, 'The engine is shutting down.', { code: 'shutting_down', retryAfter: 5 })
+}
+
 /** OpenAI's name for a class of errors. */
 export function errorType(status: number): string {
   if (status === 401) return 'authentication_error'

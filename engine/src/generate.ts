@@ -8,16 +8,18 @@ import {
   type Token,
 } from 'node-llama-cpp'
 import type { ChatRequest } from './chat-request.ts'
-import { invalid, RequestError } from './errors.ts'
+import { invalid } from './errors.ts'
 import { toHistory } from './history.ts'
 import { ANY_OBJECT, toGrammarSchema } from './json-schema.ts'
 import type { Engine } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
+import { adaptWrapper, createCallReporter, selectTools, type SelectedTools } from './tools.ts'
 
 /** Prompt tokens evaluated in one go; between two goes a caller's leaving is noticed. */
 const PREFILL_TOKENS = 512
-const MAX_PARALLEL_CALLS = 16
+/** More than any tokenizer packs into its tokens on average. */
+export const MAX_CHARACTERS_PER_TOKEN = 128
 const PENALTY_TOKENS = 1024
 
 /** What llama.cpp's own server takes where a request says nothing. */
@@ -44,9 +46,7 @@ export interface PreparedChat {
   request: ChatRequest
   history: ChatHistoryItem[]
   wrapper: ChatWrapper
-  functions: ChatModelFunctions | undefined
-  /** True when the answer has to be a tool call. */
-  mustCall: boolean
+  tools: SelectedTools | null
   grammar: LlamaGrammar | undefined
   prompt: Token[]
   maxTokens: number
@@ -57,6 +57,7 @@ export async function prepareChat(engine: Engine, request: ChatRequest): Promise
   const { chat } = engine
   if (chat === null) throw invalid('model', 'This is an embedding model; it can only be used for embeddings.')
   const history = toHistory(request.messages)
+  checkLength(request, chat.contextSize)
   const tools = selectTools(request, chat.canCallTools)
   const format = request.response_format?.type ?? 'text'
   if (tools !== null && format !== 'text') {
@@ -80,8 +81,7 @@ export async function prepareChat(engine: Engine, request: ChatRequest): Promise
     request,
     history,
     wrapper,
-    functions: tools?.callable,
-    mustCall: tools?.mustCall ?? false,
+    tools,
     grammar,
     prompt,
     maxTokens: Math.min(wanted, room),
@@ -95,7 +95,7 @@ export async function writeAnswer(
   slot: Slot,
   { signal, onPiece }: { signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
 ): Promise<AnswerEnd> {
-  const { request, prompt, grammar, functions } = prepared
+  const { request, prompt, grammar, tools } = prepared
   const { sequence } = slot
   const stops = createStopFilter([request.stop ?? []].flat())
   const stopping = new AbortController()
@@ -129,14 +129,14 @@ export async function writeAnswer(
         if (text !== '') onPiece({ type: 'content', text })
         if (stops.stopped) stopping.abort(new StopFound())
       },
-      ...(functions === undefined
+      ...(tools === null
         ? grammar === undefined
           ? {}
           : { grammar }
         : {
-            functions,
+            functions: tools.callable,
             documentFunctionParams: true,
-            maxParallelFunctionCalls: parallelCalls(prepared),
+            maxParallelFunctionCalls: tools.maxCalls,
             onFunctionCallParamsChunk: calls.onChunk,
             onFunctionCall: calls.onCall,
           }),
@@ -153,71 +153,20 @@ export async function writeAnswer(
   }
 }
 
+/** Refuses a prompt that is too long by any measure before it is tokenized, which would hold up everybody else. */
+function checkLength({ messages }: ChatRequest, contextSize: number): void {
+  const limit = contextSize * MAX_CHARACTERS_PER_TOKEN
+  const length = JSON.stringify(messages).length
+  if (length <= limit) return
+  throw invalid(
+    'messages',
+    `The model's context holds ${contextSize} tokens, and the messages have ${length} characters.`,
+    'context_length_exceeded',
+  )
+}
+
 class StopFound extends Error {}
 class ContextFull extends Error {}
-
-interface SelectedTools {
-  /** The functions that may be called, with parameters that a grammar can be made of. */
-  callable: ChatModelFunctions
-  /** All functions with their parameters as the request has them, for the prompt. */
-  described: ChatModelFunctions
-  mustCall: boolean
-}
-
-function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
-  const tools = request.tools ?? []
-  const choice = request.tool_choice ?? 'auto'
-  if (tools.length === 0) {
-    if (choice !== 'auto' && choice !== 'none') throw invalid('tool_choice', 'tool_choice needs tools.')
-    return null
-  }
-  if (!supported) throw invalid('tools', "This model's chat template has no tools.", 'tools_not_supported')
-  const names = tools.map((tool) => tool.function.name)
-  if (new Set(names).size !== names.length) throw invalid('tools', 'Each tool needs a name of its own.')
-  const only = typeof choice === 'object' ? choice.function.name : null
-  if (only !== null && !names.includes(only)) {
-    throw invalid('tool_choice', 'tool_choice names a function that is not among the tools.')
-  }
-
-  const callable: [string, ChatModelFunctions[string]][] = []
-  const described: [string, ChatModelFunctions[string]][] = []
-  for (const [index, { function: tool }] of tools.entries()) {
-    const description = tool.description == null ? {} : { description: tool.description }
-    const param = `tools.${index}.function.parameters`
-    const given = tool.parameters ?? {}
-    const schema = toGrammarSchema({ type: 'object', properties: {}, ...given }, { param, lenient: true })
-    const empty = Object.keys((given['properties'] as object | undefined) ?? {}).length === 0
-    const params = empty && given['additionalProperties'] === undefined ? {} : { params: schema }
-    described.push([
-      tool.name,
-      { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
-    ])
-    if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
-  }
-  if (choice === 'none') return null
-  return {
-    callable: Object.fromEntries(callable),
-    described: Object.fromEntries(described),
-    mustCall: choice !== 'auto',
-  }
-}
-
-/**
- * The model's wrapper with this request's tools: its own template shows them as the request wrote them, and a call that
- * is demanded begins at once.
- */
-function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
-  const readsJsonSchema = wrapper.wrapperName === 'JinjaTemplate'
-  const generateContextState: ChatWrapper['generateContextState'] = (options) => {
-    const availableFunctions = readsJsonSchema ? tools.described : tools.callable
-    const state = wrapper.generateContextState({ ...options, availableFunctions })
-    if (!tools.mustCall) return state
-    const { contextText, stopGenerationTriggers } = state
-    const functionCall = { initiallyEngaged: true, disengageInitiallyEngaged: [] }
-    return { contextText, stopGenerationTriggers, functionCall }
-  }
-  return Object.create(wrapper, { generateContextState: { value: generateContextState } }) as ChatWrapper
-}
 
 function renderPrompt(
   engine: Engine,
@@ -290,41 +239,3 @@ function samplingOf(request: ChatRequest) {
       : (false as const),
   }
 }
-
-function parallelCalls({ request, mustCall }: PreparedChat): number {
-  // After a call that was forced the library would force the next one too, so more than one has to be asked for.
-  const several = request.parallel_tool_calls ?? !mustCall
-  return several && typeof request.tool_choice !== 'object' ? MAX_PARALLEL_CALLS : 1
-}
-
-/** Reports tool calls as they are written: the name first, then the arguments without the line feeds that end them. */
-function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
-  const reported = new Set<number>()
-  let finished = 0
-  let blank = ''
-  const begin = (index: number, name: string): void => {
-    if (reported.has(index)) return
-    reported.add(index)
-    blank = ''
-    onPiece({ type: 'tool_call', index, name })
-  }
-  return {
-    onChunk: (chunk: { callIndex: number; functionName: string; paramsChunk: string }): void => {
-      begin(chunk.callIndex, chunk.functionName)
-      const all = blank + chunk.paramsChunk
-      const text = all.trimEnd()
-      blank = all.slice(text.length)
-      if (text !== '') onPiece({ type: 'tool_arguments', index: chunk.callIndex, text })
-    },
-    onCall: (call: { functionName: string }): void => {
-      const index = finished++
-      if (reported.has(index)) return
-      begin(index, call.functionName)
-      onPiece({ type: 'tool_arguments', index, text: '{}' })
-    },
-  }
-}
-
-/** A 503 for requests that are cut off because the engine ends. */
-export const shuttingDown = (): RequestError =>
-  new RequestError(503, 'The engine is shutting down.', { code: 'shutting_down', retryAfter: 5 })

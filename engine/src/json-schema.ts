@@ -135,7 +135,7 @@ export function toGrammarSchema(
 
   function convertReference(reference: unknown, path: string): GbnfJsonSchema {
     const name = /^#\/(?:\$defs|definitions)\/([^/~%]+)$/.exec(String(reference))?.[1]
-    if (name === undefined || !Object.hasOwn(definitions, name)) {
+    if (name === undefined || name.includes('\0') || !Object.hasOwn(definitions, name)) {
       return refuse(path, 'a "$ref" has to name one of the "$defs" of the whole schema')
     }
     return { $ref: `#/$defs/${name}` } as unknown as GbnfJsonSchema
@@ -165,6 +165,7 @@ export function toGrammarSchema(
   function convertObject(schema: Schema, path: string): GbnfJsonSchema {
     const properties = asSchema(schema['properties'])
     const entries = Object.entries(properties)
+    for (const name of Object.keys(properties)) checkText(name, path)
     const required: unknown = schema['required'] ?? []
     const named = Array.isArray(required) && required.every((name) => Object.hasOwn(properties, String(name)))
     if (!named) refuse(path, '"required" has to be a list of names that "properties" describes')
@@ -182,6 +183,11 @@ export function toGrammarSchema(
             isSchema(others) ||
             (others === undefined && schema['properties'] === undefined),
     }
+  }
+
+  /** A grammar is a C string. */
+  function checkText(text: string, path: string): void {
+    if (text.includes('\0')) refuse(path, "names and values can't hold the character NUL")
   }
 
   function convertArray(schema: Schema, path: string): GbnfJsonSchema {
@@ -217,6 +223,7 @@ export function toGrammarSchema(
   }
 
   function literal(value: unknown, path: string): string | number | boolean | null {
+    if (typeof value === 'string') checkText(value, path)
     if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value as string
     return refuse(path, '"enum" and "const" take strings, numbers, booleans and null')
   }

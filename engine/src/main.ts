@@ -21,7 +21,6 @@ if (!parsed.ok) {
   process.exit(EXIT_BAD_SETTINGS)
 }
 const { settings, key } = parsed
-process.title = `berth-engine ${settings.alias}`
 
 const { stateDirectory, nonce } = settings
 const leaveIfNotWanted = (): void => {

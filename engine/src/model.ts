@@ -16,8 +16,8 @@ import { createSequencePool, type SequencePool } from './sequences.ts'
 import type { Settings } from './settings.ts'
 import type { FailureCode } from './state.ts'
 
-/** Requests that may wait for a sequence before further ones are refused. */
-const MAX_WAITING = 64
+/** Requests of a kind that may wait before further ones are refused. */
+export const MAX_WAITING = 64
 
 /** A loaded model, ready to answer. */
 export interface Engine {

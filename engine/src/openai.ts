@@ -146,17 +146,14 @@ export function openEventStream(response: ServerResponse): EventStream {
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
   })
-  let full = false
   return {
     send(data) {
-      if (response.destroyed) return
-      full = !response.write(`data: ${JSON.stringify(data)}\n\n`)
+      if (!response.destroyed) response.write(`data: ${JSON.stringify(data)}\n\n`)
     },
     drained() {
-      if (!full || response.destroyed) return
+      if (!response.writableNeedDrain || response.destroyed) return
       return new Promise((resolve) => {
         const done = (): void => {
-          full = false
           response.off('drain', done).off('close', done)
           resolve()
         }

@@ -1,5 +1,5 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
-import { RequestError } from './errors.ts'
+import { overloaded } from './errors.ts'
 
 /** One of the context's sequences, lent to one request at a time. */
 export interface Slot {
@@ -31,10 +31,7 @@ export function createSequencePool(context: LlamaContext, maxWaiting: number): S
     acquire(prompt, signal) {
       signal.throwIfAborted()
       if (free.length > 0) return Promise.resolve(takeBest(free, prompt))
-      if (waiting.length >= maxWaiting) {
-        const message = `All of the engine's sequences are busy and ${waiting.length} requests wait already.`
-        return Promise.reject(new RequestError(503, message, { code: 'overloaded', retryAfter: 5 }))
-      }
+      if (waiting.length >= maxWaiting) return Promise.reject(overloaded(waiting.length))
       return new Promise((resolve, reject) => {
         const leave = (): void => {
           waiting.splice(waiting.indexOf(waiter), 1)

@@ -2,14 +2,15 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ChatRequestBody, parseBody } from './chat-request.ts'
 import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings.ts'
-import { RequestError } from './errors.ts'
-import { prepareChat, shuttingDown, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
+import { overloaded, RequestError, shuttingDown } from './errors.ts'
+import { prepareChat, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
 import type { Log } from './log.ts'
-import type { Engine } from './model.ts'
+import { MAX_WAITING, type Engine } from './model.ts'
 import { createCollector, createHead, openEventStream } from './openai.ts'
 import { toChunk, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
 
 const BODY_LIMIT = 32 * 1024 * 1024
+const HANG_UP_MS = 20
 
 /** What llama.cpp's own server answers while it loads. */
 const LOADING = { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } } as const
@@ -37,7 +38,7 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
   let engine: Engine | null = null
   const ending = new AbortController()
   const expected = digest(`Bearer ${key}`)
-  const fastify = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true, keepAliveTimeout: 65_000 })
+  const fastify = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle', keepAliveTimeout: 65_000 })
 
   fastify.decorateRequest('left', null as unknown as AbortSignal)
   fastify.decorateRequest('used', '')
@@ -88,10 +89,15 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
       return engine
     }
 
+    let embedding = 0
     guarded.get('/v1/models', async () => toModelList(ready()))
     guarded.post('/v1/embeddings', async (request) => {
       const body = parseBody(EmbeddingsRequestBody, request.body)
-      const { vectors, promptTokens } = await computeEmbeddings(ready(body.model), body, request.left)
+      const serving = ready(body.model)
+      if (embedding >= MAX_WAITING) throw overloaded(embedding)
+      embedding++
+      const computed = computeEmbeddings(serving, body, request.left)
+      const { vectors, promptTokens } = await computed.finally(() => embedding--)
       request.used = `prompt=${promptTokens} inputs=${vectors.length}`
       const form = (vector: number[]) => (body.encoding_format === 'base64' ? toBase64(vector) : vector)
       return {
@@ -113,8 +119,11 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
     fastify,
     setEngine: (loaded) => (engine = loaded),
     close: async () => {
+      const closed = fastify.close()
       ending.abort(shuttingDown())
-      await fastify.close()
+      // A connection that is kept alive becomes idle only once its answer has ended.
+      const hangUp = setInterval(() => fastify.server.closeIdleConnections(), HANG_UP_MS)
+      await closed.finally(() => clearInterval(hangUp))
     },
   }
 }

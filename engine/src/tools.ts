@@ -1,0 +1,106 @@
+import type { ChatModelFunctions, ChatWrapper } from 'node-llama-cpp'
+import type { ChatRequest } from './chat-request.ts'
+import { invalid } from './errors.ts'
+import type { AnswerPiece } from './generate.ts'
+import { toGrammarSchema } from './json-schema.ts'
+
+const MAX_PARALLEL_CALLS = 16
+
+/** A request's tools. */
+export interface SelectedTools {
+  /** The functions that may be called, with parameters that a grammar can be made of. */
+  callable: ChatModelFunctions
+  /** All functions with their parameters as the request has them, for the prompt. */
+  described: ChatModelFunctions
+  /** True when the answer has to be a tool call. */
+  mustCall: boolean
+  /** How many calls one answer may have. */
+  maxCalls: number
+}
+
+/** The tools that the answer may call, or null where there are none; throws a RequestError for what can't be done. */
+export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
+  const tools = request.tools ?? []
+  const choice = request.tool_choice ?? 'auto'
+  if (tools.length === 0) {
+    if (choice !== 'auto' && choice !== 'none') throw invalid('tool_choice', 'tool_choice needs tools.')
+    return null
+  }
+  if (!supported) throw invalid('tools', "This model's chat template has no tools.", 'tools_not_supported')
+  const names = tools.map((tool) => tool.function.name)
+  if (new Set(names).size !== names.length) throw invalid('tools', 'Each tool needs a name of its own.')
+  const only = typeof choice === 'object' ? choice.function.name : null
+  if (only !== null && !names.includes(only)) {
+    throw invalid('tool_choice', 'tool_choice names a function that is not among the tools.')
+  }
+
+  const callable: [string, ChatModelFunctions[string]][] = []
+  const described: [string, ChatModelFunctions[string]][] = []
+  for (const [index, { function: tool }] of tools.entries()) {
+    const description = tool.description == null ? {} : { description: tool.description }
+    const param = `tools.${index}.function.parameters`
+    const given = tool.parameters ?? {}
+    const schema = toGrammarSchema({ type: 'object', properties: {}, ...given }, { param, lenient: true })
+    const empty = Object.keys((given['properties'] as object | undefined) ?? {}).length === 0
+    const params = empty && given['additionalProperties'] === undefined ? {} : { params: schema }
+    described.push([
+      tool.name,
+      { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
+    ])
+    if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
+  }
+  if (choice === 'none') return null
+  // After a call that was forced the library would force the next one too, so more than one has to be asked for.
+  const several = request.parallel_tool_calls ?? choice === 'auto'
+  return {
+    callable: Object.fromEntries(callable),
+    described: Object.fromEntries(described),
+    mustCall: choice !== 'auto',
+    maxCalls: several && only === null ? MAX_PARALLEL_CALLS : 1,
+  }
+}
+
+/**
+ * The model's wrapper with this request's tools: its own template shows them as the request wrote them, and a call that
+ * is demanded begins at once.
+ */
+export function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
+  const readsJsonSchema = wrapper.wrapperName === 'JinjaTemplate'
+  const generateContextState: ChatWrapper['generateContextState'] = (options) => {
+    const availableFunctions = readsJsonSchema ? tools.described : tools.callable
+    const state = wrapper.generateContextState({ ...options, availableFunctions })
+    if (!tools.mustCall) return state
+    const { contextText, stopGenerationTriggers } = state
+    const functionCall = { initiallyEngaged: true, disengageInitiallyEngaged: [] }
+    return { contextText, stopGenerationTriggers, functionCall }
+  }
+  return Object.create(wrapper, { generateContextState: { value: generateContextState } }) as ChatWrapper
+}
+
+/** Reports tool calls as they are written: the name first, then the arguments without the line feeds that end them. */
+export function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
+  const reported = new Set<number>()
+  let finished = 0
+  let blank = ''
+  const begin = (index: number, name: string): void => {
+    if (reported.has(index)) return
+    reported.add(index)
+    blank = ''
+    onPiece({ type: 'tool_call', index, name })
+  }
+  return {
+    onChunk: (chunk: { callIndex: number; functionName: string; paramsChunk: string }): void => {
+      begin(chunk.callIndex, chunk.functionName)
+      const all = blank + chunk.paramsChunk
+      const text = all.trimEnd()
+      blank = all.slice(text.length)
+      if (text !== '') onPiece({ type: 'tool_arguments', index: chunk.callIndex, text })
+    },
+    onCall: (call: { functionName: string }): void => {
+      const index = finished++
+      if (reported.has(index)) return
+      begin(index, call.functionName)
+      onPiece({ type: 'tool_arguments', index, text: '{}' })
+    },
+  }
+}
