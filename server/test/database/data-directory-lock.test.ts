@@ -2,7 +2,7 @@ import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { DataDirectoryInUseError, lockDataDirectory } from '../../src/database/data-directory-lock.ts'
-import { createScratch, postmasterPid, query, start } from './scratch.ts'
+import { createScratch, patient, postmasterPid, query, start } from './scratch.ts'
 
 const ignore = () => undefined
 
@@ -30,7 +30,10 @@ test('a lock that lingers for a moment is waited for', async () => {
   const first = await lockDataDirectory(database.url, dataDirectory, ignore)
   const waiting = lockDataDirectory(database.url, dataDirectory, ignore)
   await expect
-    .poll(() => query(database.url, `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_try%'`))
+    .poll(
+      () => query(database.url, `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_try%'`),
+      patient,
+    )
     .toHaveLength(2)
   await first.release()
   await (await waiting).release()
@@ -45,7 +48,7 @@ test('the loss of the session is told once; a release is no loss', async () => {
   const onLost = vi.fn<(error: Error) => void>()
   const lock = await lockDataDirectory(database.url, dataDirectory, onLost)
   process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGKILL')
-  await vi.waitFor(() => expect(onLost).toHaveBeenCalledOnce())
+  await vi.waitFor(() => expect(onLost).toHaveBeenCalledOnce(), patient)
   await lock.release()
   expect(onLost).toHaveBeenCalledOnce()
   expect(onReleased).not.toHaveBeenCalled()

@@ -9,6 +9,7 @@ import {
   createScratch,
   killHard,
   launch,
+  patient,
   postmasterPid,
   query,
   serviceAccount,
@@ -82,7 +83,7 @@ test('a pid file that a crash left, with a pid that another process has now, kee
   for (const firstLine of [String(stranger.pid), String(process.pid), '1', '-7', 'nonsense', '']) {
     const database = await start(dataDirectory)
     process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGKILL')
-    await expect.poll(() => query(database.url, 'SELECT 1').catch(() => 'gone')).toBe('gone')
+    await expect.poll(() => query(database.url, 'SELECT 1').catch(() => 'gone'), patient).toBe('gone')
     const lines = (await readFile(pidFile, 'utf8')).split('\n')
     await writeFile(pidFile, firstLine === '' ? '' : [firstLine, ...lines.slice(1)].join('\n'))
     const again = await start(dataDirectory)
@@ -125,7 +126,7 @@ test('who started PostgreSQL learns that it was killed', async () => {
   const onExit = vi.fn<(error: Error) => void>()
   const database = await start(dataDirectory, { onExit })
   process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGKILL')
-  await vi.waitFor(() => expect(onExit).toHaveBeenCalledOnce())
+  await vi.waitFor(() => expect(onExit).toHaveBeenCalledOnce(), patient)
   expect(onExit.mock.calls[0]?.[0].message).toContain('SIGKILL')
   await database.stop()
 })
@@ -138,7 +139,7 @@ test('a PostgreSQL that is shutting down is waited for and started anew', async 
   session.on('error', () => undefined)
   await session.connect()
   process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGTERM')
-  await expect.poll(() => query(first.url, 'SELECT 1').catch(String)).toContain('shutting down')
+  await expect.poll(() => query(first.url, 'SELECT 1').catch(String), patient).toContain('shutting down')
   const starting = start(dataDirectory)
   await session.end()
   const second = await starting
@@ -159,7 +160,7 @@ test('a PostgreSQL that somebody started by hand is refused, and goes on', async
     stdio: 'ignore',
   })
   onTestFinished(() => killHard(byHand))
-  await expect.poll(async () => (await readPidFile(data))?.status).toBe('ready')
+  await expect.poll(async () => (await readPidFile(data))?.status, patient).toBe('ready')
   await expect(start(dataDirectory)).rejects.toThrow(`(process ${byHand.pid}): stop it`)
   expect((await readPidFile(data))?.pid).toBe(byHand.pid)
 })

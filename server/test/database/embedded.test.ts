@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EmbeddedDatabaseError } from '../../src/database/embedded.ts'
 import { openLog, readLog, trimLog } from '../../src/database/embedded/postmaster.ts'
-import { copyPackageWithoutLinks, createScratch, launch, postmasterPid, query, start } from './scratch.ts'
+import {
+  copyPackageWithoutLinks,
+  createScratch,
+  launch,
+  patient,
+  postmasterPid,
+  query,
+  start,
+} from './scratch.ts'
 
 test('a first start makes a PostgreSQL 18 that holds to the settings', async () => {
   const dataDirectory = join(await createScratch(), 'data')
@@ -63,7 +71,7 @@ test('a handle stops a server that another handle started', async () => {
   expect([first.adopted, second.adopted]).toEqual([false, true])
   expect(second.url).toBe(first.url)
   await second.stop()
-  await expect.poll(() => exits).toEqual([expect.stringContaining('database system is shut down')])
+  await expect.poll(() => exits, patient).toEqual([expect.stringContaining('database system is shut down')])
   await first.stop()
 })
 

@@ -19,6 +19,9 @@ import {
 /** The settings of a database that a test throws away. */
 export const careless = { fsync: 'off', shared_buffers: '16MB' }
 
+/** How long a test polls for what takes milliseconds on an idle machine. */
+export const patient = { timeout: 20_000, interval: 20 }
+
 /** A folder for one test; at the test's end whatever PostgreSQL runs in it is killed, and it is removed. */
 export async function createScratch(mode = 0o755): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-database-')))
