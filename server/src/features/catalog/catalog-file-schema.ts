@@ -2,7 +2,12 @@
 
 import { z } from 'zod'
 
-const text = z.string().trim().min(1, 'must not be empty')
+// PostgreSQL holds no NUL.
+const text = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .regex(/^[^\0]*$/, 'must not hold a NUL')
 const positiveInteger = z.int().positive()
 const slug = z
   .string()
@@ -12,6 +17,8 @@ const quantizationName = z.string().regex(/^[A-Za-z0-9._-]+$/, 'must be one word
 const repositoryFile = text.refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
   message: 'must be a path inside the repository',
 })
+
+const placeholder = /\{quantization(?:_lower)?\}/
 
 const architectureSchema = z
   .strictObject({
@@ -89,15 +96,18 @@ const entrySchema = z.strictObject({
   license: text,
   tags: z.array(text).default([]),
   enabled: z.boolean().default(true),
-  sort_order: z.int().optional(),
+  sort_order: z.int32().optional(),
   context_length: positiveInteger,
   sizes: z.array(sizeSchema).min(1, 'must hold at least one size'),
   default: defaultSchema,
 })
 
 const modelSchema = entrySchema.superRefine((model, context) => {
-  for (const { path, message } of findContradictions(model))
-    context.addIssue({ code: 'custom', path, message })
+  for (const mistake of findContradictions(model)) context.addIssue({ code: 'custom', ...mistake })
+})
+
+const documentSchema = z.strictObject({
+  models: z.array(z.unknown()).min(1, 'must hold at least one model'),
 })
 
 export type ModelEntry = z.output<typeof modelSchema>
@@ -114,25 +124,24 @@ export interface Mistake {
 export function checkModels(document: unknown): { models: ModelEntry[]; mistakes: Mistake[] } {
   const models: ModelEntry[] = []
   const mistakes: Mistake[] = []
-  const parsed = z
-    .strictObject({ models: z.array(z.unknown()).min(1, 'must hold at least one model') })
-    .safeParse(document)
-  if (!parsed.success)
-    return { models, mistakes: parsed.error.issues.flatMap((issue) => toMistakes(issue, [])) }
+  const parsed = documentSchema.safeParse(document)
+  if (!parsed.success) return { models, mistakes: toMistakes(parsed.error, []) }
   for (const [index, entry] of parsed.data.models.entries()) {
     const model = modelSchema.safeParse(entry)
     if (model.success) models.push(model.data)
-    else mistakes.push(...model.error.issues.flatMap((issue) => toMistakes(issue, ['models', index])))
+    else mistakes.push(...toMistakes(model.error, ['models', index]))
   }
   for (const key of ['id', 'model_name']) mistakes.push(...findRepeats(parsed.data.models, key))
   return { models, mistakes }
 }
 
 /** An unknown key is told at the key itself, each on its own. */
-function toMistakes(issue: z.core.$ZodIssue, root: DocumentPath): Mistake[] {
-  const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
-  if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
-  return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field here' }))
+function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
+  return error.issues.flatMap((issue) => {
+    const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+    return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field here' }))
+  })
 }
 
 /** Names are compared without case, as callers may write them. */
@@ -143,12 +152,12 @@ function findRepeats(entries: unknown[], key: string): Mistake[] {
     const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, key) : undefined
     if (typeof value !== 'string') continue
     const first = seen.get(value.toLowerCase())
-    if (first === undefined) seen.set(value.toLowerCase(), index)
-    else
-      mistakes.push({
-        path: ['models', index, key],
-        message: `is the ${key} of models[${first}] already: ${value}`,
-      })
+    if (first === undefined) {
+      seen.set(value.toLowerCase(), index)
+    } else {
+      const message = `is the ${key} of models[${first}] already: ${value}`
+      mistakes.push({ path: ['models', index, key], message })
+    }
   }
   return mistakes
 }
@@ -158,28 +167,21 @@ function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
   const sizes = new Set<number>()
   const offered = new Set<string>()
   for (const [sizeIndex, size] of model.sizes.entries()) {
-    const sizePath = ['sizes', sizeIndex]
-    if (sizes.has(size.billions))
-      mistakes.push({ path: [...sizePath, 'billions'], message: 'is a size of this model already' })
+    const report = (path: DocumentPath, message: string) =>
+      mistakes.push({ path: ['sizes', sizeIndex, ...path], message })
+    if (sizes.has(size.billions)) report(['billions'], 'is a size of this model already')
     sizes.add(size.billions)
     for (const [variantIndex, variant] of size.variants.entries()) {
-      const path = [...sizePath, 'variants', variantIndex]
       for (const [index, quantization] of variant.quantizations.entries()) {
         const key = variantKey(variant.format, size.billions, quantization)
         if (offered.has(key)) {
-          mistakes.push({
-            path: [...path, 'quantizations', index],
-            message: `${quantization} is offered twice`,
-          })
+          report(['variants', variantIndex, 'quantizations', index], `${quantization} is offered twice`)
         }
         offered.add(key)
       }
-      mistakes.push(
-        ...findVariantContradictions(variant).map((mistake) => ({
-          ...mistake,
-          path: [...path, ...mistake.path],
-        })),
-      )
+      for (const { path, message } of findVariantContradictions(variant)) {
+        report(['variants', variantIndex, ...path], message)
+      }
     }
   }
   const { format, billions, quantization } = model.default
@@ -189,42 +191,35 @@ function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
   return mistakes
 }
 
-function findVariantContradictions({
-  format,
-  quantizations,
-  weight_bytes,
-  weights,
-}: VariantEntry): Mistake[] {
+function findVariantContradictions(variant: VariantEntry): Mistake[] {
+  const { format, quantizations, weight_bytes, weights } = variant
   const mistakes: Mistake[] = []
-  const isHub = 'huggingface' in weights
-  const source = isHub
-    ? weights.huggingface + (weights.file ?? '')
-    : 'url' in weights
-      ? weights.url
-      : weights.file
-  if (quantizations.length > 1 && !/\{quantization(_lower)?\}/.test(source)) {
-    mistakes.push({ path: ['weights'], message: 'several quantizations need {quantization} in the source' })
+  const report = (path: DocumentPath, message: string) => mistakes.push({ path, message })
+  const hub = 'huggingface' in weights ? weights : null
+  const source = 'url' in weights ? weights.url : `${hub?.huggingface ?? ''}/${weights.file ?? ''}`
+  if (quantizations.length > 1 && !placeholder.test(source)) {
+    report(['weights'], 'several quantizations need {quantization} in the source')
   }
-  const unknown = source.replaceAll(/\{quantization(_lower)?\}/g, '').match(/[{}][^{}]*\}?/)
-  if (unknown) mistakes.push({ path: ['weights'], message: `${unknown[0]} is not a placeholder` })
-  if (format === 'ggufv2' && isHub && weights.file === undefined) {
-    mistakes.push({ path: ['weights'], message: 'a ggufv2 variant needs the name of its file' })
+  const stray = source
+    .split(placeholder)
+    .join('')
+    .match(/[{}][^{}]*\}?/)
+  if (stray) report(['weights'], `${stray[0]} is not a placeholder`)
+  if (format === 'ggufv2' && hub && hub.file === undefined) {
+    report(['weights'], 'a ggufv2 variant needs the name of its file')
   }
   if ('sha256' in weights && weights.sha256 !== undefined && quantizations.length > 1) {
-    mistakes.push({
-      path: ['weights', 'sha256'],
-      message: 'is of one file, but there are several quantizations',
-    })
+    report(['weights', 'sha256'], 'is of one file, but there are several quantizations')
   }
-  for (const quantization of Object.keys(weight_bytes)) {
-    if (!quantizations.includes(quantization)) {
-      mistakes.push({ path: ['weight_bytes', quantization], message: 'is not one of the quantizations' })
-    }
+  if (hub && Object.keys(hub.parts).length > 0 && !hub.file?.endsWith('.gguf')) {
+    report(['weights', 'parts'], 'need a file whose name ends in .gguf')
   }
-  for (const quantization of isHub ? Object.keys(weights.parts) : []) {
-    if (!quantizations.includes(quantization)) {
-      mistakes.push({ path: ['weights', 'parts', quantization], message: 'is not one of the quantizations' })
-    }
+  const absent = (quantization: string) => !quantizations.includes(quantization)
+  for (const quantization of Object.keys(weight_bytes).filter(absent)) {
+    report(['weight_bytes', quantization], 'is not one of the quantizations')
+  }
+  for (const quantization of Object.keys(hub?.parts ?? {}).filter(absent)) {
+    report(['weights', 'parts', quantization], 'is not one of the quantizations')
   }
   return mistakes
 }
