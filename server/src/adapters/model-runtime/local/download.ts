@@ -59,7 +59,8 @@ export async function downloadFile(
       if (!(error instanceof PassingFault)) throw error
       const received = await sizeOf(`${path}.partial`)
       failures = received > before ? 1 : failures + 1
-      if (failures >= options.retry.attempts) throw new DownloadError('download_failed', error.message)
+      const attempts = options.retry.attempts * (received > 0 ? 2 : 1)
+      if (failures >= attempts) throw new DownloadError('download_failed', error.message)
       const backoff = Math.min(options.retry.baseDelayMs * 2 ** (failures - 1), LONGEST_WAIT_MS)
       const wait = Math.min(error.retryAfterMs ?? backoff, LONGEST_RETRY_AFTER_MS)
       const { total } = await readState(path)

@@ -39,6 +39,16 @@ export async function describeHost(
   }
 }
 
+/**
+ * Threads for one engine. llama.cpp's threads wait for each other by spinning, so two engines with more threads than
+ * cores between them slow each other down many times over. Each engine therefore gets a fixed share of the cores, for as
+ * many engines as are expected to be busy together; a share that followed the number of engines would be wrong for
+ * those already running.
+ */
+export function chooseThreads(cores: number, expectedEngines: number): number {
+  return Math.max(1, Math.floor(cores / Math.max(1, expectedEngines)))
+}
+
 async function findGpus(
   environment: LocalRuntimeSettings['environment'],
   hostMemory: number,

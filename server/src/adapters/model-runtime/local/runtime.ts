@@ -12,12 +12,10 @@ import type {
 import { createEngineControl } from './engine-control.ts'
 import { followLog, limitLog, readLog } from './engine-log.ts'
 import { engineFiles } from './engine-record.ts'
-import { formatBytes, readJson, writeJson } from './files.ts'
-import { describeHost } from './host.ts'
+import { formatBytes, hasErrorCode, readJson, writeJson } from './files.ts'
+import { chooseThreads, describeHost } from './host.ts'
 import { createSerialQueue } from './serial.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
-import { chooseEngineShape, chooseThreads, estimateEngineMemory, guessWeightBytes } from './sizing.ts'
-import { measureWeights } from './weight-files.ts'
 import { createWeightStore } from './weights.ts'
 
 /** The memory of this host that a deployment holds. */
@@ -74,22 +72,20 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       const message = `This host runs ${host.formats.join(', ')} on ${host.instanceType}, not ${variant.format} on ${instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
-    const weightBytes = (await measureWeights(variant, settings)) ?? guessWeightBytes(variant)
-    const needed = estimateEngineMemory(variant, weightBytes, chooseEngineShape(variant, settings))
     const others = await Promise.all((await listHeld()).map((id) => readReservation(directoryOf(id))))
     const taken = others.flatMap((reservation) => reservation?.memoryBytes ?? [])
     const reserved = taken.reduce((sum, bytes) => sum + bytes, 0)
-    if (reserved + needed > host.memoryBytes) {
+    if (reserved + spec.memoryBytes > host.memoryBytes) {
       const message =
-        `The engine needs ${formatBytes(needed)} of memory, but this host has ${formatBytes(host.memoryBytes)} ` +
+        `The engine needs ${formatBytes(spec.memoryBytes)} of memory, but this host has ${formatBytes(host.memoryBytes)} ` +
         `for engines, of which ${taken.length} others hold ${formatBytes(reserved)}.`
       return { outcome: 'refused', code: 'no_capacity', message }
     }
-    const reservation = { startedAt: new Date(), memoryBytes: needed }
+    const reservation = { startedAt: new Date(), memoryBytes: spec.memoryBytes }
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await writeJson(engineFiles(directory).instance, {
       started_at: reservation.startedAt.toISOString(),
-      memory_bytes: needed,
+      memory_bytes: spec.memoryBytes,
     })
     return describeInstance(spec.deploymentId, host, reservation)
   }
@@ -109,7 +105,13 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     if (seen.phase !== 'absent') return seen
     const model = await weights.require(spec.deploymentId, spec.variant)
     if (model !== null) {
-      await engines.launch(directory, engineArguments(spec, model, settings), spec.apiKey)
+      try {
+        await engines.launch(directory, engineArguments(spec, model, settings), spec.apiKey)
+      } catch (error) {
+        if (!hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw error
+        const message = 'The disk of DATA_DIR is full, so the engine could not be started.'
+        return { phase: 'failed', stage: 'engine_startup', code: 'disk_full', message }
+      }
       settings.logger.info({ deploymentId: spec.deploymentId, model: basename(model) }, 'started an engine')
     }
     const now = await observe(spec.deploymentId)
@@ -147,13 +149,12 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 }
 
 function engineArguments(spec: EngineSpec, model: string, settings: LocalRuntimeSettings): string[] {
-  const shape = chooseEngineShape(spec.variant, settings)
   const options = {
     model,
     alias: spec.modelUid,
     type: spec.variant.modelType === 'embedding' ? 'embedding' : 'chat',
-    context: shape.contextTokens,
-    parallel: shape.parallel,
+    context: spec.contextTokens,
+    parallel: spec.parallelSequences,
     threads: chooseThreads(availableParallelism(), settings.expectedEngines ?? 2),
   }
   return Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])

@@ -6,7 +6,7 @@ export interface RuntimeLogger {
 
 /** How a broken download is tried again. */
 export interface RetrySettings {
-  /** Tries without a byte of progress between them before a download fails */
+  /** Tries without a byte of progress before a download fails; twice as many once a part is here */
   attempts: number
   /** First wait in milliseconds; doubled each time, up to a minute */
   baseDelayMs: number
@@ -35,10 +35,6 @@ export interface LocalRuntimeSettings {
   memoryBytes?: number | undefined
   /** Engines that run at a time as a rule, which share the cores; default 2 */
   expectedEngines?: number | undefined
-  /** Tokens of context for each request to an LLM, at most; default 4096 */
-  contextTokens?: number | undefined
-  /** Requests that one LLM engine works on at a time; default 4 */
-  parallel?: number | undefined
   /** Proxies for downloads as `http://host:port`, and hosts (comma separated) reached without; default none */
   proxy?: { httpProxy?: string; httpsProxy?: string; noProxy?: string } | undefined
   retry?: RetrySettings | undefined

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import type { ModelVariant, WeightSource } from '../../../ports/model-runtime.ts'
+import type { WeightSource } from '../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
 import type { DownloadSource } from './fetch-bytes.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
@@ -38,16 +37,6 @@ export function locateWeights(weights: WeightSource, places: Places): WeightFile
     return [{ path: join(cache, 'url', folder, name), name, source }]
   }
   return locateHubFiles(weights, cache, places.huggingFace)
-}
-
-/** Bytes of a model's weights: of the files where they are here, else the catalog's number; null when unknown. */
-export async function measureWeights(variant: ModelVariant, places: Places): Promise<number | null> {
-  try {
-    const files = await Promise.all(locateWeights(variant.weights, places).map((file) => stat(file.path)))
-    return files.reduce((sum, file) => sum + file.size, 0)
-  } catch {
-    return variant.weightBytes
-  }
 }
 
 function locateHubFiles(

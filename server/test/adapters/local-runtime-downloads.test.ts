@@ -1,0 +1,486 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { EngineObservation, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
+import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
+import {
+  makeFolder,
+  makeModelBytes,
+  makeSettings,
+  makeVariant,
+  sendFile,
+  sha256,
+  startServer,
+} from './local-runtime-support.ts'
+
+const MODEL = makeModelBytes(3_000_000)
+const ONE = 'one'
+
+const cleanups: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+function openStore(settings: Parameters<typeof createWeightStore>[0]): WeightStore {
+  const store = createWeightStore(settings)
+  cleanups.push(() => store.close())
+  return store
+}
+
+/** Waits for the end of a download: the path of the file, or the failure. */
+async function settle(
+  store: WeightStore,
+  variant: ModelVariant,
+  id = ONE,
+): Promise<string | EngineObservation> {
+  return await vi.waitFor(
+    async () => {
+      const path = await store.require(id, variant)
+      const seen = store.observe(id)
+      if (path === null && seen?.phase !== 'failed') throw new Error(`still ${JSON.stringify(seen)}`)
+      return path ?? seen!
+    },
+    { timeout: 20_000, interval: 10 },
+  )
+}
+
+async function download(
+  weights: WeightSource,
+  changes: Parameters<typeof makeSettings>[1] = {},
+): Promise<{ folder: string; result: string | EngineObservation }> {
+  const folder = await makeFolder(cleanups)
+  const result = await settle(openStore(makeSettings(folder, changes)), makeVariant(weights))
+  return { folder, result }
+}
+
+/** Whether a download ended with a file of these bytes. */
+async function holds(result: string | EngineObservation, bytes: Buffer): Promise<boolean> {
+  if (typeof result !== 'string') throw new Error(`The download ended as ${JSON.stringify(result)}`)
+  return (await readFile(result)).equals(bytes)
+}
+
+async function listFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name)
+}
+
+function failure(code: string, message: RegExp): object {
+  return { phase: 'failed', stage: 'model_download', code, message: expect.stringMatching(message) }
+}
+
+describe('a download from a URL', () => {
+  test('lands whole under its final name, with nothing beside it', async () => {
+    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const url = `${server.origin}/models/tiny.gguf?signature=abc`
+    const { folder, result } = await download({ kind: 'url', url, sha256: sha256(MODEL) })
+    expect(result).toMatch(/\/weights\/url\/[0-9a-f]{16}\/tiny\.gguf$/)
+    expect(await holds(result, MODEL)).toBe(true)
+    expect(await listFiles(folder)).toEqual(['tiny.gguf'])
+  })
+
+  test('goes on where the line dropped', async () => {
+    const server = await startServer(cleanups, (request, response, attempt) =>
+      sendFile(
+        request,
+        response,
+        MODEL,
+        attempt < 4 ? { etag: '"v1"', dropAfter: 700_000 } : { etag: '"v1"' },
+      ),
+    )
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await holds(result, MODEL)).toBe(true)
+    const [first, ...others] = server.requests
+    expect(first?.headers.range).toBeUndefined()
+    expect(others).toHaveLength(3)
+    for (const { headers } of others) expect(headers).toMatchObject({ 'if-range': '"v1"' })
+    expect(others.at(-1)?.headers.range).toMatch(/^bytes=[1-9]\d+-$/)
+  })
+
+  test('starts over when the file has changed meanwhile', async () => {
+    const changed = makeModelBytes(2_500_000, 'b')
+    const server = await startServer(cleanups, (request, response, attempt) =>
+      attempt === 1
+        ? sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
+        : sendFile(request, response, changed, { etag: '"v2"' }),
+    )
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await holds(result, changed)).toBe(true)
+  })
+
+  test('starts over when the server sends another file despite If-Range', async () => {
+    const changed = makeModelBytes(2_500_000, 'b')
+    const server = await startServer(cleanups, (request, response, attempt) => {
+      delete request.headers['if-range']
+      if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
+      else sendFile(request, response, changed, { etag: '"v2"' })
+    })
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await holds(result, changed)).toBe(true)
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('starts over when the file there is shorter now, or the server knows no ranges', async () => {
+    const changed = makeModelBytes(500_000, 'b')
+    const shorter = await startServer(cleanups, (request, response, attempt) => {
+      delete request.headers['if-range']
+      if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 900_000 })
+      else sendFile(request, response, changed, { etag: '"v2"' })
+    })
+    const first = await download({ kind: 'url', url: `${shorter.origin}/tiny.gguf` })
+    expect(await holds(first.result, changed)).toBe(true)
+
+    const rangeless = await startServer(cleanups, (request, response, attempt) =>
+      sendFile(request, response, MODEL, {
+        etag: '"v1"',
+        ignoreRange: true,
+        ...(attempt === 1 ? { dropAfter: 900_000 } : {}),
+      }),
+    )
+    const second = await download({ kind: 'url', url: `${rangeless.origin}/tiny.gguf` })
+    expect(await holds(second.result, MODEL)).toBe(true)
+  })
+
+  test.each([429, 500, 503])('is tried again after HTTP %i', async (status) => {
+    const server = await startServer(cleanups, (request, response, attempt) => {
+      if (attempt === 1) response.writeHead(status, { 'retry-after': '0' }).end()
+      else sendFile(request, response, MODEL)
+    })
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(result).toMatch(/tiny\.gguf$/)
+  })
+
+  test('waits as long as the server asks, and says so', async () => {
+    const server = await startServer(cleanups, (_request, response) => {
+      response.writeHead(429, { 'retry-after': '120' }).end()
+    })
+    const store = openStore(makeSettings(await makeFolder(cleanups)))
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await store.require(ONE, variant)).toBeNull()
+    await expect
+      .poll(() => store.observe(ONE))
+      .toMatchObject({
+        phase: 'downloading',
+        message: expect.stringMatching(/HTTP 429.*trying again in 120 s/),
+      })
+    await store.forget(ONE)
+    expect(store.observe(ONE)).toBeNull()
+  })
+
+  test('gives up after several tries without progress', async () => {
+    const server = await startServer(cleanups, (_request, response) => response.writeHead(502).end())
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(result).toMatchObject(failure('download_failed', /not able to send tiny\.gguf now \(HTTP 502\)/))
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('is tried again when the server falls silent', async () => {
+    const server = await startServer(cleanups, (request, response, attempt) => {
+      if (attempt > 1) sendFile(request, response, MODEL, { etag: '"v1"' })
+      else {
+        response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
+        response.write(MODEL.subarray(0, 500_000))
+      }
+    })
+    const retry = { attempts: 3, baseDelayMs: 1, idleTimeoutMs: 500 }
+    const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` }, { retry })
+    expect(await holds(result, MODEL)).toBe(true)
+    expect(server.requests.at(-1)?.headers.range).toBe('bytes=500000-')
+  })
+
+  test('names a missing file, a refused one, and a host that nobody reaches', async () => {
+    const server = await startServer(cleanups, (request, response) =>
+      response.writeHead(request.url === '/secret.gguf' ? 403 : 404).end(),
+    )
+    const missing = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(missing.result).toMatchObject(failure('model_not_found', /has no tiny\.gguf \(HTTP 404\)/))
+    const refused = await download({ kind: 'url', url: `${server.origin}/secret.gguf` })
+    expect(refused.result).toMatchObject(failure('download_failed', /refused access to secret\.gguf/))
+    await new Promise((resolve) => server.server.close(resolve))
+    const gone = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(gone.result).toMatchObject(failure('download_failed', /Could not reach 127\.0\.0\.1.*HF_ENDPOINT/))
+  })
+
+  test('with the wrong checksum is deleted', async () => {
+    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const url = `${server.origin}/tiny.gguf`
+    const { folder, result } = await download({ kind: 'url', url, sha256: sha256(Buffer.from('other')) })
+    expect(result).toMatchObject(failure('download_failed', /has the SHA-256 [0-9a-f]{64} instead of/))
+    expect(await listFiles(folder)).not.toContainEqual(expect.stringMatching(/\.(gguf|partial)$/))
+  })
+
+  test('of something that is no model is deleted', async () => {
+    const server = await startServer(cleanups, (_request, response) => response.end('<html>sign in</html>'))
+    const { folder, result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(result).toMatchObject(failure('download_failed', /is not a GGUF file/))
+    expect(await listFiles(folder)).not.toContainEqual(expect.stringMatching(/\.(gguf|partial)$/))
+  })
+
+  test('follows redirects, but not in a circle and not to another kind of address', async () => {
+    const server = await startServer(cleanups, (request, response) => {
+      if (request.url === '/tiny.gguf') sendFile(request, response, MODEL)
+      else if (request.url === '/file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
+      else {
+        const location = request.url === '/moved' ? '/tiny.gguf' : '/circle'
+        response.writeHead(307, { location }).end()
+      }
+    })
+    expect((await download({ kind: 'url', url: `${server.origin}/moved` })).result).toMatch(/\/moved$/)
+    const circle = await download({ kind: 'url', url: `${server.origin}/circle` })
+    expect(circle.result).toMatchObject(failure('download_failed', /redirects in a circle/))
+    const file = await download({ kind: 'url', url: `${server.origin}/file` })
+    expect(file.result).toMatchObject(failure('download_failed', /no web address/))
+  })
+})
+
+describe('a download from the hub', () => {
+  const hubWeights = (files = ['tiny.gguf'], repo = 'berth/tiny'): WeightSource => ({
+    kind: 'huggingface',
+    repo,
+    revision: 'refs/pr/1',
+    files,
+  })
+
+  test('checks the hub’s checksum and gives the token to the hub alone', async () => {
+    const store = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const hub = await startServer(cleanups, (_request, response) => {
+      const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
+      response.writeHead(302, { location: `${store.origin}/blob`, ...linked }).end()
+    })
+    const { result } = await download(hubWeights(), {
+      huggingFace: { endpoint: hub.origin, token: 'hf_secret' },
+    })
+    expect(result).toMatch(/\/weights\/huggingface\/berth\/tiny\/refs%2Fpr%2F1\/tiny\.gguf$/)
+    expect(hub.requests).toHaveLength(1)
+    expect(hub.requests[0]).toMatchObject({
+      path: '/berth/tiny/resolve/refs%2Fpr%2F1/tiny.gguf',
+      headers: { authorization: 'Bearer hf_secret' },
+    })
+    expect(store.requests[0]?.headers.authorization).toBeUndefined()
+  })
+
+  test('refuses a file that is not the one that the hub describes', async () => {
+    const other = makeModelBytes(MODEL.length, 'b')
+    const hub = await startServer(cleanups, (request, response) =>
+      sendFile(request, response, other, { headers: { 'x-linked-etag': `"${sha256(MODEL)}"` } }),
+    )
+    const { result } = await download(hubWeights(), { huggingFace: { endpoint: hub.origin, token: null } })
+    expect(result).toMatchObject(failure('download_failed', /has the SHA-256/))
+    const short = await startServer(cleanups, (request, response) =>
+      sendFile(request, response, MODEL, { headers: { 'x-linked-size': '17' } }),
+    )
+    const second = await download(hubWeights(), { huggingFace: { endpoint: short.origin, token: null } })
+    expect(second.result).toMatchObject(failure('download_failed', /3000000 bytes of the file instead of 17/))
+  })
+
+  test('resumes across the redirect by the hub’s checksum', async () => {
+    const store = await startServer(cleanups, (request, response, attempt) =>
+      sendFile(request, response, MODEL, attempt === 1 ? { dropAfter: 700_000 } : {}),
+    )
+    const hub = await startServer(cleanups, (_request, response, attempt) => {
+      const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
+      response.writeHead(302, { location: `${store.origin}/blob?signature=${attempt}`, ...linked }).end()
+    })
+    const { result } = await download(hubWeights(), { huggingFace: { endpoint: hub.origin, token: null } })
+    expect(await holds(result, MODEL)).toBe(true)
+    expect(store.requests[1]?.headers.range).toMatch(/^bytes=[1-9]\d+-$/)
+  })
+
+  test('names the license, the token and a model that is not there', async () => {
+    const hub = await startServer(cleanups, (request, response) => {
+      if (request.url?.startsWith('/gated/')) response.writeHead(401, { 'x-error-code': 'GatedRepo' }).end()
+      else response.writeHead(401, { 'x-error-code': 'RepoNotFound' }).end()
+    })
+    const huggingFace = { endpoint: hub.origin, token: null }
+    const gated = await download(hubWeights(['tiny.gguf'], 'gated/tiny'), { huggingFace })
+    expect(gated.result).toMatchObject(failure('download_failed', /license.*set HF_TOKEN/))
+    const missing = await download(hubWeights(['tiny.gguf'], 'nobody/tiny'), { huggingFace })
+    expect(missing.result).toMatchObject(failure('model_not_found', /has no tiny\.gguf.*HF_TOKEN/))
+  })
+
+  test('takes the parts of a split model one after the other', async () => {
+    const parts = new Map([
+      ['Q8/tiny-00001-of-00002.gguf', makeModelBytes(700_000, 'a')],
+      ['Q8/tiny-00002-of-00002.gguf', makeModelBytes(900_000, 'b')],
+    ])
+    const hub = await startServer(cleanups, (request, response) => {
+      const name = request.url?.split('/refs%2Fpr%2F1/')[1] ?? ''
+      sendFile(request, response, parts.get(name) ?? Buffer.from('?'))
+    })
+    const { folder, result } = await download(hubWeights([...parts.keys()]), {
+      huggingFace: { endpoint: hub.origin, token: null },
+    })
+    expect(result).toMatch(/\/Q8\/tiny-00001-of-00002\.gguf$/)
+    expect((await listFiles(folder)).toSorted()).toEqual([
+      'tiny-00001-of-00002.gguf',
+      'tiny-00002-of-00002.gguf',
+    ])
+  })
+
+  test.each(['../../engines/x.gguf', 'a/../b.gguf', '/etc/passwd', '..', '', 'a\\b.gguf', 'a\0b.gguf'])(
+    'refuses the name %j',
+    async (name) => {
+      const { folder, result } = await download(hubWeights([name]))
+      expect(result).toMatchObject(failure('model_not_found', /can't be a weight file/))
+      expect(await listFiles(folder)).toEqual([])
+    },
+  )
+})
+
+describe('weights that are a file', () => {
+  test('are used where they are, relative to the catalog', async () => {
+    const folder = await makeFolder(cleanups)
+    await writeFile(join(folder, 'own.gguf'), MODEL)
+    const store = openStore(makeSettings(folder))
+    expect(await store.require(ONE, makeVariant({ kind: 'file', path: 'own.gguf' }))).toBe(
+      join(folder, 'own.gguf'),
+    )
+  })
+
+  test('are named when they are missing or something else', async () => {
+    const missing = await download({ kind: 'file', path: 'own.gguf' })
+    expect(missing.result).toMatchObject(
+      failure('model_not_found', /own\.gguf is missing or is not a GGUF file/),
+    )
+  })
+})
+
+describe('downloads of the same file', () => {
+  test('are one, which ends with the last who waits and is kept as far as it came', async () => {
+    let release: () => void = () => {}
+    const server = await startServer(cleanups, (request, response, attempt) => {
+      if (attempt > 1) {
+        sendFile(request, response, MODEL, { etag: '"v1"' })
+        return
+      }
+      response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
+      response.write(MODEL.subarray(0, 1_000_000))
+      release = () => response.end(MODEL.subarray(1_000_000))
+    })
+    const folder = await makeFolder(cleanups)
+    const store = openStore(makeSettings(folder))
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await Promise.all(['one', 'two'].map((id) => store.require(id, variant)))).toEqual([null, null])
+    for (const id of ['one', 'two']) {
+      await expect
+        .poll(() => store.observe(id))
+        .toEqual({
+          phase: 'downloading',
+          message: 'Downloading tiny.gguf: 1 of 3 MB (33 %)',
+          receivedBytes: 1_000_000,
+          totalBytes: 3_000_000,
+        })
+    }
+    await store.forget('one')
+    expect(store.observe('two')).toMatchObject({ phase: 'downloading' })
+    await store.forget('two')
+    expect((await listFiles(folder)).toSorted()).toEqual(['tiny.gguf.partial', 'tiny.gguf.partial.json'])
+    expect(server.requests).toHaveLength(1)
+    release()
+    expect(await settle(store, variant, 'three')).toMatch(/tiny\.gguf$/)
+    expect(server.requests[1]?.headers.range).toBe('bytes=1000000-')
+  })
+
+  test('can be tried again after a failure was cleared', async () => {
+    let present = false
+    const server = await startServer(cleanups, (request, response) => {
+      if (present) sendFile(request, response, MODEL)
+      else response.writeHead(404).end()
+    })
+    const store = openStore(makeSettings(await makeFolder(cleanups)))
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    expect(await settle(store, variant)).toMatchObject({ phase: 'failed' })
+    present = true
+    expect(await settle(store, variant)).toMatchObject({ phase: 'failed' })
+    await store.forget(ONE)
+    expect(await settle(store, variant)).toMatch(/tiny\.gguf$/)
+  })
+})
+
+describe('a process that is killed while it downloads', () => {
+  test('leaves what the next one goes on from', async () => {
+    const server = await startServer(cleanups, (request, response, attempt) => {
+      if (attempt > 1) {
+        sendFile(request, response, MODEL, { etag: '"v1"' })
+        return
+      }
+      response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
+      response.write(MODEL.subarray(0, 1_000_000))
+    })
+    const folder = await makeFolder(cleanups)
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    const { logger: _, ...settings } = makeSettings(folder)
+    const module = new URL('../../src/adapters/model-runtime/local/weights.ts', import.meta.url).href
+    const program = `
+      import { createWeightStore } from ${JSON.stringify(module)}
+      const store = createWeightStore({ ...${JSON.stringify(settings)}, logger: { info() {}, warn() {} } })
+      await store.require('one', ${JSON.stringify(variant)})
+      setInterval(() => {}, 1000)`
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })
+    const ended = once(child, 'exit')
+    cleanups.push(async () => child.kill('SIGKILL'))
+    const partial = async (): Promise<number> => {
+      const [folderName = ''] = await readdir(join(folder, 'weights', 'url'))
+      return (await stat(join(folder, 'weights', 'url', folderName, 'tiny.gguf.partial'))).size
+    }
+    await vi.waitFor(async () => expect(await partial()).toBe(1_000_000), { timeout: 20_000 })
+    child.kill('SIGKILL')
+    await ended
+
+    const result = await settle(openStore(makeSettings(folder)), variant)
+    expect(await holds(result, MODEL)).toBe(true)
+    expect(server.requests.at(-1)?.headers.range).toBe('bytes=1000000-')
+  })
+})
+
+/** Mounts a small disk; only root may, so that elsewhere the tests that need one are skipped. */
+function mountDisk(folder: string, megabytes: number): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder], { stdio: 'ignore' })
+  } catch {
+    return false
+  }
+  cleanups.push(async () => execFileSync('umount', [folder]))
+  return true
+}
+
+describe('a disk that is too small', () => {
+  test('is named before anything is fetched', async ({ skip }) => {
+    const folder = await makeFolder(cleanups)
+    skip(!mountDisk(folder, 2), 'a small disk can be mounted by root on Linux only')
+    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    const result = await settle(openStore(makeSettings(folder)), variant)
+    expect(result).toMatchObject(failure('disk_full', /needs 3 MB more and 268 MB to spare.* 2 MB free/))
+    expect(await listFiles(folder)).not.toContain('tiny.gguf.partial')
+  })
+
+  test('is given its room back when it fills up', async ({ skip }) => {
+    const folder = await makeFolder(cleanups)
+    skip(!mountDisk(folder, 2), 'a small disk can be mounted by root on Linux only')
+    // Without a Content-Length nobody can know beforehand.
+    const server = await startServer(cleanups, (_request, response) => {
+      response.write(MODEL.subarray(0, 1_500_000))
+      response.end(MODEL.subarray(1_500_000))
+    })
+    const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
+    const result = await settle(openStore(makeSettings(folder)), variant)
+    expect(result).toMatchObject(failure('disk_full', /filled up: tiny\.gguf needs more than/))
+    expect(await listFiles(folder)).not.toContain('tiny.gguf.partial')
+  })
+
+  test('does not matter for a file that is there', async () => {
+    const folder = await makeFolder(cleanups)
+    const variant = makeVariant({
+      kind: 'huggingface',
+      repo: 'berth/tiny',
+      revision: 'main',
+      files: ['t.gguf'],
+    })
+    const path = join(folder, 'weights', 'huggingface', 'berth', 'tiny', 'main', 't.gguf')
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, MODEL)
+    expect(await openStore(makeSettings(folder)).require(ONE, variant)).toBe(path)
+  })
+})

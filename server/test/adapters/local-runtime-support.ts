@@ -1,0 +1,145 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { EngineSpec, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
+import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
+
+export const TINY_MODEL = fileURLToPath(new URL('../../../engine/models/berth-tiny.gguf', import.meta.url))
+
+/** A folder that is gone after the test that asked for it. */
+export async function makeFolder(cleanups: (() => Promise<unknown>)[]): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-local-')))
+  cleanups.push(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Settings that try again at once and find no GPU. */
+export function makeSettings(
+  folder: string,
+  changes: Partial<LocalRuntimeSettings> = {},
+): LocalRuntimeSettings {
+  return {
+    dataDirectory: folder,
+    catalogDirectory: folder,
+    huggingFace: { endpoint: 'http://127.0.0.1:9', token: null },
+    logger: { info() {}, warn() {} },
+    environment: { PATH: process.env['PATH'], HOME: folder, NODE_LLAMA_CPP_GPU: 'false' },
+    retry: { attempts: 3, baseDelayMs: 1, idleTimeoutMs: 5000 },
+    ...changes,
+  }
+}
+
+export function makeVariant(weights: WeightSource, changes: Partial<ModelVariant> = {}): ModelVariant {
+  return {
+    modelName: 'berth-tiny',
+    modelType: 'LLM',
+    format: 'ggufv2',
+    sizeInBillions: 0.001,
+    quantization: 'F32',
+    contextLength: 2048,
+    architecture: {
+      parameters: 250_000,
+      layers: 2,
+      attentionHeads: 4,
+      kvHeads: 4,
+      headDimension: 32,
+      hiddenSize: 128,
+      vocabularySize: 800,
+    },
+    weightBytes: null,
+    weights,
+    ...changes,
+  }
+}
+
+export function makeSpec(variant: ModelVariant, changes: Partial<EngineSpec> = {}): EngineSpec {
+  const deploymentId = randomUUID()
+  return {
+    deploymentId,
+    modelUid: `dep-${deploymentId}`,
+    apiKey: randomBytes(32).toString('base64url'),
+    variant,
+    instanceType: 'local-cpu',
+    gpuCount: 0,
+    memoryBytes: 250_000_000,
+    contextTokens: 512,
+    parallelSequences: 2,
+    ...changes,
+  }
+}
+
+/** Bytes that pass for a model, the same for the same seed. */
+export function makeModelBytes(size: number, seed = 'a'): Buffer {
+  const block = createHash('sha512').update(seed).digest()
+  const bytes = Buffer.alloc(size, block)
+  bytes.write('GGUF', 'latin1')
+  return bytes
+}
+
+export function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+export interface FileServer {
+  origin: string
+  requests: { path: string; headers: IncomingMessage['headers'] }[]
+  server: Server
+}
+
+/** A web server on a free port that ends with the test. `attempt` counts the requests from 1. */
+export async function startServer(
+  cleanups: (() => Promise<unknown>)[],
+  handle: (request: IncomingMessage, response: ServerResponse, attempt: number) => void,
+): Promise<FileServer> {
+  const requests: FileServer['requests'] = []
+  const server = createServer((request, response) => {
+    requests.push({ path: request.url ?? '', headers: request.headers })
+    handle(request, response, requests.length)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanups.push(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.')
+  return { origin: `http://127.0.0.1:${address.port}`, requests, server }
+}
+
+export interface SendOptions {
+  etag?: string
+  headers?: Record<string, string>
+  /** Bytes after which the line drops */
+  dropAfter?: number
+  ignoreRange?: boolean
+}
+
+/** Answers a file as a web server does, with `Range` and `If-Range`. */
+export function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Buffer,
+  options: SendOptions = {},
+): void {
+  const { etag, dropAfter } = options
+  const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '')
+  const fresh = request.headers['if-range'] === undefined || request.headers['if-range'] === etag
+  const start = range !== null && fresh && options.ignoreRange !== true ? Number(range[1]) : 0
+  if (start >= bytes.length) {
+    response.writeHead(416).end()
+    return
+  }
+  response.writeHead(start > 0 ? 206 : 200, {
+    'content-length': bytes.length - start,
+    ...(start > 0 ? { 'content-range': `bytes ${start}-${bytes.length - 1}/${bytes.length}` } : {}),
+    ...(etag === undefined ? {} : { etag }),
+    ...options.headers,
+  })
+  if (dropAfter === undefined) response.end(bytes.subarray(start))
+  else response.write(bytes.subarray(start, start + dropAfter), () => response.destroy())
+}
