@@ -1,4 +1,4 @@
-import type { ChatModelFunctions, ChatWrapper } from 'node-llama-cpp'
+import type { ChatModelFunctions, ChatWrapper, GbnfJsonSchema } from 'node-llama-cpp'
 import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
 import type { AnswerPiece } from './generate.ts'
@@ -41,8 +41,7 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     const param = `tools.${index}.function.parameters`
     const given = tool.parameters ?? {}
     const schema = toGrammarSchema({ type: 'object', properties: {}, ...given }, { param, lenient: true })
-    const empty = Object.keys((given['properties'] as object | undefined) ?? {}).length === 0
-    const params = empty && given['additionalProperties'] === undefined ? {} : { params: schema }
+    const params = takesNothing(schema) ? {} : { params: schema }
     described.push([
       tool.name,
       { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
@@ -58,6 +57,11 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     mustCall: choice !== 'auto',
     maxCalls: several && only === null ? MAX_PARALLEL_CALLS : 1,
   }
+}
+
+function takesNothing(schema: GbnfJsonSchema): boolean {
+  if (!('properties' in schema) || schema.additionalProperties !== false) return false
+  return Object.keys(schema.properties ?? {}).length === 0
 }
 
 /**

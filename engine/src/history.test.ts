@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { ChatRequestBody, parseBody } from './chat-request.ts'
+import { toHistory } from './history.ts'
+
+const historyOf = (messages: unknown) =>
+  toHistory(parseBody(ChatRequestBody, { model: 'm', messages }).messages)
+
+test('keeps the turns and ends with the answer to write', () => {
+  expect(
+    historyOf([
+      { role: 'developer', content: 'Be brief.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+      { role: 'assistant', content: 'c' },
+      { role: 'user', content: 'd' },
+    ]),
+  ).toEqual([
+    { type: 'system', text: 'Be brief.' },
+    { type: 'user', text: 'ab' },
+    { type: 'model', response: ['c'] },
+    { type: 'user', text: 'd' },
+    { type: 'model', response: [] },
+  ])
+})
+
+test('joins the results of tools with their calls', () => {
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"a":1}' } })
+  expect(
+    historyOf([
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: null, tool_calls: [call('1'), call('2')] },
+      { role: 'tool', tool_call_id: '2', content: 'plain' },
+      { role: 'tool', tool_call_id: '1', content: '{"b":2}' },
+    ]).at(-1),
+  ).toEqual({
+    type: 'model',
+    response: [
+      { type: 'functionCall', name: 'look', params: { a: 1 }, result: { b: 2 }, startsNewChunk: true },
+      { type: 'functionCall', name: 'look', params: { a: 1 }, result: 'plain' },
+    ],
+  })
+})
+
+test.each([
+  [
+    'an image',
+    [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
+    'reads text only',
+  ],
+  ['an answer to no call', [{ role: 'tool', tool_call_id: '1', content: 'x' }], 'has to answer a tool call'],
+  ['no messages', [], 'needs at least one message'],
+  ['an unknown role', [{ role: 'robot', content: 'x' }], 'messages.0.role'],
+  [
+    'arguments that are no JSON',
+    [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: 'a', arguments: '{' } }] }],
+    'has to be JSON',
+  ],
+])('refuses %s', (_, messages, expected) => {
+  expect(() => historyOf(messages)).toThrow(expected)
+})

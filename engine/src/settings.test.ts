@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { parseSettings } from './settings.ts'
+
+const KEY = 'a-key-of-some-length'
+const ARGS = {
+  '--state-dir': '/tmp/d',
+  '--nonce': 'abcdef0123456789',
+  '--model': '/tmp/m.gguf',
+  '--alias': 'dep-1',
+  '--type': 'chat',
+  '--context': '2048',
+  '--parallel': '4',
+  '--threads': '2',
+}
+
+const toArgs = (changes: Record<string, string | null> = {}): string[] =>
+  Object.entries({ ...ARGS, ...changes }).flatMap(([flag, value]) => (value === null ? [] : [flag, value]))
+
+function mistakesOf(args: string[], key: string | undefined = KEY): string {
+  const parsed = parseSettings(args, key)
+  return parsed.ok ? '' : parsed.mistakes.join('\n')
+}
+
+test('reads a whole command line', () => {
+  expect(parseSettings(toArgs({ '--gpu-layers': '7' }), KEY)).toEqual({
+    ok: true,
+    key: KEY,
+    settings: {
+      stateDirectory: '/tmp/d',
+      nonce: 'abcdef0123456789',
+      modelPath: '/tmp/m.gguf',
+      alias: 'dep-1',
+      type: 'chat',
+      contextTokens: 2048,
+      parallel: 4,
+      threads: 2,
+      gpuLayers: 7,
+    },
+  })
+})
+
+test('leaves the layers on the GPU to llama.cpp unless told otherwise', () => {
+  const parsed = parseSettings(toArgs(), KEY)
+  expect(parsed.ok && parsed.settings.gpuLayers).toBe('auto')
+})
+
+test('names every mistake', () => {
+  const mistakes = mistakesOf(
+    toArgs({ '--model': null, '--type': 'image', '--context': '1', '--threads': 'two' }),
+  )
+  expect(mistakes).toContain('--model is missing')
+  expect(mistakes).toContain('--type takes "chat" or "embedding", not "image"')
+  expect(mistakes).toContain('--context takes a whole number from 128')
+  expect(mistakes).toContain('--threads takes a whole number')
+})
+
+test.each([[undefined], [''], ['short'], ['has spaces in its middle']])(
+  'refuses the key %j without repeating it',
+  (key) => {
+    const parsed = parseSettings(toArgs(), key)
+    expect(parsed.ok).toBe(false)
+    if (!parsed.ok && key) expect(parsed.mistakes.join()).not.toContain(key)
+  },
+)
+
+test('refuses flags that it does not know', () => {
+  expect(mistakesOf([...toArgs(), '--api-key', 'x'])).toContain("Unknown option '--api-key'")
+})

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createStopFilter } from './stop-filter.ts'
+
+test('cuts at the first stop string, wherever the pieces break', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })),
+      fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 3 }), {
+        maxLength: 4,
+      }),
+      (pieces, stops) => {
+        const filter = createStopFilter(stops)
+        const shown = pieces.map((piece) => filter.push(piece)).join('') + filter.flush()
+        const text = pieces.join('')
+        // A stop string that ends first wins, because the text is judged as it comes.
+        const ends = stops.flatMap((stop) => (text.includes(stop) ? [text.indexOf(stop) + stop.length] : []))
+        if (ends.length === 0) expect(shown).toBe(text)
+        else {
+          expect(text.startsWith(shown)).toBe(true)
+          expect(stops.some((stop) => text.startsWith(stop, shown.length))).toBe(true)
+        }
+        expect(filter.stopped).toBe(ends.length > 0)
+        for (const stop of stops) expect(shown).not.toContain(stop)
+      },
+    ),
+  )
+})
+
+test('holds back no more than what may become a stop string', () => {
+  const filter = createStopFilter(['END'])
+  expect([
+    filter.push('the E'),
+    filter.push('N'),
+    filter.push('x'),
+    filter.push('E'),
+    filter.flush(),
+  ]).toEqual(['the ', '', 'ENx', '', 'E'])
+})
