@@ -1,6 +1,6 @@
 CREATE TABLE deployable_models (
   id          text PRIMARY KEY,
-  model_name  text NOT NULL UNIQUE,
+  model_name  text NOT NULL,
   model_type  text NOT NULL CHECK (model_type IN ('LLM', 'embedding')),
   provider    text NOT NULL,
   enabled     boolean NOT NULL,
@@ -9,6 +9,7 @@ CREATE TABLE deployable_models (
   created_at  timestamptz NOT NULL DEFAULT now(),
   updated_at  timestamptz NOT NULL DEFAULT now()
 );
+CREATE UNIQUE INDEX deployable_models_name_key ON deployable_models (model_name) WHERE enabled;
 CREATE INDEX deployable_models_order_idx ON deployable_models (sort_order, model_name);
 COMMENT ON TABLE deployable_models IS 'The catalog file as it was read at the last start; what left the file is disabled, not deleted';
 COMMENT ON COLUMN deployable_models.entry IS 'The whole entry of the catalog file';

@@ -1,5 +1,6 @@
 /** What went wrong in the application's own words; `http/errors.ts` alone turns a kind into a status. */
 export type ErrorKind =
+  | 'malformed'
   | 'invalid'
   | 'unauthenticated'
   | 'forbidden'
@@ -8,16 +9,21 @@ export type ErrorKind =
   | 'gone'
   | 'rate_limited'
   | 'unavailable'
+  | 'upstream_failed'
+  | 'upstream_silent'
 
 /** The base of every error that a caller may see: `message` is a sentence for a person, `code` a word for a program. */
 export class ApplicationError extends Error {
   readonly kind: ErrorKind
   readonly code: string
-  constructor(kind: ErrorKind, code: string, message: string) {
+  /** Whole seconds after which another try makes sense; null where time changes nothing */
+  readonly retryAfterSeconds: number | null
+  constructor(kind: ErrorKind, code: string, message: string, retryAfterSeconds: number | null = null) {
     super(message)
     this.name = new.target.name
     this.kind = kind
     this.code = code
+    this.retryAfterSeconds = retryAfterSeconds === null ? null : Math.max(1, Math.ceil(retryAfterSeconds))
   }
 }
 
@@ -28,11 +34,9 @@ export class NotFoundError extends ApplicationError {
   }
 }
 
-/** Too many tries; `retryAfterSeconds` is whole seconds, at least 1. */
+/** Too many tries. */
 export class RateLimitedError extends ApplicationError {
-  readonly retryAfterSeconds: number
   constructor(retryAfterSeconds: number, message: string) {
-    super('rate_limited', 'rate_limited', message)
-    this.retryAfterSeconds = Math.max(1, Math.ceil(retryAfterSeconds))
+    super('rate_limited', 'rate_limited', message, retryAfterSeconds)
   }
 }

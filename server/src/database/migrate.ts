@@ -1,7 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { Migrator, sql } from 'kysely'
-import type { Migration } from 'kysely'
+import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import type { Migration } from 'kysely/migration'
 import type { Database } from './tables.ts'
 
 const migrationsFolder = resolve(import.meta.dirname, '../../migrations')

@@ -16,7 +16,7 @@ const channels: readonly Channel[] = ['deployment_due', 'deployment_event']
 export interface Notifications {
   subscribe(channel: Channel, listener: (payload: string) => void): () => void
   onReconnected(listener: () => void): () => void
-  /** The payloads of a channel until the signal fires; `null` stands for a reconnection, after which any may be missing */
+  /** The payloads of a channel from this call on until the signal fires, which it must; `null` stands for a reconnection */
   follow(channel: Channel, signal: AbortSignal): AsyncIterable<string | null>
   close(): Promise<void>
 }
@@ -71,24 +71,31 @@ export async function listenToNotifications(
   return {
     subscribe: listen,
     onReconnected: (listener) => listen(reconnected, listener),
-    async *follow(channel, signal) {
+    follow(channel, signal) {
       const ended = AbortSignal.any([signal, closing.signal])
-      if (ended.aborted) return
       const merged = new EventEmitter()
-      const stopPayloads = listen(channel, (payload) => merged.emit('item', payload))
-      const stopReconnected = listen(reconnected, () => merged.emit('item', null))
-      try {
-        for await (const [item] of on(merged, 'item', { signal: ended })) yield item as string | null
-      } catch (error) {
-        if (!ended.aborted) throw error
-      } finally {
-        stopPayloads()
-        stopReconnected()
-      }
+      const items = on(merged, 'item', { signal: ended }) as AsyncIterable<[string | null]>
+      const stops = [
+        listen(channel, (payload) => merged.emit('item', payload)),
+        listen(reconnected, () => merged.emit('item', null)),
+      ]
+      ended.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
+      return untilAborted(items, ended)
     },
     async close() {
       closing.abort()
       await client?.end()
     },
+  }
+}
+
+async function* untilAborted(
+  items: AsyncIterable<[string | null]>,
+  ended: AbortSignal,
+): AsyncIterable<string | null> {
+  try {
+    for await (const [item] of items) yield item
+  } catch (error) {
+    if (!ended.aborted) throw error
   }
 }

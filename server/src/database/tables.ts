@@ -92,6 +92,9 @@ interface DeploymentsTable {
   selection_reason: string | null
   offers_refused: Generated<string[]>
   gpu_count: number | null
+  memory_bytes: number | null
+  context_tokens: number | null
+  parallel_sequences: number | null
   region: string | null
   cluster_id: string | null
   instance_id: string | null

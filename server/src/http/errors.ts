@@ -1,10 +1,11 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { ApplicationError, RateLimitedError } from '../errors.ts'
+import { ApplicationError } from '../errors.ts'
 import type { ErrorKind } from '../errors.ts'
 
 const statuses: Record<ErrorKind, number> = {
+  malformed: 400,
   invalid: 422,
   unauthenticated: 401,
   forbidden: 403,
@@ -13,6 +14,8 @@ const statuses: Record<ErrorKind, number> = {
   gone: 410,
   rate_limited: 429,
   unavailable: 503,
+  upstream_failed: 502,
+  upstream_silent: 504,
 }
 
 const titles: Record<number, string> = {
@@ -60,7 +63,7 @@ export interface PublicError {
   status: number
   code: string
   detail: string
-  retryAfterSeconds?: number | undefined
+  retryAfterSeconds?: number | null | undefined
   errors?: FieldProblem[] | undefined
 }
 
@@ -71,6 +74,7 @@ const frameworkErrors: Record<string, { status: number; code: string; detail: st
     detail: 'The body must be JSON: send it with Content-Type: application/json.',
   },
   FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'body_too_large', detail: 'The body is too large.' },
+  FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, code: 'malformed_json', detail: 'The body is not valid JSON.' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     code: 'malformed_request',
@@ -85,11 +89,8 @@ export function toPublicError(error: unknown): PublicError {
       status: statuses[error.kind],
       code: error.code,
       detail: error.message,
-      retryAfterSeconds: error instanceof RateLimitedError ? error.retryAfterSeconds : undefined,
+      retryAfterSeconds: error.retryAfterSeconds,
     }
-  }
-  if (error instanceof MalformedBodyError) {
-    return { status: 400, code: 'malformed_json', detail: error.message }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
   const { code, statusCode } = error as Partial<FastifyError>
@@ -100,9 +101,6 @@ export function toPublicError(error: unknown): PublicError {
   }
   return { status: 500, code: 'internal_error', detail: 'Something went wrong on our side.' }
 }
-
-/** A body that is absent where one is required, or that does not parse. */
-export class MalformedBodyError extends Error {}
 
 function toValidationError(error: {
   validation: readonly { keyword: string; instancePath: string; message?: string; params: Record<string, unknown> }[]
@@ -148,7 +146,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 
 export function sendPublicError(seen: PublicError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, code, detail, errors } = seen
-  if (seen.retryAfterSeconds !== undefined) reply.header('retry-after', seen.retryAfterSeconds)
+  if (seen.retryAfterSeconds) reply.header('retry-after', seen.retryAfterSeconds)
   const problem = {
     type: 'about:blank',
     title: titles[status] ?? 'Error',

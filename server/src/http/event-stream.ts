@@ -9,17 +9,19 @@ export function wantsEventStream(request: FastifyRequest): boolean {
 }
 
 /**
- * Sends items as server-sent events named `event` until they end or the caller leaves, with a comment every 15 s so that
+ * Sends items as server-sent events named `event` until they end, the caller leaves or the server shuts down, with a comment every 15 s so that
  * proxies in between don't take the silence for a dead connection.
  */
 export function sendEventStream<Item>(
   reply: FastifyReply,
   event: string,
+  toBody: (item: Item) => unknown,
   follow: (signal: AbortSignal) => AsyncIterable<Item>,
 ): FastifyReply {
   const left = new AbortController()
   reply.raw.once('close', () => left.abort())
-  const stream = Readable.from(encodeEvents(event, follow(left.signal), left.signal))
+  const ended = AbortSignal.any([left.signal, reply.server.draining])
+  const stream = Readable.from(encodeEvents(event, toBody, follow(ended), ended))
   stream.on('error', () => left.abort())
   return reply
     .header('cache-control', 'no-store')
@@ -31,6 +33,7 @@ export function sendEventStream<Item>(
 
 async function* encodeEvents<Item>(
   event: string,
+  toBody: (item: Item) => unknown,
   items: AsyncIterable<Item>,
   signal: AbortSignal,
 ): AsyncIterable<string> {
@@ -47,7 +50,7 @@ async function* encodeEvents<Item>(
         continue
       }
       if (result.done) return
-      yield `event: ${event}\ndata: ${JSON.stringify(result.value)}\n\n`
+      yield `event: ${event}\ndata: ${JSON.stringify(toBody(result.value))}\n\n`
       next = iterator.next()
     }
   } finally {

@@ -5,7 +5,6 @@ import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import { z } from 'zod'
 import { problemSchema } from './errors.ts'
 
 const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
@@ -24,7 +23,7 @@ const tags = [
 /** Collects every route that is registered after it into the OpenAPI 3.1 description. */
 export async function describeApi(
   app: FastifyInstance,
-  settings: { publicUrl: URL; cookieName: string },
+  settings: { cookieName: string },
 ): Promise<void> {
   await app.register(fastifySwagger, {
     openapi: {
@@ -35,7 +34,7 @@ export async function describeApi(
         description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: settings.publicUrl.origin }],
+      servers: [{ url: '/', description: 'This server' }],
       tags,
       security: [{ session: [] }],
       components: {
@@ -50,8 +49,21 @@ export async function describeApi(
       },
     },
     transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
+    transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
   })
+}
+
+type Document = ReturnType<typeof jsonSchemaTransformObject>
+
+/** Each schema with an id is collected for requests and for responses; mostly one of the two is referred to. */
+function withoutUnusedSchemas(document: Document): Document {
+  const text = JSON.stringify(document)
+  const { components } = document as { components?: { schemas?: Record<string, unknown> } }
+  const schemas = components?.schemas ?? {}
+  for (const name of Object.keys(schemas)) {
+    if (!text.includes(`"#/components/schemas/${name}"`)) delete schemas[name]
+  }
+  return document
 }
 
 /** Serves the description at `/openapi.json`, Swagger UI at `/docs` and ReDoc at `/redoc`, all from this server. */
@@ -59,7 +71,7 @@ export async function serveApiDocs(app: FastifyInstance): Promise<void> {
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
   await app.register(fastifySwaggerUi, {
     routePrefix: '/docs',
-    staticCSP: true,
+    staticCSP: swaggerUiPolicy,
     uiConfig: { deepLinking: true, persistAuthorization: true },
   })
   const bundle = createRequire(import.meta.url).resolve('redoc/bundles/redoc.standalone.js')
@@ -74,6 +86,8 @@ export async function serveApiDocs(app: FastifyInstance): Promise<void> {
     reply.header('content-security-policy', redocPolicy).type('text/html; charset=utf-8').send(redocPage),
   )
 }
+
+const swaggerUiPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
 const redocPolicy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src blob:"
@@ -123,6 +137,3 @@ export const protectedProblems = problems(401, 403)
 
 /** What a route that takes a body may answer beside its own. */
 export const bodyProblems = problems(400, 413, 415, 422)
-
-/** A response without a body. */
-export const emptyResponse = z.null().describe('No body')

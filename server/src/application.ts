@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pino } from 'pino'
+import type { Logger } from 'pino'
+import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import type { Config } from './config.ts'
+import { connectDatabase } from './database/connect.ts'
+import { lockDataDirectory } from './database/data-directory-lock.ts'
+import { startEmbeddedDatabase } from './database/embedded.ts'
+import { migrateDatabase } from './database/migrate.ts'
+import { listenToNotifications } from './database/notifications.ts'
+import type { Notifications } from './database/notifications.ts'
+import type { Database } from './database/tables.ts'
+import { createSignInLimits } from './features/accounts/sign-in.ts'
+import type { SignInLimits } from './features/accounts/sign-in.ts'
+import { readCatalogFile } from './features/catalog/catalog-file.ts'
+import { replaceCatalog } from './features/catalog/store.ts'
+import { openEngineConnections } from './features/inference/engines.ts'
+import type { EngineConnections } from './features/inference/engines.ts'
+import { openQueue } from './jobs/queue.ts'
+import type { Jobs } from './jobs/queue.ts'
+import type { ModelRuntime } from './ports/model-runtime.ts'
+
+/** All that the features work with. */
+export interface Application {
+  config: Config
+  log: Logger
+  clock: () => Date
+  db: Database
+  notifications: Notifications
+  jobs: Jobs
+  runtime: ModelRuntime
+  engines: EngineConnections
+  signInLimits: SignInLimits
+  /** What engine keys are derived from */
+  secretKey: string
+  /** Fires when something that the server can't do without is gone; the process must end */
+  lost: AbortSignal
+  /** Closes everything in the reverse order of its opening; engines go on running. */
+  close(): Promise<void>
+}
+
+export interface Overrides {
+  log?: Logger | undefined
+  clock?: (() => Date) | undefined
+  runtime?: ModelRuntime | undefined
+}
+
+/** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
+export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
+  const log = overrides.log ?? pino({ level: config.logLevel, name: 'berth' })
+  const opened = new AsyncDisposableStack()
+  const lost = new AbortController()
+  try {
+    await mkdir(config.dataDirectory, { recursive: true })
+    const database = config.databaseUrl === null ? await openEmbeddedDatabase(config, log, lost) : null
+    const databaseUrl = config.databaseUrl ?? database!.url
+    if (runsWorker(config)) {
+      // Before the database's stop is deferred: where the lock is another server's, so is the database.
+      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (error) => lost.abort(error))
+      opened.defer(async () => database?.stop())
+      opened.defer(() => lock.release())
+    }
+    const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
+      log.warn({ err: error }, 'an idle database connection was lost'),
+    )
+    opened.defer(connection.close)
+    const { db, pool } = connection
+    const migrated = await migrateDatabase(db)
+    if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
+    await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
+    const notifications = await listenToNotifications(databaseUrl, (error) =>
+      log.warn({ err: error }, 'notifications were interrupted'),
+    )
+    opened.defer(() => notifications.close())
+    const jobs = await openQueue(databaseUrl, {
+      runsSchedule: config.role !== 'api',
+      onError: (error) => log.warn({ err: error }, 'the job queue has a problem'),
+    })
+    opened.defer(() => jobs.close())
+    const secretKey = config.secretKey ?? (await readOrMakeSecretKey(config.dataDirectory))
+    const runtime = overrides.runtime ?? (await createRuntime(config, log))
+    opened.defer(() => runtime.close())
+    const engines = openEngineConnections()
+    opened.defer(() => engines.close())
+    return {
+      config,
+      log,
+      clock: overrides.clock ?? (() => new Date()),
+      db,
+      notifications,
+      jobs,
+      runtime,
+      engines,
+      signInLimits: createSignInLimits(pool),
+      secretKey,
+      lost: lost.signal,
+      close: () => opened.disposeAsync(),
+    }
+  } catch (error) {
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */
+function runsWorker({ role }: Config): boolean {
+  return role === 'all' || role === 'worker'
+}
+
+function openEmbeddedDatabase({ dataDirectory }: Config, log: Logger, lost: AbortController) {
+  return startEmbeddedDatabase({
+    dataDirectory,
+    log: (message) => log.info(message),
+    onExit: (error) => lost.abort(error),
+  })
+}
+
+function createRuntime(config: Config, log: Logger): Promise<ModelRuntime> {
+  return createLocalRuntime({
+    dataDirectory: config.dataDirectory,
+    catalogDirectory: dirname(config.catalogFile),
+    huggingFace: config.huggingFace,
+    memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    environment: process.env,
+    logger: log,
+  })
+}
+
+/** The key in `DATA_DIR/secret-key`, made at the first start; readable by the server's own user alone. */
+async function readOrMakeSecretKey(dataDirectory: string): Promise<string> {
+  const path = join(dataDirectory, 'secret-key')
+  const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (existing !== null) return existing.trim()
+  const key = randomBytes(32).toString('hex')
+  const file = await open(`${path}.new`, 'w', 0o600)
+  try {
+    await file.writeFile(`${key}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}.new`, path)
+  return key
+}

@@ -1,0 +1,15 @@
+import type { Application } from '../../application.ts'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
+import { findVariant } from './catalog-file.ts'
+import type { VariantChoice } from './catalog-file.ts'
+import { findEnabledModelByName } from './store.ts'
+
+/** The variant of an enabled model that a caller asks for, or null where there is no such model or variant. */
+export async function findDeployableVariant(
+  { db }: Pick<Application, 'db'>,
+  modelName: string,
+  choice: VariantChoice,
+): Promise<ModelVariant | null> {
+  const model = await findEnabledModelByName(db, modelName)
+  return model === undefined ? null : findVariant(model.entry, choice)
+}

@@ -1,0 +1,60 @@
+import type { Application } from '../../application.ts'
+import { NotFoundError } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { problems, protectedProblems } from '../../http/openapi.ts'
+import {
+  deployableModelBody,
+  deployableModelsBody,
+  getModelQuery,
+  listModelsQuery,
+  modelParams,
+  toDeployableModelBody,
+} from './schemas.ts'
+import { findModelById, listModels } from './store.ts'
+
+const tags = ['Catalog']
+
+export function catalogRoutes(app: App, { db }: Application): void {
+  app.get(
+    '/api/v1/deployable-models',
+    {
+      config: { permission: 'readCatalog' },
+      schema: {
+        operationId: 'listDeployableModels',
+        summary: 'List or search the models that can be deployed',
+        tags,
+        querystring: listModelsQuery,
+        response: { 200: deployableModelsBody, ...protectedProblems, ...problems(422) },
+      },
+    },
+    async ({ query }) => {
+      const rows = await listModels(db, {
+        enabledOnly: query.enabled_only,
+        modelType: query.model_type,
+        provider: query.provider,
+        query: query.q,
+      })
+      return { items: rows.map(toDeployableModelBody) }
+    },
+  )
+
+  app.get(
+    '/api/v1/deployable-models/:model_id',
+    {
+      config: { permission: 'readCatalog' },
+      schema: {
+        operationId: 'getDeployableModel',
+        summary: 'Get one model of the catalog',
+        tags,
+        params: modelParams,
+        querystring: getModelQuery,
+        response: { 200: deployableModelBody, ...protectedProblems, ...problems(404, 422) },
+      },
+    },
+    async ({ params, query }) => {
+      const row = await findModelById(db, params.model_id, query.enabled_only)
+      if (row === undefined) throw new NotFoundError('There is no such model.')
+      return toDeployableModelBody(row)
+    },
+  )
+}

@@ -1,0 +1,72 @@
+import type { Selectable } from 'kysely'
+import { z } from 'zod'
+import type { Tables } from '../../database/tables.ts'
+import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import { listVariants } from './catalog-file.ts'
+
+const enabledOnly = queryBoolean(true).describe('false: show disabled models too')
+
+export const listModelsQuery = z.object({
+  enabled_only: enabledOnly,
+  model_type: z.enum(['LLM', 'embedding']).default('LLM'),
+  provider: unicodeText().trim().min(1).optional().describe('Exactly this provider, in any case'),
+  q: unicodeText()
+    .optional()
+    .describe('Words that must all occur in name, display name, family, description or tags'),
+})
+
+export const getModelQuery = z.object({ enabled_only: enabledOnly })
+
+export const modelParams = z.object({
+  model_id: unicodeText().meta({ examples: ['qwen2.5-instruct'] }),
+})
+
+export const deployableModelBody = z
+  .object({
+    id: z.string(),
+    model_name: z.string().describe('What a deployment names'),
+    display_name: z.string(),
+    provider: z.string(),
+    family: z.string(),
+    model_type: z.enum(['LLM', 'embedding']),
+    description: z.string(),
+    tags: z.array(z.string()),
+    enabled: z.boolean(),
+    sort_order: z.int(),
+    created_at: timestamp,
+    updated_at: timestamp,
+    variants: z
+      .array(
+        z.object({
+          model_format: z.string().meta({ examples: ['ggufv2'] }),
+          model_size_in_billions: z.number(),
+          quantizations: z.array(z.string()),
+          default: z.boolean().describe('The variant that a deployment gets when it names none is among these'),
+        }),
+      )
+      .describe('What can be deployed'),
+  })
+  .meta({ id: 'DeployableModel' })
+
+export const deployableModelsBody = z.object({ items: z.array(deployableModelBody) })
+
+export function toDeployableModelBody(
+  row: Selectable<Tables['deployable_models']>,
+): z.infer<typeof deployableModelBody> {
+  const { entry } = row
+  return {
+    id: row.id,
+    model_name: entry.modelName,
+    display_name: entry.displayName,
+    provider: row.provider,
+    family: entry.family,
+    model_type: row.model_type,
+    description: entry.description,
+    tags: entry.tags,
+    enabled: row.enabled,
+    sort_order: row.sort_order,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    variants: listVariants(entry),
+  }
+}

@@ -1,0 +1,90 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { ModelType } from '../../ports/model-runtime.ts'
+import type { CatalogModel } from './catalog-file.ts'
+
+export interface ModelFilter {
+  enabledOnly: boolean
+  modelType: ModelType
+  provider?: string | undefined
+  /** Free text, matched without case in name, display name, family, description and tags */
+  query?: string | undefined
+}
+
+/** Makes the table what the file says: new and changed models are written, models that left the file are disabled. */
+export async function replaceCatalog(db: Database, models: readonly CatalogModel[]): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
+    // Before anything is written, so that a name may move from one model to another.
+    const kept = models.map((model) => sql`(${model.id}, ${model.modelName})`)
+    await transaction
+      .updateTable('deployable_models')
+      .set({ enabled: false, updated_at: sql`now()` })
+      .where('enabled', '=', true)
+      .where(sql<boolean>`(id, model_name) NOT IN (${sql.join(kept)})`)
+      .execute()
+    for (const model of models) {
+      const row = {
+        model_name: model.modelName,
+        model_type: model.modelType,
+        provider: model.provider,
+        enabled: model.enabled,
+        sort_order: model.sortOrder,
+        entry: JSON.stringify(model),
+      }
+      await transaction
+        .insertInto('deployable_models')
+        .values({ id: model.id, ...row })
+        .onConflict((conflict) =>
+          conflict
+            .column('id')
+            .doUpdateSet({ ...row, updated_at: sql`now()` })
+            .where((where) =>
+              where.or([
+                where('deployable_models.entry', 'is distinct from', sql<CatalogModel>`excluded.entry`),
+                where('deployable_models.enabled', 'is distinct from', sql<boolean>`excluded.enabled`),
+              ]),
+            ),
+        )
+        .execute()
+    }
+  })
+}
+
+export function listModels(db: Database, filter: ModelFilter) {
+  let query = db
+    .selectFrom('deployable_models')
+    .selectAll()
+    .where('model_type', '=', filter.modelType)
+    .orderBy('sort_order')
+    .orderBy('model_name')
+  if (filter.enabledOnly) query = query.where('enabled', '=', true)
+  if (filter.provider !== undefined) {
+    query = query.where(sql`lower(provider)`, '=', sql<string>`lower(${filter.provider})`)
+  }
+  for (const word of (filter.query ?? '').split(/\s+/).filter((part) => part !== '')) {
+    query = query.where(searchedText, 'like', sql<string>`'%' || lower(${escapeLike(word)}) || '%'`)
+  }
+  return query.execute()
+}
+
+const searchedText = sql<string>`lower(concat_ws(' ', model_name, entry->>'displayName', entry->>'family',
+  entry->>'description', entry->>'tags'))`
+
+function escapeLike(word: string): string {
+  return word.replaceAll(/[\\%_]/g, '\\$&')
+}
+
+export function findModelById(db: Database, id: string, enabledOnly: boolean) {
+  const query = db.selectFrom('deployable_models').selectAll().where('id', '=', id)
+  return (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
+}
+
+export function findEnabledModelByName(db: Database, modelName: string) {
+  return db
+    .selectFrom('deployable_models')
+    .selectAll()
+    .where('model_name', '=', modelName)
+    .where('enabled', '=', true)
+    .executeTakeFirst()
+}

@@ -1,0 +1,17 @@
+import { validate as isUuid } from 'uuid'
+import type { Application } from '../../application.ts'
+import { NotFoundError } from '../../errors.ts'
+import type { Viewer } from '../../viewer.ts'
+import { findOwnDeployment } from './store.ts'
+import type { Deployment } from './store.ts'
+
+/** One of the viewer's own deployments; a `NotFoundError` for an absent one, another's, or what is no id at all. */
+export async function getOwnDeployment(
+  { db }: Pick<Application, 'db'>,
+  viewer: Viewer,
+  id: string,
+): Promise<Deployment> {
+  const deployment = isUuid(id) ? await findOwnDeployment(db, viewer.userId, id) : undefined
+  if (deployment === undefined) throw new NotFoundError('There is no such deployment.')
+  return deployment
+}

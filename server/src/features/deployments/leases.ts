@@ -1,0 +1,72 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { Deployment, Lease } from './store.ts'
+
+/** Leases all deployments that are due and free, at most `limit`, the longest due first. */
+export async function leaseDueDeployments(
+  db: Database,
+  worker: string,
+  leaseSeconds: number,
+  limit: number,
+): Promise<Deployment[]> {
+  const due = db
+    .selectFrom('deployments')
+    .select('id')
+    .where('reconcile_at', '<=', sql<Date>`now()`)
+    .where(({ eb, or }) => or([eb('leased_until', 'is', null), eb('leased_until', '<', sql<Date>`now()`)]))
+    .orderBy('reconcile_at')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  return db
+    .updateTable('deployments')
+    .set({
+      leased_by: worker,
+      leased_until: leaseEnd(leaseSeconds),
+      lease_number: sql`lease_number + 1`,
+    })
+    .where('id', 'in', due)
+    .returningAll()
+    .execute()
+}
+
+/** Keeps what `worker` holds for another `leaseSeconds`; a lease that ran out meanwhile and was taken by another stays lost. */
+export async function renewLeases(db: Database, worker: string, leaseSeconds: number): Promise<void> {
+  await db
+    .updateTable('deployments')
+    .set({ leased_until: leaseEnd(leaseSeconds) })
+    .where('leased_by', '=', worker)
+    .execute()
+}
+
+/**
+ * Gives a lease back with the next look in `waitMilliseconds`, null for none. Where the deployment has left the status that was
+ * looked at, or was hurried, the earlier look stands.
+ */
+export async function returnLease(
+  db: Database,
+  lease: Lease,
+  seen: { status: Deployment['status']; reconcileAt: Date | null },
+  waitMilliseconds: number | null,
+): Promise<void> {
+  const next =
+    waitMilliseconds === null
+      ? sql<Date | null>`NULL`
+      : sql<Date>`now() + make_interval(secs => ${waitMilliseconds / 1000})`
+  await db
+    .updateTable('deployments')
+    .set({
+      leased_by: null,
+      leased_until: null,
+      reconcile_at: sql`CASE WHEN status = ${seen.status}
+        AND date_trunc('milliseconds', reconcile_at) IS NOT DISTINCT FROM ${seen.reconcileAt}
+        THEN ${next} ELSE reconcile_at END`,
+    })
+    .where('id', '=', lease.deploymentId)
+    .where('lease_number', '=', lease.number)
+    .execute()
+}
+
+function leaseEnd(seconds: number) {
+  return sql<Date>`now() + make_interval(secs => ${seconds})`
+}

@@ -1,0 +1,331 @@
+import type { Application } from '../../application.ts'
+import type { EngineObservation, FailureCode, FailureStage } from '../../ports/model-runtime.ts'
+import { toEngineSpec } from './engine-spec.ts'
+import { selectInstance } from './instance-selection.ts'
+import type { Selection, SelectionResult } from './instance-selection.ts'
+import { returnLease } from './leases.ts'
+import type { DeploymentStatus } from './lifecycle.ts'
+import { findDeployment, findLastEvent, moveDeployment, updateDeployment } from './store.ts'
+import type { Deployment, DeploymentChanges, EventText, Lease } from './store.ts'
+
+type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'>
+
+const second = 1_000
+const minute = 60 * second
+
+/** A fault's own text may name inner workings: the log has it, the deployment's owner gets this. */
+const runtimeFault = 'The runtime did not do what it was asked.'
+
+const pause = { starting: 500, stopping: 250, running: 5 * second }
+const provisioningDeadline = 10 * minute
+const restartWindow = 10 * minute
+const restartsInWindow = 3
+
+/** Failures that starting the engine again may mend. */
+const passing: ReadonlySet<FailureCode> = new Set(['engine_crashed', 'engine_unreachable', 'instance_lost'])
+
+/** One look at a deployment under a lease. A step answers `again` to be taken once more at once, or when to look next. */
+interface Look {
+  world: World
+  deployment: Deployment
+  lease: Lease
+}
+type Step = (look: Look) => Promise<'again' | { waitMilliseconds: number | null }>
+
+/**
+ * Brings a deployment towards what its status asks for, one step after the other, until there is something to wait for, and
+ * gives the lease back. It takes no word for what changed: it reads the row and asks the runtime.
+ */
+export async function reconcileDeployment(world: World, leased: Deployment): Promise<void> {
+  const lease: Lease = { deploymentId: leased.id, number: leased.lease_number }
+  let deployment = leased
+  for (;;) {
+    const result = await take({ world, deployment, lease })
+    const fresh = await findDeployment(world.db, leased.id)
+    if (fresh === undefined || fresh.lease_number !== lease.number) return
+    if (result === 'again' || fresh.status !== deployment.status) {
+      deployment = fresh
+      continue
+    }
+    const seen = { status: deployment.status, reconcileAt: deployment.reconcile_at }
+    await returnLease(world.db, lease, seen, result.waitMilliseconds)
+    return
+  }
+}
+
+async function take(look: Look): ReturnType<Step> {
+  const { world, deployment } = look
+  try {
+    return await steps[deployment.status](look)
+  } catch (error) {
+    world.log.warn(
+      { err: error, deployment: deployment.id, status: deployment.status },
+      'a step failed, trying again',
+    )
+    return tryAgain(look)
+  }
+}
+
+const steps: Record<DeploymentStatus, Step> = {
+  requested: selectForDeployment,
+  provisioning: provision,
+  deploying: bringUp,
+  running: keepUp,
+  failed: giveBack,
+  terminating: terminate,
+  terminated: async () => ({ waitMilliseconds: null }),
+}
+
+async function selectForDeployment(look: Look): ReturnType<Step> {
+  const { deployment, lease, world } = look
+  const result = await select(look, deployment.offers_refused)
+  if (result.outcome === 'infeasible') {
+    await fail(look, { stage: 'instance_selection', code: 'no_feasible_instance', message: result.reason })
+    return 'again'
+  }
+  await moveDeployment(
+    world.db,
+    { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: world.clock() },
+    toColumns(result.selection),
+    { stage: 'instance_selection', message: result.selection.reason },
+  )
+  return 'again'
+}
+
+async function select({ world, deployment }: Look, refused: readonly string[]): Promise<SelectionResult> {
+  return selectInstance(
+    deployment.variant,
+    await world.runtime.listOffers(),
+    world.config.localEngine,
+    refused,
+  )
+}
+
+function toColumns({ offer, serving, memoryBytes, reason }: Selection): DeploymentChanges {
+  return {
+    selected_instance_type: offer.instanceType,
+    selection_reason: reason,
+    region: offer.region,
+    gpu_count: offer.gpuCount,
+    memory_bytes: memoryBytes,
+    context_tokens: serving.contextTokens,
+    parallel_sequences: serving.parallelSequences,
+  }
+}
+
+async function provision(look: Look): ReturnType<Step> {
+  const { deployment, lease, world } = look
+  const provisioning = await world.runtime.provision(toEngineSpec(deployment, world.secretKey))
+  if (provisioning.outcome === 'refused') return tryNextOffer(look, provisioning)
+  const { instance } = provisioning
+  await moveDeployment(
+    world.db,
+    { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at: world.clock() },
+    {
+      status_message: null,
+      cluster_id: instance.clusterId,
+      instance_id: instance.instanceId,
+      gpu_allocation_id: instance.gpuAllocationId,
+      region: instance.region,
+      instance_started_at: instance.startedAt,
+    },
+    {
+      stage: 'provisioning',
+      message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is there.`,
+    },
+  )
+  return 'again'
+}
+
+/** After a refusal: the next instance type that fits, if capacity was all that was missing, or the end. */
+async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: string }): ReturnType<Step> {
+  const { deployment } = look
+  const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
+  const result = refusal.code === 'no_capacity' ? await select(look, refused) : null
+  if (result?.outcome !== 'selected') {
+    await fail(look, { stage: 'provisioning', code: refusal.code, message: refusal.message })
+    return 'again'
+  }
+  const { selection } = result
+  const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
+  await record(
+    look,
+    { ...toColumns(selection), offers_refused: refused },
+    { stage: 'provisioning', message },
+  )
+  return 'again'
+}
+
+async function bringUp(look: Look): ReturnType<Step> {
+  const { deployment, lease, world } = look
+  const seen = await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
+  if (seen.phase !== 'ready') return handleNotReady(look, seen)
+  const at = world.clock()
+  await moveDeployment(
+    world.db,
+    { id: deployment.id, from: 'deploying', to: 'running', lease, at },
+    { status_message: null, engine_url: seen.endpoint.baseUrl, ran_at: at },
+    { stage: null, message: 'The model answers requests.' },
+  )
+  return 'again'
+}
+
+async function keepUp(look: Look): ReturnType<Step> {
+  const { deployment, world } = look
+  const seen =
+    deployment.engine_url === null
+      ? await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
+      : await world.runtime.observeEngine(deployment.id)
+  if (seen.phase !== 'ready') return handleNotReady(look, seen)
+  const { baseUrl } = seen.endpoint
+  if (deployment.engine_url !== baseUrl || deployment.status_message !== null) {
+    const event = { stage: 'runtime', message: 'The model answers requests again.' }
+    await record(look, { engine_url: baseUrl, status_message: null }, event)
+  }
+  return { waitMilliseconds: pause.running }
+}
+
+async function handleNotReady(
+  look: Look,
+  seen: Exclude<EngineObservation, { phase: 'ready' }>,
+): ReturnType<Step> {
+  switch (seen.phase) {
+    case 'downloading':
+      await say(look, 'model_download', seen.message)
+      return { waitMilliseconds: pause.starting }
+    case 'starting':
+      await say(look, 'engine_startup', seen.message)
+      return { waitMilliseconds: pause.starting }
+    case 'absent':
+      return restartEngine(look, {
+        stage: 'runtime',
+        code: 'instance_lost',
+        message: 'The engine is no longer there.',
+      })
+    case 'failed':
+      return restartEngine(look, seen)
+  }
+}
+
+interface Failure {
+  stage: FailureStage
+  code: FailureCode
+  message: string
+}
+
+/** Starts a lost engine again, at most three times in ten minutes; what a new start can't mend fails at once. */
+async function restartEngine(look: Look, failure: Failure): ReturnType<Step> {
+  const { deployment, world } = look
+  const now = world.clock()
+  const lastRestart = deployment.engine_restarted_at?.getTime() ?? 0
+  const restarts = now.getTime() - lastRestart < restartWindow ? deployment.engine_restarts : 0
+  if (!passing.has(failure.code) || restarts >= restartsInWindow) {
+    await fail(look, failure)
+    return 'again'
+  }
+  const waiting = `${failure.message} Starting it again.`
+  if (deployment.engine_url !== null) {
+    await record(look, { engine_url: null, status_message: waiting }, { stage: failure.stage, message: waiting })
+  }
+  if (!(await world.runtime.stopEngine(deployment.id))) return { waitMilliseconds: pause.stopping }
+  await record(look, { engine_restarts: restarts + 1, engine_restarted_at: now, status_message: waiting }, null)
+  await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
+  return { waitMilliseconds: pause.starting }
+}
+
+/** Fails a deployment from whatever status it is in; its instance is given back in the steps that follow. */
+async function fail({ world, deployment, lease }: Look, failure: Failure): Promise<void> {
+  const { id, status } = deployment
+  if (status === 'failed' || status === 'terminating' || status === 'terminated') {
+    throw new Error(`a deployment that is ${status} can't fail`)
+  }
+  const reason = `${failure.code}: ${failure.message}`
+  await moveDeployment(
+    world.db,
+    { id, from: status, to: 'failed', lease, at: world.clock() },
+    { failure_stage: failure.stage, failure_reason: reason, status_message: null, engine_url: null },
+    { stage: failure.stage, message: reason },
+  )
+}
+
+async function giveBack(look: Look): ReturnType<Step> {
+  const { deployment, world } = look
+  if (!(await world.runtime.release(deployment.id))) return { waitMilliseconds: pause.stopping }
+  if (deployment.instance_started_at !== null && deployment.instance_released_at === null) {
+    const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
+    await record(look, { instance_released_at: world.clock(), status_message: null }, event)
+  }
+  return { waitMilliseconds: null }
+}
+
+async function terminate(look: Look): ReturnType<Step> {
+  const { deployment, lease, world } = look
+  if (!(await world.runtime.release(deployment.id))) return { waitMilliseconds: pause.stopping }
+  const at = world.clock()
+  const cleanedUp = deployment.failure_stage === 'termination'
+  await moveDeployment(
+    world.db,
+    { id: deployment.id, from: 'terminating', to: 'terminated', lease, at },
+    {
+      terminated_at: at,
+      status_message: null,
+      reconcile_at: null,
+      ...(deployment.instance_started_at !== null && deployment.instance_released_at === null
+        ? { instance_released_at: at }
+        : {}),
+      ...(cleanedUp ? { failure_stage: null, failure_reason: null } : {}),
+    },
+    { stage: null, message: 'Everything that it held was given back.' },
+  )
+  return 'again'
+}
+
+/** After a passing fault: says so, waits longer the longer it lasts, and gives up only on an instance that never comes. */
+async function tryAgain(look: Look): ReturnType<Step> {
+  const { deployment, world } = look
+  const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
+  const waitMilliseconds = Math.min(Math.max(inStatus / 4, second), minute)
+  if (deployment.status === 'provisioning' && inStatus > provisioningDeadline) {
+    const message = 'The runtime gave no instance within 10 minutes.'
+    await fail(look, { stage: 'provisioning', code: 'provision_timeout', message })
+    return 'again'
+  }
+  if (deployment.status === 'terminating') {
+    const failure_reason = `cleanup_failed: ${runtimeFault}`
+    if (deployment.failure_reason !== failure_reason) {
+      const event = { stage: 'termination', message: failure_reason }
+      await record(look, { failure_stage: 'termination', failure_reason }, event)
+    }
+  } else {
+    await say(look, stageOf(deployment.status), `${runtimeFault} Trying again.`)
+  }
+  return { waitMilliseconds }
+}
+
+function stageOf(status: DeploymentStatus): FailureStage {
+  return status === 'requested'
+    ? 'instance_selection'
+    : status === 'provisioning'
+      ? 'provisioning'
+      : status === 'failed'
+        ? 'termination'
+        : 'runtime'
+}
+
+/** Keeps `status_message` current; the history gets a line when the stage changes and every ten seconds of a long one. */
+async function say(look: Look, stage: string, message: string): Promise<void> {
+  const { deployment, world } = look
+  if (deployment.status_message === message) return
+  const last = await findLastEvent(world.db, deployment.id)
+  const isNews =
+    last === undefined || last.stage !== stage || world.clock().getTime() - last.at.getTime() > 10 * second
+  await record(look, { status_message: message }, isNews ? { stage, message } : null)
+}
+
+async function record(
+  { world, deployment, lease }: Look,
+  changes: DeploymentChanges,
+  event: EventText | null,
+): Promise<void> {
+  await updateDeployment(world.db, lease, deployment.status, changes, event, world.clock())
+}

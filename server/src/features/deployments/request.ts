@@ -1,0 +1,49 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Viewer } from '../../viewer.ts'
+import type { VariantChoice } from '../catalog/catalog-file.ts'
+import { findDeployableVariant } from '../catalog/find-variant.ts'
+import { insertDeployment } from './store.ts'
+import type { Deployment } from './store.ts'
+
+/** Records the wish for a deployment; a worker does the rest. */
+export async function requestDeployment(
+  application: Pick<Application, 'db' | 'clock'>,
+  viewer: Viewer,
+  input: { modelName: string } & VariantChoice,
+): Promise<Deployment> {
+  const { modelName, ...choice } = input
+  const variant = await findDeployableVariant(application, modelName, choice)
+  if (variant === null) {
+    throw new ApplicationError(
+      'invalid',
+      'model_not_deployable',
+      'The catalog has no such model, or not in this format, size and quantization.',
+    )
+  }
+  const id = uuidv7()
+  const at = application.clock()
+  return application.db.transaction().execute((transaction) =>
+    insertDeployment(
+      transaction,
+      {
+        id,
+        user_id: viewer.userId,
+        organization_id: viewer.organizationId,
+        model_name: variant.modelName,
+        model_format: variant.format,
+        model_size_in_billions: variant.sizeInBillions,
+        quantization: variant.quantization,
+        inference_model_uid: `dep-${id}`,
+        variant: JSON.stringify(variant),
+        status: 'requested',
+        created_at: at,
+        updated_at: at,
+        status_changed_at: at,
+        reconcile_at: at,
+      },
+      `Requested by ${viewer.name}.`,
+    ),
+  )
+}

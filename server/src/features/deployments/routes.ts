@@ -1,0 +1,147 @@
+import type { Application } from '../../application.ts'
+import type { App } from '../../http/app.ts'
+import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { pageQuery } from '../../http/schemas.ts'
+import { followEvents } from './follow-events.ts'
+import { getOwnDeployment } from './get.ts'
+import { requestDeployment } from './request.ts'
+import {
+  createDeploymentBody,
+  deploymentBody,
+  deploymentParams,
+  deploymentsBody,
+  eventsBody,
+  logsBody,
+  toDeploymentBody,
+  toEventItem,
+  toLogItem,
+} from './schemas.ts'
+import { listEvents, listOwnDeployments } from './store.ts'
+import { terminateDeployment } from './terminate.ts'
+
+const tags = ['Deployments']
+const prefix = '/api/v1/model-deployments'
+const logLines = 1_000
+
+export function deploymentRoutes(app: App, application: Application): void {
+  app.get(
+    prefix,
+    {
+      config: { permission: 'readOwnDeployments' },
+      schema: {
+        operationId: 'listDeployments',
+        summary: 'List your deployments, the newest first',
+        tags,
+        querystring: pageQuery,
+        response: { 200: deploymentsBody, ...protectedProblems, ...problems(422) },
+      },
+    },
+    async ({ query, viewer }) => {
+      const { items, total } = await listOwnDeployments(application.db, viewer.userId, query)
+      return { items: items.map(toDeploymentBody), total, ...query }
+    },
+  )
+
+  app.post(
+    prefix,
+    {
+      config: { permission: 'createDeployments' },
+      schema: {
+        operationId: 'createDeployment',
+        summary: 'Deploy a model of the catalog',
+        description: 'Answers at once; the deployment is brought up in the background.',
+        tags,
+        body: createDeploymentBody,
+        response: { 201: deploymentBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
+      },
+    },
+    async ({ body, viewer }, reply) => {
+      const deployment = await requestDeployment(application, viewer, {
+        modelName: body.model_name,
+        format: body.model_format,
+        sizeInBillions: body.model_size_in_billions,
+        quantization: body.quantization,
+      })
+      return reply.code(201).send(toDeploymentBody(deployment))
+    },
+  )
+
+  app.get(
+    `${prefix}/:deployment_id`,
+    {
+      config: { permission: 'readOwnDeployments' },
+      schema: {
+        operationId: 'getDeployment',
+        summary: 'Get one of your deployments',
+        tags,
+        params: deploymentParams,
+        response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
+      },
+    },
+    async ({ params, viewer }) =>
+      toDeploymentBody(await getOwnDeployment(application, viewer, params.deployment_id)),
+  )
+
+  app.delete(
+    `${prefix}/:deployment_id`,
+    {
+      config: { permission: 'terminateOwnDeployments' },
+      schema: {
+        operationId: 'terminateDeployment',
+        summary: 'Terminate one of your deployments',
+        description: 'Answers at once with the updated deployment; what it holds is given back in the background.',
+        tags,
+        params: deploymentParams,
+        response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
+      },
+    },
+    async ({ params, viewer }) =>
+      toDeploymentBody(await terminateDeployment(application, viewer, params.deployment_id)),
+  )
+
+  app.get(
+    `${prefix}/:deployment_id/events`,
+    {
+      config: { permission: 'readOwnDeployments' },
+      schema: {
+        operationId: 'listDeploymentEvents',
+        summary: 'What happened to a deployment, the oldest first',
+        description: 'With `Accept: text/event-stream` it follows live: `event: status`, `data:` an item.',
+        tags,
+        params: deploymentParams,
+        response: { 200: eventsBody, ...protectedProblems, ...problems(404) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
+      if (wantsEventStream(request)) {
+        return sendEventStream(reply, 'status', toEventItem, (signal) => followEvents(application, id, signal))
+      }
+      return { items: (await listEvents(application.db, id, 0)).map(toEventItem) }
+    },
+  )
+
+  app.get(
+    `${prefix}/:deployment_id/logs`,
+    {
+      config: { permission: 'readOwnDeployments' },
+      schema: {
+        operationId: 'listDeploymentLogs',
+        summary: 'The last lines that the engine of a deployment wrote, the oldest first',
+        description: 'With `Accept: text/event-stream` it follows live: `event: line`, `data:` an item.',
+        tags,
+        params: deploymentParams,
+        response: { 200: logsBody, ...protectedProblems, ...problems(404) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
+      const { runtime } = application
+      if (wantsEventStream(request)) {
+        return sendEventStream(reply, 'line', toLogItem, (signal) => runtime.followLogs(id, signal))
+      }
+      return { items: (await runtime.readLogs(id, logLines)).map(toLogItem) }
+    },
+  )
+}

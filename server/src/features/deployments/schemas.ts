@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { page, timestamp, unicodeText } from '../../http/schemas.ts'
+import type { LogLine } from '../../ports/model-runtime.ts'
+import { deploymentStatuses } from './lifecycle.ts'
+import type { Deployment, DeploymentEvent } from './store.ts'
+
+const choiceText = unicodeText().trim().min(1, 'Give a name, or leave it out.').optional()
+
+const sizeInBillions = z
+  .union([z.number(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)], 'Give a size such as 7, 1.5, "1.5" or "1_5".')
+  .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
+  .refine((value) => value > 0, 'Give a size above 0.')
+  .meta({ examples: [7, 1.5, '1.5', '1_5'] })
+
+export const createDeploymentBody = z
+  .strictObject({
+    model_name: unicodeText().trim().min(1, 'Give the name of a model of the catalog.'),
+    model_format: choiceText,
+    model_size_in_billions: sizeInBillions.optional(),
+    quantization: choiceText,
+  })
+  .meta({
+    id: 'DeploymentRequest',
+    description: 'What is left out comes from the default variant of the catalog',
+    examples: [
+      {
+        model_name: 'qwen2.5-instruct',
+        model_format: 'ggufv2',
+        model_size_in_billions: 0.5,
+        quantization: 'q4_k_m',
+      },
+    ],
+  })
+
+export const deploymentParams = z.object({ deployment_id: z.string() })
+
+export const deploymentBody = z
+  .object({
+    id: z.string(),
+    user_id: z.string(),
+    organization_id: z.string(),
+    cluster_id: z.string().nullable(),
+    instance_id: z.string().nullable(),
+    gpu_allocation_id: z.string().nullable(),
+    model_name: z.string(),
+    model_format: z.string(),
+    model_size_in_billions: z.number(),
+    quantization: z.string(),
+    inference_model_uid: z.string().describe('The name of the model inside the engine'),
+    status: z.enum(deploymentStatuses),
+    status_message: z.string().nullable().describe('What it is waiting for now'),
+    selected_instance_type: z.string().nullable(),
+    selection_reason: z.string().nullable(),
+    failure_stage: z.string().nullable(),
+    failure_reason: z.string().nullable().describe('`<code>: <sentence>`'),
+    created_at: timestamp,
+    updated_at: timestamp,
+    terminated_at: timestamp.nullable(),
+  })
+  .meta({ id: 'Deployment' })
+
+export const deploymentsBody = page(deploymentBody)
+
+const eventItem = z.object({
+  at: timestamp,
+  status: z.enum(deploymentStatuses),
+  stage: z.string().nullable(),
+  message: z.string(),
+})
+
+const logItem = z.object({ at: timestamp, line: z.string() })
+
+export const eventsBody = z.object({ items: z.array(eventItem) }).meta({ id: 'DeploymentEvents' })
+
+export const logsBody = z.object({ items: z.array(logItem) }).meta({ id: 'DeploymentLogs' })
+
+export function toDeploymentBody(deployment: Deployment): z.infer<typeof deploymentBody> {
+  return {
+    id: deployment.id,
+    user_id: String(deployment.user_id),
+    organization_id: String(deployment.organization_id),
+    cluster_id: deployment.cluster_id,
+    instance_id: deployment.instance_id,
+    gpu_allocation_id: deployment.gpu_allocation_id,
+    model_name: deployment.model_name,
+    model_format: deployment.model_format,
+    model_size_in_billions: deployment.model_size_in_billions,
+    quantization: deployment.quantization,
+    inference_model_uid: deployment.inference_model_uid,
+    status: deployment.status,
+    status_message: deployment.status_message,
+    selected_instance_type: deployment.selected_instance_type,
+    selection_reason: deployment.selection_reason,
+    failure_stage: deployment.failure_stage,
+    failure_reason: deployment.failure_reason,
+    created_at: deployment.created_at.toISOString(),
+    updated_at: deployment.updated_at.toISOString(),
+    terminated_at: deployment.terminated_at?.toISOString() ?? null,
+  }
+}
+
+export function toEventItem(event: DeploymentEvent): z.infer<typeof eventItem> {
+  return { at: event.at.toISOString(), status: event.status, stage: event.stage, message: event.message }
+}
+
+export function toLogItem({ at, line }: LogLine): z.infer<typeof logItem> {
+  return { at: at.toISOString(), line }
+}

@@ -1,0 +1,16 @@
+import type { Application } from '../../application.ts'
+import { listHolders } from './store.ts'
+
+/** Gives back whatever the runtime holds for deployments that are terminated or that nobody knows. */
+export async function sweepOrphans({
+  db,
+  runtime,
+  log,
+}: Pick<Application, 'db' | 'runtime' | 'log'>): Promise<void> {
+  const held = await runtime.listHeld()
+  const holders = await listHolders(db, held)
+  for (const id of held.filter((each) => !holders.has(each))) {
+    const released = await runtime.release(id)
+    log.warn({ deployment: id, released }, 'gave back what no deployment owns')
+  }
+}

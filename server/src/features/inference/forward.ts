@@ -1,0 +1,111 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { errors } from 'undici'
+import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Viewer } from '../../viewer.ts'
+import type { Candidate } from '../deployments/candidates.ts'
+import { deriveEngineKey } from '../deployments/engine-spec.ts'
+import { hurryDeployment } from '../deployments/store.ts'
+import { findTargets } from './find-target.ts'
+import { rewriteForEngine } from './request-body.ts'
+import type { InferenceRequest } from './request-body.ts'
+
+export type InferencePath = '/v1/chat/completions' | '/v1/embeddings'
+
+/** An engine's answer, its body still to be read; `done` must be called once when it was, or was given up. */
+export interface EngineAnswer {
+  target: Candidate
+  status: number
+  headers: Record<string, string>
+  body: Readable
+  done(): void
+}
+
+const returnedHeaders = ['content-type', 'retry-after', 'x-request-id', 'openai-processing-ms']
+
+/**
+ * Sends a request to the least busy of the deployments that it may go to. One that refuses the connection is passed over: no
+ * byte was sent. The signal ends the engine's request at once.
+ */
+export async function forwardToEngine(
+  application: Application,
+  viewer: Viewer,
+  path: InferencePath,
+  request: InferenceRequest,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<EngineAnswer> {
+  const { inFlight } = application.engines
+  const targets = await findTargets(application, viewer, request.model)
+  const busy = ({ deploymentId }: Candidate) => inFlight.get(deploymentId) ?? 0
+  let refusal: unknown
+  for (const target of targets.toSorted((one, other) => busy(one) - busy(other))) {
+    inFlight.set(target.deploymentId, busy(target) + 1)
+    const done = () => {
+      const left = busy(target) - 1
+      if (left > 0) inFlight.set(target.deploymentId, left)
+      else inFlight.delete(target.deploymentId)
+    }
+    try {
+      const answer = await send(application, target, path, request, requestId, signal)
+      return { target, ...answer, done }
+    } catch (error) {
+      done()
+      if (signal.aborted) throw error
+      await hurryDeployment(application.db, target.deploymentId)
+      refusal = error
+      if (!isRefused(error)) break
+    }
+  }
+  throw toUpstreamError(refusal)
+}
+
+async function send(
+  { engines, secretKey }: Application,
+  target: Candidate,
+  path: InferencePath,
+  request: InferenceRequest,
+  requestId: string,
+  signal: AbortSignal,
+): Promise<Pick<EngineAnswer, 'status' | 'headers' | 'body'>> {
+  const { statusCode, headers, body } = await engines.agent.request({
+    origin: target.engineUrl ?? '',
+    path,
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: request.stream ? 'text/event-stream' : 'application/json',
+      authorization: `Bearer ${deriveEngineKey(secretKey, target.deploymentId)}`,
+      'x-request-id': requestId,
+    },
+    body: rewriteForEngine(request, target.modelUid),
+    signal,
+  })
+  return { status: statusCode, headers: pick(headers), body }
+}
+
+function pick(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    returnedHeaders.flatMap((name) => {
+      const value = headers[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    }),
+  )
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof errors.ConnectTimeoutError || codeOf(error) === 'ECONNREFUSED'
+}
+
+function toUpstreamError(error: unknown): ApplicationError {
+  if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
+    return new ApplicationError('upstream_silent', 'upstream_timeout', 'The engine did not answer in time.')
+  }
+  const message = 'The engine can’t be reached now.'
+  return new ApplicationError('upstream_failed', 'upstream_unavailable', message)
+}

@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import slugify from '@sindresorhus/slugify'
+import type { Database } from '../../database/tables.ts'
+import { insertOrganization } from './store.ts'
+
+const slugLength = 60
+
+/** Creates an organization and returns its id; its slug is its name made fit for an address, with a suffix where that is taken. */
+export async function createOrganization(db: Database, name: string): Promise<number> {
+  const base = slugify(name).slice(0, slugLength).replace(/-$/, '') || 'organization'
+  for (let slug = base; ; slug = `${base}-${randomBytes(4).toString('hex')}`) {
+    const id = await insertOrganization(db, { name, slug })
+    if (id !== null) return id
+  }
+}

@@ -1,0 +1,17 @@
+import { ApplicationError } from '../errors.ts'
+import type { App } from './app.ts'
+
+/** Takes JSON bodies only; an empty one counts as none, and none where the route has a schema for it is a 400. */
+export function parseJsonBodies(app: App): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parse(request, body as string, done)
+  })
+  app.addHook('preValidation', async ({ body, routeOptions }) => {
+    if (routeOptions.schema?.body !== undefined && body === undefined) {
+      throw new ApplicationError('malformed', 'malformed_json', 'A JSON body is required.')
+    }
+  })
+}

@@ -1,0 +1,38 @@
+import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import type { App } from './app.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    metrics: Registry
+    /** Fires when the server begins to shut down: what would follow forever ends then */
+    draining: AbortSignal
+  }
+}
+
+/** Times every request by route and writes one access line for it; with `exposed` also serves `/metrics`. */
+export async function measureRequests(app: App, options: { exposed: boolean }): Promise<void> {
+  const metrics = new Registry()
+  collectDefaultMetrics({ register: metrics })
+  const duration = new Histogram({
+    name: 'berth_http_request_duration_seconds',
+    help: 'Time from the arrival of a request to the end of its answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers: [metrics],
+  })
+  app.decorate('metrics', metrics)
+  app.addHook('onResponse', async (request, reply) => {
+    const { method } = request
+    // The pattern, never the address itself: that may hold a token.
+    const route = request.routeOptions.url ?? 'none'
+    const status = reply.statusCode
+    duration.observe({ method, route, status }, reply.elapsedTime / 1000)
+    request.log.info({ method, route, status, ms: Math.round(reply.elapsedTime) }, 'request')
+  })
+  if (!options.exposed) return
+  app.get(
+    '/metrics',
+    { schema: { operationId: 'getMetrics', summary: 'Metrics for Prometheus', tags: ['Service'], security: [] } },
+    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
+  )
+}

@@ -1,0 +1,46 @@
+import { PgBoss } from 'pg-boss'
+import { schedule } from './tasks.ts'
+import type { TaskName, Tasks } from './tasks.ts'
+
+export interface Jobs {
+  /** Begins to do the jobs of a kind; a handler that throws has its job done again later. */
+  handle<Name extends TaskName>(task: Name, handler: (payload: Tasks[Name]) => Promise<void>): Promise<void>
+  /** Lets the jobs under way finish. */
+  close(): Promise<void>
+}
+
+const retries = { retryLimit: 10, retryDelay: 5, retryBackoff: true, retryDelayMax: 3_600 }
+const expiry = { expireInSeconds: 300, heartbeatSeconds: 10 }
+
+/** Opens the queue in the database at `url`, creating its tables when they are not there. `runsSchedule`: workers only. */
+export async function openQueue(
+  url: string,
+  options: { runsSchedule: boolean; onError: (error: unknown) => void },
+): Promise<Jobs> {
+  const { runsSchedule, onError } = options
+  const boss = new PgBoss({
+    connectionString: url,
+    application_name: 'berth jobs',
+    max: 4,
+    supervise: runsSchedule,
+    schedule: runsSchedule,
+  })
+  boss.on('error', onError)
+  await boss.start()
+  for (const task of new Set(schedule.map((entry) => entry.task))) {
+    await boss.createQueue(task, { ...retries, ...expiry })
+  }
+  if (runsSchedule) {
+    for (const { task, cron } of schedule) await boss.schedule(task, cron, null, { singletonKey: task })
+  }
+  return {
+    async handle(task, handler) {
+      await boss.work(task, { pollingIntervalSeconds: 1 }, async (jobs) => {
+        for (const job of jobs) await handler(job.data as never)
+      })
+    },
+    async close() {
+      await boss.stop({ graceful: true, timeout: 10_000 })
+    },
+  }
+}

@@ -1,0 +1,15 @@
+/** Every kind of job, with what it carries. */
+export interface Tasks {
+  /** Gives back compute that no deployment owns */
+  'sweep-orphans': null
+  /** Deletes expired sessions and counters */
+  'forget-expired': null
+}
+
+export type TaskName = keyof Tasks
+
+/** What runs by the clock: minute, hour, day of month, month, day of week, in UTC. */
+export const schedule: readonly { task: TaskName; cron: string }[] = [
+  { task: 'sweep-orphans', cron: '* * * * *' },
+  { task: 'forget-expired', cron: '17 * * * *' },
+]

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import fastifyCookie from '@fastify/cookie'
+import Fastify, { LogController } from 'fastify'
+import type { FastifyBaseLogger } from 'fastify'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { Application } from './application.ts'
+import { accountRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
+import { findViewer } from './features/accounts/sessions.ts'
+import { catalogRoutes } from './features/catalog/routes.ts'
+import { deploymentRoutes } from './features/deployments/routes.ts'
+import { inferenceRoutes } from './features/inference/routes.ts'
+import { meteringRoutes } from './features/metering/routes.ts'
+import type { App } from './http/app.ts'
+import { refuseCrossSite } from './http/csrf.ts'
+import { requireViewer } from './http/current-viewer.ts'
+import { sendProblem, sendPublicError } from './http/errors.ts'
+import { healthRoutes } from './http/health.ts'
+import { parseJsonBodies } from './http/json-body.ts'
+import { trackAllowedMethods } from './http/method-not-allowed.ts'
+import { measureRequests } from './http/metrics.ts'
+import { describeApi, serveApiDocs } from './http/openapi.ts'
+
+const bodyLimit = 1024 * 1024
+
+/** The HTTP server with every route, public and protected; it does not listen yet. */
+export async function buildServer(application: Application): Promise<App> {
+  const { config, log } = application
+  const app: App = Fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    trustProxy: config.trustProxy,
+    bodyLimit,
+    keepAliveTimeout: 72_000,
+    requestTimeout: 300_000,
+    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+  }).withTypeProvider<ZodTypeProvider>()
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(sendProblem)
+  const allowedMethods = trackAllowedMethods(app)
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(request.url)
+    if (allowed.length === 0) {
+      const detail = 'There is nothing at this address.'
+      return sendPublicError({ status: 404, code: 'not_found', detail }, request, reply)
+    }
+    reply.header('allow', allowed.join(', '))
+    const detail = `This address knows ${allowed.join(', ')}.`
+    return sendPublicError({ status: 405, code: 'method_not_allowed', detail }, request, reply)
+  })
+
+  const draining = new AbortController()
+  app.decorate('draining', draining.signal)
+  app.addHook('preClose', async () => draining.abort())
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+  })
+  app.addHook(
+    'onRequest',
+    refuseCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
+  )
+  parseJsonBodies(app)
+  await app.register(fastifyCookie)
+  await measureRequests(app, { exposed: config.metricsPort === null })
+  await describeApi(app, { cookieName: config.sessionCookie.name })
+
+  await app.register(async (scope: App) => {
+    publicAccountRoutes(scope, application)
+    healthRoutes(scope, application)
+  })
+  await app.register(async (scope: App) => {
+    scope.addHook(
+      'onRequest',
+      requireViewer(config.sessionCookie, (token) => findViewer(application, token)),
+    )
+    accountRoutes(scope, application)
+    catalogRoutes(scope, application)
+    deploymentRoutes(scope, application)
+    meteringRoutes(scope, application)
+    await scope.register(async (inference: App) => inferenceRoutes(inference, application))
+  })
+  await app.register(serveApiDocs)
+  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
+  return app
+}

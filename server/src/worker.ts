@@ -1,0 +1,13 @@
+import type { Application } from './application.ts'
+import { deleteExpired } from './features/accounts/store.ts'
+import { runReconciler } from './features/deployments/run-reconciler.ts'
+import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
+
+/** Does every feature's background work until it is stopped. */
+export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
+  const { jobs, db, clock } = application
+  await jobs.handle('sweep-orphans', () => sweepOrphans(application))
+  await jobs.handle('forget-expired', () => deleteExpired(db, clock()))
+  await sweepOrphans(application)
+  return runReconciler(application)
+}

@@ -1,0 +1,17 @@
+import { expect } from 'vitest'
+import type { Client } from './client.ts'
+
+/** Waits until a deployment has a status and returns it. */
+export async function waitForStatus(client: Client, id: string, status: string, timeout = 30_000) {
+  await expect
+    .poll(async () => (await client.get(`/api/v1/model-deployments/${id}`)).body.status, { timeout, interval: 50 })
+    .toBe(status)
+  return (await client.get(`/api/v1/model-deployments/${id}`)).body
+}
+
+/** Deploys a model that ships with Berth and waits until it runs. */
+export async function deployBundled(client: Client, model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny') {
+  const created = await client.post('/api/v1/model-deployments', { model_name: model })
+  expect(created.status).toBe(201)
+  return waitForStatus(client, created.body.id, 'running')
+}

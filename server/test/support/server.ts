@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createApplication } from '../../src/application.ts'
+import type { Application, Overrides } from '../../src/application.ts'
+import { readConfig } from '../../src/config.ts'
+import type { App } from '../../src/http/app.ts'
+import { buildServer } from '../../src/server.ts'
+import { startWorker } from '../../src/worker.ts'
+import { createTestDatabase } from './database.ts'
+
+export interface TestServer {
+  url: string
+  app: App
+  application: Application
+  dataDirectory: string
+  /** Every line that was logged so far */
+  logs: string[]
+  /** Stops the server and its engines, and removes what it wrote. */
+  close(): Promise<void>
+}
+
+export interface TestServerOptions extends Omit<Overrides, 'log'> {
+  /** Settings beside those that every test server has */
+  settings?: Record<string, string> | undefined
+  /** false: no worker, so deployments stay as they are requested */
+  worker?: boolean | undefined
+}
+
+/** Starts a whole server on a free port of the loopback interface, with a database and a folder of its own. */
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { settings, worker: withWorker = true, ...overrides } = options
+  const database = await createTestDatabase()
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-server-'))
+  const logs: string[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
+  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, DATA_DIR: dataDirectory, ...settings })
+  const application = await createApplication(config, { log, ...overrides })
+  const worker = withWorker ? await startWorker(application) : null
+  const app = await buildServer(application)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    app,
+    application,
+    dataDirectory,
+    logs,
+    async close() {
+      app.server.closeAllConnections()
+      await app.close()
+      await worker?.stop()
+      const { runtime } = application
+      for (const id of await runtime.listHeld()) {
+        while (!(await runtime.release(id))) await new Promise(setImmediate)
+      }
+      await application.close()
+      await database.drop()
+      await rm(dataDirectory, { recursive: true, force: true })
+    },
+  }
+}
