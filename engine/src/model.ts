@@ -74,7 +74,9 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<Engine>
   const model = await llama.loadModel({
     modelPath: settings.modelPath,
     gpuLayers:
-      settings.gpuLayers === 'auto' ? { fitContext: { contextSize: contextTokens } } : settings.gpuLayers,
+      settings.gpuLayers === 'auto'
+        ? { fitContext: { contextSize: contextTokens * parallel } }
+        : settings.gpuLayers,
     onLoadProgress: (progress) => {
       if (progress < told) return
       log(`loading the model: ${Math.floor(progress * 100)} %`)

@@ -40,6 +40,7 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
   const expected = digest(`Bearer ${key}`)
   const fastify = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle', keepAliveTimeout: 65_000 })
 
+  fastify.removeContentTypeParser('text/plain')
   fastify.decorateRequest('left', null as unknown as AbortSignal)
   fastify.decorateRequest('used', '')
   fastify.addHook('onRequest', async (request, reply) => {

@@ -72,7 +72,7 @@ export function parseSettings(args: readonly string[], key: string | undefined):
       'the name of the model, at most 128 characters without spaces',
     ),
     type: text('type', /^(chat|embedding)$/, '"chat" or "embedding"') === 'embedding' ? 'embedding' : 'chat',
-    contextTokens: integer('context', 128, 10_000_000),
+    contextTokens: integer('context', 128, 2_000_000),
     parallel: integer('parallel', 1, 64),
     threads: integer('threads', 1, 1024),
     gpuLayers:

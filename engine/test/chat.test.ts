@@ -1,0 +1,238 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ALIAS, startEngine, type TestEngine } from './support/engine.ts'
+
+let engine: TestEngine
+let client: OpenAI
+beforeAll(async () => {
+  engine = startEngine()
+  client = new OpenAI({ baseURL: `${await engine.ready()}/v1`, apiKey: engine.key, maxRetries: 0 })
+})
+afterAll(() => engine.stop())
+
+const messages = [{ role: 'user' as const, content: 'Hello, who are you?' }]
+/** A greedy answer of the tiny model goes on until it is stopped. */
+const endless = { model: ALIAS, messages, temperature: 0 }
+const complete = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>) =>
+  client.chat.completions.create({ model: ALIAS, messages, ...options })
+
+test('lists the model by its alias', async () => {
+  const { data } = await client.models.list()
+  expect(data).toMatchObject([{ id: ALIAS, object: 'model', meta: { n_ctx_train: 2048 } }])
+})
+
+test('answers whole, and counts the tokens', async () => {
+  const { choices, usage } = await complete({ seed: 3, max_tokens: 40 })
+  expect(choices).toHaveLength(1)
+  expect(choices[0]?.message.role).toBe('assistant')
+  expect(choices[0]?.message.content).toMatch(/^[\x20-\x7e\n]+$/)
+  expect(usage!.prompt_tokens).toBeGreaterThan(10)
+  expect(usage!.total_tokens).toBe(usage!.prompt_tokens + usage!.completion_tokens)
+})
+
+test('gives the same answer streamed, with the same usage', async () => {
+  const options = { model: ALIAS, messages, seed: 11, max_tokens: 60 }
+  const whole = await client.chat.completions.create(options)
+  const stream = await client.chat.completions.create({
+    ...options,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  const chunks = await Array.fromAsync(stream)
+  expect(chunks[0]?.choices[0]?.delta).toEqual({ role: 'assistant', content: '' })
+  const text = chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')
+  expect(text).toBe(whole.choices[0]?.message.content)
+  expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe(whole.choices[0]?.finish_reason)
+  expect(chunks.at(-1)).toMatchObject({ choices: [] })
+  const { prompt_tokens, completion_tokens, total_tokens } = chunks.at(-1)!.usage!
+  expect(whole.usage).toMatchObject({ prompt_tokens, completion_tokens, total_tokens })
+  expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
+})
+
+test('sends the usage only to those who ask for it, and ends with the end mark', async () => {
+  const text = await (await engine.chat({ stream: true, max_tokens: 3 })).text()
+  expect(text).not.toContain('usage')
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+})
+
+test('answers the same for the same seed, and otherwise for another', async () => {
+  const ask = async (seed: number) => (await complete({ seed, max_tokens: 60 })).choices[0]?.message.content
+  const first = await ask(5)
+  await complete({ max_tokens: 20 })
+  expect(await ask(5)).toBe(first)
+  expect(await ask(-6)).not.toBe(first)
+})
+
+test('stops at the given number of tokens', async () => {
+  const { choices, usage } = await complete({ temperature: 0, max_completion_tokens: 7, max_tokens: 900 })
+  expect(choices[0]?.finish_reason).toBe('length')
+  expect(usage?.completion_tokens).toBe(7)
+})
+
+test('stops before a stop string', async () => {
+  const plain = (await complete({ temperature: 0, max_tokens: 30 })).choices[0]!.message.content!
+  const stop = plain.slice(10, 14)
+  const { choices } = await complete({ temperature: 0, max_tokens: 30, stop: ['never written', stop] })
+  expect(choices[0]?.finish_reason).toBe('stop')
+  expect(choices[0]?.message.content).toBe(plain.slice(0, plain.indexOf(stop)))
+})
+
+test('fills the context and ends there, without dropping the prompt', async () => {
+  const { choices, usage } = await complete({
+    temperature: 0,
+    messages: [{ role: 'user', content: 'word '.repeat(1900) }],
+  })
+  expect(choices[0]?.finish_reason).toBe('length')
+  expect(usage!.prompt_tokens).toBeGreaterThan(1900)
+  expect(usage!.total_tokens).toBe(2047)
+})
+
+test('refuses a prompt that does not fit, with the numbers', async () => {
+  const long = complete({ messages: [{ role: 'user', content: 'word '.repeat(2100) }] })
+  await expect(long).rejects.toMatchObject({
+    status: 400,
+    code: 'context_length_exceeded',
+    message: expect.stringMatching(/2048 tokens .* 21\d\d/) as string,
+  })
+})
+
+describe('answers of a form', () => {
+  test('a JSON Schema', async () => {
+    const schema = {
+      type: 'object',
+      required: ['name', 'sizes', 'kind'],
+      additionalProperties: false,
+      properties: {
+        name: { type: 'string', maxLength: 12 },
+        sizes: { type: 'array', items: { type: 'integer' }, minItems: 1, maxItems: 2 },
+        kind: { enum: ['small', 'large'] },
+      },
+    }
+    const { choices } = await complete({
+      response_format: { type: 'json_schema', json_schema: { name: 'thing', schema } },
+    })
+    expect(choices[0]?.finish_reason).toBe('stop')
+    const thing = JSON.parse(choices[0]!.message.content!) as Record<string, unknown>
+    expect(Object.keys(thing)).toEqual(['name', 'sizes', 'kind'])
+    expect(String(thing['name']).length).toBeLessThanOrEqual(12)
+    expect(thing['sizes']).toSatisfy((sizes: number[]) => sizes.every((size) => Number.isInteger(size)))
+    expect(['small', 'large']).toContain(thing['kind'])
+  })
+
+  test('any JSON object', async () => {
+    const { choices } = await complete({ response_format: { type: 'json_object' }, max_tokens: 200 })
+    expect(choices[0]?.message.content).toMatch(/^\{/)
+  })
+
+  test('a schema that no grammar can hold is refused', async () => {
+    const schema = { type: 'string', pattern: '^a+$' }
+    const refused = complete({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } })
+    await expect(refused).rejects.toMatchObject({ status: 400, code: 'invalid_json_schema' })
+  })
+})
+
+describe('tools', () => {
+  const tool = (name: string): OpenAI.ChatCompletionTool => ({
+    type: 'function',
+    function: {
+      name,
+      description: 'Tells the weather.',
+      parameters: {
+        type: 'object',
+        required: ['city', 'unit'],
+        properties: { city: { type: 'string', maxLength: 8 }, unit: { enum: ['c', 'f'] } },
+      },
+    },
+  })
+
+  function expectWeatherCall(call: { function: { name: string; arguments: string } }): void {
+    const { city, unit } = JSON.parse(call.function.arguments) as { city: string; unit: string }
+    expect(city.length).toBeLessThanOrEqual(8)
+    expect(['c', 'f']).toContain(unit)
+  }
+
+  test('are called when that is required', async () => {
+    const { choices } = await complete({ tools: [tool('one'), tool('two')], tool_choice: 'required' })
+    expect(choices[0]?.finish_reason).toBe('tool_calls')
+    const calls = choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+    expect(calls).toHaveLength(1)
+    expect(['one', 'two']).toContain(calls[0]!.function.name)
+    expectWeatherCall(calls[0]!)
+  })
+
+  test('are called by name, streamed', async () => {
+    const stream = client.chat.completions.stream({
+      model: ALIAS,
+      messages,
+      tools: [tool('one'), tool('two')],
+      tool_choice: { type: 'function', function: { name: 'two' } },
+    })
+    const { choices } = await stream.finalChatCompletion()
+    expect(choices[0]?.finish_reason).toBe('tool_calls')
+    const call = choices[0]!.message.tool_calls![0] as OpenAI.ChatCompletionMessageFunctionToolCall
+    expect(call.id).toMatch(/^call_/)
+    expect(call.function.name).toBe('two')
+    expectWeatherCall(call)
+  })
+
+  test('without parameters are called with an empty object', async () => {
+    const ping: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'ping' } }
+    const { choices } = await complete({ tools: [ping], tool_choice: 'required' })
+    expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'ping', arguments: '{}' } }])
+  })
+
+  test('give their results back', async () => {
+    const call = {
+      id: 'c1',
+      type: 'function' as const,
+      function: { name: 'one', arguments: '{"city":"Oslo"}' },
+    }
+    const { usage } = await complete({
+      tools: [tool('one')],
+      max_tokens: 5,
+      messages: [
+        ...messages,
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c1', content: 'rain' },
+      ],
+    })
+    expect(usage!.prompt_tokens).toBeGreaterThan(100)
+  })
+})
+
+test('answers eight at a time on four sequences', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, seed) => complete({ seed, temperature: 0, max_tokens: 50 + seed })),
+  )
+  expect(answers.map((answer) => answer.usage?.completion_tokens)).toEqual([50, 51, 52, 53, 54, 55, 56, 57])
+})
+
+test('frees the sequences of callers who leave, streaming, waiting or whole', async () => {
+  const leaving = new AbortController()
+  const streams = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      client.chat.completions.create({ ...endless, stream: true }, { signal: leaving.signal }),
+    ),
+  )
+  for (const stream of streams) await stream[Symbol.asyncIterator]().next()
+  const waiting = Array.from({ length: 4 }, () =>
+    client.chat.completions.create(endless, { signal: leaving.signal }),
+  )
+  const settled = Promise.allSettled(waiting)
+  const before = engine.output().match(/ left /g)?.length ?? 0
+  leaving.abort()
+  expect((await settled).map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+  // Eight answers of a whole context would take far longer than these.
+  const answers = await Promise.all(Array.from({ length: 4 }, () => complete({ max_tokens: 5 })))
+  expect(answers).toHaveLength(4)
+  await expect.poll(() => engine.output().match(/ left /g)?.length ?? 0).toBeGreaterThanOrEqual(before + 4)
+})
+
+test('writes neither prompts, answers nor the key to its log', async () => {
+  await complete({ messages: [{ role: 'user', content: 'xylophone-7731' }], max_tokens: 5 })
+  await expect
+    .poll(() => engine.output())
+    .toMatch(/POST \/v1\/chat\/completions 200 prompt=\d+ cached=\d+ completion=5/)
+  expect(engine.output()).not.toContain('xylophone')
+  expect(engine.output()).not.toContain(engine.key)
+})

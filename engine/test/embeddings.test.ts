@@ -1,0 +1,66 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ALIAS, startEngine, type TestEngine } from './support/engine.ts'
+
+describe.each(['chat', 'embedding'])('a model of type %s', (type) => {
+  let engine: TestEngine
+  let client: OpenAI
+  beforeAll(async () => {
+    engine = startEngine({ flags: { '--type': type } })
+    client = new OpenAI({ baseURL: `${await engine.ready()}/v1`, apiKey: engine.key, maxRetries: 0 })
+  })
+  afterAll(() => engine.stop())
+
+  const embed = (input: string | string[], options: { dimensions?: number } = {}) =>
+    client.embeddings.create({ model: ALIAS, input, encoding_format: 'float', ...options })
+
+  test('gives vectors of length one, in the order of the inputs', async () => {
+    const { data, usage } = await embed(['one', 'two words', 'one'])
+    expect(data.map((entry) => entry.index)).toEqual([0, 1, 2])
+    for (const { embedding } of data) {
+      expect(embedding).toHaveLength(128)
+      expect(Math.hypot(...embedding)).toBeCloseTo(1, 5)
+    }
+    expect(data[0]!.embedding).toEqual(data[2]!.embedding)
+    expect(data[0]!.embedding).not.toEqual(data[1]!.embedding)
+    expect(usage.prompt_tokens).toBeGreaterThan(3)
+    expect(usage.total_tokens).toBe(usage.prompt_tokens)
+  })
+
+  test('gives the same numbers as base64, which the client asks for by itself', async () => {
+    const response = await engine.post('/v1/embeddings', {
+      model: ALIAS,
+      input: 'x',
+      encoding_format: 'base64',
+    })
+    const { data } = (await response.json()) as { data: { embedding: string }[] }
+    expect(typeof data[0]!.embedding).toBe('string')
+    const decoded = await client.embeddings.create({ model: ALIAS, input: 'x' })
+    expect(decoded.data[0]!.embedding).toEqual((await embed('x')).data[0]!.embedding)
+  })
+
+  test.each([
+    ['nothing', '', 'input'],
+    ['an empty list', [], 'input'],
+    ['a list with an empty text', ['a', ''], 'input'],
+    ['tokens', [1, 2, 3], 'input'],
+    ['more than the context', ['a', 'word '.repeat(3000)], 'input.1'],
+  ])('refuses %s', async (_, input, param) => {
+    const response = await engine.post('/v1/embeddings', { model: ALIAS, input })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({
+      error: { param: expect.stringContaining(param) as string },
+    })
+  })
+
+  test("refuses dimensions other than the model's own", async () => {
+    expect((await embed('x', { dimensions: 128 })).data).toHaveLength(1)
+    await expect(embed('x', { dimensions: 64 })).rejects.toMatchObject({ status: 400 })
+  })
+
+  test('chats only when it is a chat model', async () => {
+    const response = await engine.chat({ max_tokens: 2 })
+    expect(response.status).toBe(type === 'chat' ? 200 : 400)
+    await response.body?.cancel()
+  })
+})

@@ -1,0 +1,104 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, expect, test } from 'vitest'
+import { startEngine, TINY_MODEL, type TestEngine } from './support/engine.ts'
+
+let engine: TestEngine
+afterEach(() => engine.stop())
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-models-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const tiny = readFileSync(TINY_MODEL)
+
+test('listens before the model is loaded, and says when it is', async () => {
+  engine = startEngine()
+  const url = await engine.url()
+  const first = await fetch(`${url}/health`)
+  if (first.status === 503) {
+    expect(await first.json()).toEqual({
+      error: { code: 503, message: 'Loading model', type: 'unavailable_error' },
+    })
+  }
+  await engine.ready()
+  const health = await fetch(`${url}/health`)
+  expect(health.status).toBe(200)
+  expect(await health.json()).toEqual({ status: 'ok' })
+  expect(engine.state()).toEqual({
+    nonce: engine.nonce,
+    pid: engine.process.pid,
+    started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
+    phase: 'ready',
+    port: Number(new URL(url).port),
+    error: null,
+  })
+})
+
+test.each([
+  ['no launch.json', null],
+  ['the launch.json of another launch', 'ffffffffffffffff'],
+])('ends at once with %s', async (_, launchNonce) => {
+  engine = startEngine({ launchNonce })
+  expect(await engine.ended()).toBe(3)
+  expect(engine.state()).toBeNull()
+})
+
+test('ends when its launch.json is removed', async () => {
+  engine = startEngine()
+  await engine.ready()
+  rmSync(join(engine.directory, 'launch.json'))
+  expect(await engine.ended()).toBe(3)
+})
+
+test('ends on SIGTERM in the middle of an answer, and tells its reader', async () => {
+  engine = startEngine()
+  await engine.ready()
+  const response = await engine.chat({ stream: true, temperature: 0 })
+  const reader = response.body!.getReader()
+  await reader.read()
+  engine.process.kill('SIGTERM')
+  let text = ''
+  for (let part = await reader.read(); !part.done; part = await reader.read()) text += Buffer.from(part.value)
+  expect(text).toContain('"code":"shutting_down"')
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
+  expect(await engine.ended()).toBe(0)
+})
+
+test('outlives the reader of its output', async () => {
+  engine = startEngine()
+  await engine.ready()
+  engine.process.stdout!.destroy()
+  engine.process.stderr!.destroy()
+  for (let turn = 0; turn < 3; turn++) expect((await engine.chat({ max_tokens: 1 })).status).toBe(200)
+})
+
+test.each<[string, Uint8Array | null]>([
+  ['that is none', Buffer.from('no model at all')],
+  ['that is empty', Buffer.alloc(0)],
+  ['cut off in its header', tiny.subarray(0, 5000)],
+  ['cut off in its weights', tiny.subarray(0, 500_000)],
+  ['of an unknown architecture', Buffer.from(tiny.toString('latin1').replaceAll('llama', 'lhama'), 'latin1')],
+  ['that is missing', null],
+])('refuses a model file %s', async (name, content) => {
+  const path = join(folder, `${name}.gguf`)
+  if (content !== null) writeFileSync(path, content)
+  engine = startEngine({ flags: { '--model': path } })
+  expect(await engine.ended()).toBe(1)
+  expect(engine.state()).toMatchObject({
+    phase: 'failed',
+    error: { code: 'launch_rejected', message: expect.stringMatching(/model/) as string },
+  })
+})
+
+test('says when the memory is too small', async () => {
+  engine = startEngine({ flags: { '--context': '2000000', '--parallel': '32' } })
+  expect(await engine.ended()).toBe(1)
+  expect(engine.state()).toMatchObject({ phase: 'failed', error: { code: 'out_of_memory' } })
+})
+
+test('names its mistaken flags and writes no state', async () => {
+  engine = startEngine({ flags: { '--context': 'much' } })
+  expect(await engine.ended()).toBe(2)
+  expect(engine.output()).toContain('--context takes a whole number')
+  expect(engine.state()).toBeNull()
+})

@@ -1,0 +1,115 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { vi } from 'vitest'
+import type { EngineState } from '../../src/state.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const WAIT = { timeout: 30_000, interval: 20 }
+
+/** The model that the tests load. */
+export const TINY_MODEL = fileURLToPath(new URL('../../models/berth-tiny.gguf', import.meta.url))
+/** The name that the engine under test serves it by. */
+export const ALIAS = 'dep-test'
+
+/** An engine in a process of its own, with a folder that is removed by `stop`. */
+export interface TestEngine {
+  process: ChildProcess
+  directory: string
+  nonce: string
+  key: string
+  /** What it has printed. */
+  output: () => string
+  /** engine.json as it is now; null while there is none. */
+  state: () => EngineState | null
+  /** Resolves when engine.json names a port, with the address. */
+  url: () => Promise<string>
+  /** Resolves when the engine is ready, with the address; rejects when it has ended. */
+  ready: () => Promise<string>
+  post: (path: string, body: unknown, init?: RequestInit) => Promise<Response>
+  chat: (body: Record<string, unknown>, init?: RequestInit) => Promise<Response>
+  /** Resolves with the exit code. */
+  ended: () => Promise<number | null>
+  stop: () => Promise<void>
+}
+
+/** Starts an engine; `flags` are added to the usual ones and win over them. */
+export function startEngine({
+  flags = {},
+  nonce = randomBytes(16).toString('hex'),
+  launchNonce = nonce,
+}: { flags?: Record<string, string>; nonce?: string; launchNonce?: string | null } = {}): TestEngine {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-engine-'))
+  const key = randomBytes(16).toString('hex')
+  if (launchNonce !== null) {
+    writeFileSync(join(directory, 'launch.json'), JSON.stringify({ nonce: launchNonce }))
+  }
+  const all = {
+    '--state-dir': directory,
+    '--nonce': nonce,
+    '--model': TINY_MODEL,
+    '--alias': ALIAS,
+    '--type': 'chat',
+    '--context': '2048',
+    '--parallel': '4',
+    '--threads': '1',
+    '--gpu-layers': '0',
+    ...flags,
+  }
+  const child = spawn(process.execPath, [MAIN, ...Object.entries(all).flat()], {
+    env: { ...process.env, BERTH_ENGINE_KEY: key },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+
+  const state = (): EngineState | null => {
+    try {
+      return JSON.parse(readFileSync(join(directory, 'engine.json'), 'utf8')) as EngineState
+    } catch {
+      return null
+    }
+  }
+  const address = (phase?: EngineState['phase']): Promise<string> =>
+    vi.waitFor(() => {
+      const now = state()
+      if (now?.port == null || (phase !== undefined && now.phase !== phase))
+        throw new Error(`not yet: ${output}`)
+      return `http://127.0.0.1:${now.port}`
+    }, WAIT)
+  const engine: TestEngine = {
+    process: child,
+    directory,
+    nonce,
+    key,
+    output: () => output,
+    state,
+    url: () => address(),
+    ready: () => address('ready'),
+    post: async (path, body, init = {}) =>
+      fetch((await address()) + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        ...init,
+      }),
+    chat: (body, init) =>
+      engine.post(
+        '/v1/chat/completions',
+        { model: ALIAS, messages: [{ role: 'user', content: 'Hello' }], ...body },
+        init,
+      ),
+    ended: () => exited,
+    stop: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await exited
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+  return engine
+}
