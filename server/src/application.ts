@@ -65,7 +65,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
       log.warn({ err: error }, 'an idle database connection was lost'),
     )
-    opened.defer(connection.close)
+    opened.defer(() => connection.close())
     const { db, pool } = connection
     const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')

@@ -58,7 +58,9 @@ function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
     .pipe(z.enum(values, `give one of ${values.join(', ')}`))
 }
 
-const flag = oneOf(['true', 'false', '1', '0', 'yes', 'no']).transform((word) => ['true', '1', 'yes'].includes(word))
+const flag = oneOf(['true', 'false', '1', '0', 'yes', 'no']).transform((word) =>
+  ['true', '1', 'yes'].includes(word),
+)
 
 const commaList = z.string().transform((text) =>
   text
@@ -72,7 +74,10 @@ function webAddress(example: string) {
   return z
     .url({ protocol: /^https?$/, error: message })
     .transform((text) => new URL(text))
-    .refine((url) => url.username === '' && url.password === '' && url.search === '' && url.hash === '', message)
+    .refine(
+      (url) => url.username === '' && url.password === '' && url.search === '' && url.hash === '',
+      message,
+    )
 }
 
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
@@ -84,7 +89,10 @@ const environment = z.object({
   PUBLIC_URL: webAddress('https://berth.example.com').optional(),
   DATA_DIR: z.string().min(1, 'give a folder').default('./data'),
   DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'give an address such as postgres://user:password@host:5432/berth' })
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: 'give an address such as postgres://user:password@host:5432/berth',
+    })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   RUNTIME: oneOf(['local']).default('local'),
@@ -101,7 +109,10 @@ const environment = z.object({
     .pipe(z.array(webAddress('https://console.example.com').transform((url) => url.origin)))
     .default([]),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
-  SECRET_KEY: z.string().min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`').optional(),
+  SECRET_KEY: z
+    .string()
+    .min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`')
+    .optional(),
   CATALOG_FILE: optionalText,
   HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
   HF_TOKEN: optionalText,
@@ -116,7 +127,9 @@ export const settingNames = Object.keys(environment.shape)
 /** Reads all settings from the environment; throws a `ConfigError` that lists every mistake. An empty value counts as unset. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
-    settingNames.flatMap((name) => (env[name] === undefined || env[name].trim() === '' ? [] : [[name, env[name]]])),
+    settingNames.flatMap((name) =>
+      env[name] === undefined || env[name].trim() === '' ? [] : [[name, env[name]]],
+    ),
   )
   const parsed = environment.safeParse(given)
   if (!parsed.success) {
@@ -137,7 +150,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     }
   }
   if (settings.ROLE !== 'all' && settings.DATABASE_URL === undefined) {
-    problems.push(`DATABASE_URL: ROLE=${settings.ROLE} shares a database with other processes; set DATABASE_URL to it`)
+    problems.push(
+      `DATABASE_URL: ROLE=${settings.ROLE} shares a database with other processes; set DATABASE_URL to it`,
+    )
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return {

@@ -73,7 +73,8 @@ try {
 }
 
 function describe(error: unknown): string {
-  if (error instanceof SuppressedError) return `${describe(error.suppressed)}\n  and then: ${describe(error.error)}`
+  if (error instanceof SuppressedError)
+    return `${describe(error.suppressed)}\n  and then: ${describe(error.error)}`
   if (!(error instanceof Error)) return String(error)
   return error.cause === undefined ? error.message : `${error.message}\n  because: ${describe(error.cause)}`
 }

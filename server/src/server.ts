@@ -25,9 +25,10 @@ const bodyLimit = 1024 * 1024
 
 /** The HTTP server with every route, public and protected; it does not listen yet. */
 export async function buildServer(application: Application): Promise<App> {
-  const { config, log } = application
+  const { config } = application
+  const loggerInstance: FastifyBaseLogger = application.log
   const app: App = Fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
@@ -35,7 +36,7 @@ export async function buildServer(application: Application): Promise<App> {
     bodyLimit,
     keepAliveTimeout: 72_000,
     requestTimeout: 300_000,
-    frameworkErrors: (error, request, reply) => sendProblem(error, request, reply),
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>()
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)

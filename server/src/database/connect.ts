@@ -17,6 +17,8 @@ export function connectDatabase(
   poolSize: number,
   onIdleError: (error: Error) => void,
 ): DatabaseConnection {
+  const types = new pg.TypeOverrides()
+  types.setTypeParser(pg.types.builtins.INT8, Number)
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -25,10 +27,7 @@ export function connectDatabase(
     statement_timeout: 30_000,
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
-    types: {
-      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-        oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
-    } as pg.CustomTypesConfig,
+    types,
   })
   pool.on('error', onIdleError)
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })

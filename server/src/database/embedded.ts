@@ -167,7 +167,12 @@ async function start(instance: Instance, lock: FileHandle, deadline: number): Pr
     const log = await openLog(logFile)
     const offset = (await log.stat()).size
     const settings = { ...serverSettings(port), ...options.settings }
-    const child = await spawnPostmaster(program, cluster, settings, log, lock).finally(() => log.close())
+    let child: ChildProcess
+    try {
+      child = await spawnPostmaster(program, cluster, settings, log, lock)
+    } finally {
+      await log.close()
+    }
     while (hasEnded(child) === undefined) {
       const pidFile = await readPidFile(cluster.data)
       if (pidFile?.pid === child.pid && pidFile?.status === 'ready') {

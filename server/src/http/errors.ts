@@ -74,7 +74,11 @@ const frameworkErrors: Record<string, { status: number; code: string; detail: st
     detail: 'The body must be JSON: send it with Content-Type: application/json.',
   },
   FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'body_too_large', detail: 'The body is too large.' },
-  FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, code: 'malformed_json', detail: 'The body is not valid JSON.' },
+  FST_ERR_CTP_INVALID_JSON_BODY: {
+    status: 400,
+    code: 'malformed_json',
+    detail: 'The body is not valid JSON.',
+  },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     code: 'malformed_request',
@@ -103,12 +107,18 @@ export function toPublicError(error: unknown): PublicError {
 }
 
 function toValidationError(error: {
-  validation: readonly { keyword: string; instancePath: string; message?: string; params: Record<string, unknown> }[]
+  validation: readonly {
+    keyword: string
+    instancePath: string
+    message?: string
+    params: Record<string, unknown>
+  }[]
   validationContext?: string | undefined
 }): PublicError {
   const context = error.validationContext
   const location = context === 'querystring' ? 'query' : context === 'params' ? 'path' : 'body'
-  if (location === 'path') return { status: 404, code: 'not_found', detail: 'There is nothing at this address.' }
+  if (location === 'path')
+    return { status: 404, code: 'not_found', detail: 'There is nothing at this address.' }
   const errors = error.validation.flatMap((issue): FieldProblem[] => {
     const path = issue.instancePath.slice(1).replaceAll('/', '.')
     if (issue.keyword === 'unrecognized_keys') {
@@ -119,7 +129,7 @@ function toValidationError(error: {
         code: 'unknown_field',
       }))
     }
-    const missing = issue.keyword === 'invalid_type' && /received undefined$/.test(issue.message ?? '')
+    const missing = issue.keyword === 'invalid_type' && issue.message?.endsWith('received undefined')
     return [
       {
         location,
@@ -144,7 +154,11 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   return sendPublicError(seen, request, reply)
 }
 
-export function sendPublicError(seen: PublicError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendPublicError(
+  seen: PublicError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   const { status, code, detail, errors } = seen
   if (seen.retryAfterSeconds) reply.header('retry-after', seen.retryAfterSeconds)
   const problem = {
@@ -160,5 +174,6 @@ export function sendPublicError(seen: PublicError, request: FastifyRequest, repl
 }
 
 export function logServerError(seen: PublicError, error: unknown, request: FastifyRequest): void {
-  if (seen.status >= 500 && !(error instanceof ApplicationError)) request.log.error({ err: error }, 'request failed')
+  if (seen.status >= 500 && !(error instanceof ApplicationError))
+    request.log.error({ err: error }, 'request failed')
 }

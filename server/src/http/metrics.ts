@@ -32,7 +32,14 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
   if (!options.exposed) return
   app.get(
     '/metrics',
-    { schema: { operationId: 'getMetrics', summary: 'Metrics for Prometheus', tags: ['Service'], security: [] } },
+    {
+      schema: {
+        operationId: 'getMetrics',
+        summary: 'Metrics for Prometheus',
+        tags: ['Service'],
+        security: [],
+      },
+    },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
   )
 }

@@ -21,10 +21,7 @@ const tags = [
 ]
 
 /** Collects every route that is registered after it into the OpenAPI 3.1 description. */
-export async function describeApi(
-  app: FastifyInstance,
-  settings: { cookieName: string },
-): Promise<void> {
+export async function describeApi(app: FastifyInstance, settings: { cookieName: string }): Promise<void> {
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',

@@ -4,7 +4,7 @@ import { z } from 'zod'
 export function text(limits: { min: number; max: number }) {
   return unicodeText()
     .trim()
-    .refine((value) => hasLength(value, limits), describeLength(limits))
+    .refine((value) => hasLength(value, limits), { error: describeLength(limits), abort: true })
     .meta({ minLength: limits.min, maxLength: limits.max })
 }
 
@@ -12,12 +12,15 @@ export function text(limits: { min: number; max: number }) {
 export function unicodeText() {
   return z
     .string()
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'This text has a character that is not allowed.')
+    .refine(
+      (value) => !value.includes('\0') && value.isWellFormed(),
+      'This text has a character that is not allowed.',
+    )
 }
 
 function hasLength(value: string, { min, max }: { min: number; max: number }): boolean {
   if (value.length < min) return false
-  const length = value.length > max ? [...value].length : value.length
+  const length = value.length > max ? Array.from(value).length : value.length
   return length <= max
 }
 
@@ -57,7 +60,9 @@ export function queryInteger(limits: { min: number; max: number; fallback: numbe
 /** Query parameters of a paginated list. */
 export const pageQuery = z.object({
   limit: queryInteger({ min: 1, max: 500, fallback: 100 }).describe('How many items at most'),
-  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe('How many items to skip'),
+  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe(
+    'How many items to skip',
+  ),
 })
 
 /** The envelope of a paginated list. */

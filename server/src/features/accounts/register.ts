@@ -31,7 +31,11 @@ export async function registerAccount(
     })
   } catch (error) {
     if (violatesUnique(error, 'users_email_key')) {
-      throw new ApplicationError('conflict', 'email_taken', 'There is an account with this e-mail address already.')
+      throw new ApplicationError(
+        'conflict',
+        'email_taken',
+        'There is an account with this e-mail address already.',
+      )
     }
     throw error
   }

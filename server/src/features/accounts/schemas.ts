@@ -9,9 +9,7 @@ export const emailAddress = text({ min: 3, max: 320 })
   .refine((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'Give an e-mail address such as name@example.com.')
   .meta({ format: 'email', examples: ['ada@example.com'] })
 
-export const newPassword = z
-  .string()
-  .refine((value) => value.isWellFormed(), 'This password has a character that is not allowed.')
+export const newPassword = unicodeText()
   .refine(
     (value) => hasBytes(value, passwordBytes),
     `Give ${passwordBytes.min} to ${passwordBytes.max} bytes (letters beyond ASCII count as several).`,

@@ -25,7 +25,13 @@ export async function startSession(
   const { userId, authMethod, replaces } = session
   await db.transaction().execute(async (transaction) => {
     if (replaces !== null) await deleteSession(transaction, hashToken(replaces))
-    await insertSession(transaction, { tokenHash: hashToken(token), userId, authMethod, createdAt, expiresAt })
+    await insertSession(transaction, {
+      tokenHash: hashToken(token),
+      userId,
+      authMethod,
+      createdAt,
+      expiresAt,
+    })
   })
   return { token, expiresAt }
 }

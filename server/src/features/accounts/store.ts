@@ -33,10 +33,7 @@ export async function insertUser(
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await db
-    .insertInto('memberships')
-    .values({ user_id: id, organization_id: organizationId, role })
-    .execute()
+  await db.insertInto('memberships').values({ user_id: id, organization_id: organizationId, role }).execute()
   return id
 }
 

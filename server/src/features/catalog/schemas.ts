@@ -41,7 +41,9 @@ export const deployableModelBody = z
           model_format: z.string().meta({ examples: ['ggufv2'] }),
           model_size_in_billions: z.number(),
           quantizations: z.array(z.string()),
-          default: z.boolean().describe('The variant that a deployment gets when it names none is among these'),
+          default: z
+            .boolean()
+            .describe('The variant that a deployment gets when it names none is among these'),
         }),
       )
       .describe('What can be deployed'),

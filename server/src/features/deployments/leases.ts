@@ -13,7 +13,9 @@ export async function leaseDueDeployments(
     .selectFrom('deployments')
     .select('id')
     .where('reconcile_at', '<=', sql<Date>`now()`)
-    .where(({ eb, or }) => or([eb('leased_until', 'is', null), eb('leased_until', '<', sql<Date>`now()`)]))
+    .where((where) =>
+      where.or([where('leased_until', 'is', null), where('leased_until', '<', sql<Date>`now()`)]),
+    )
     .orderBy('reconcile_at')
     .limit(limit)
     .forUpdate()

@@ -148,11 +148,7 @@ async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: s
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  await record(
-    look,
-    { ...toColumns(selection), offers_refused: refused },
-    { stage: 'provisioning', message },
-  )
+  await record(look, { ...toColumns(selection), offers_refused: refused }, { stage: 'provisioning', message })
   return 'again'
 }
 
@@ -225,10 +221,18 @@ async function restartEngine(look: Look, failure: Failure): ReturnType<Step> {
   }
   const waiting = `${failure.message} Starting it again.`
   if (deployment.engine_url !== null) {
-    await record(look, { engine_url: null, status_message: waiting }, { stage: failure.stage, message: waiting })
+    await record(
+      look,
+      { engine_url: null, status_message: waiting },
+      { stage: failure.stage, message: waiting },
+    )
   }
   if (!(await world.runtime.stopEngine(deployment.id))) return { waitMilliseconds: pause.stopping }
-  await record(look, { engine_restarts: restarts + 1, engine_restarted_at: now, status_message: waiting }, null)
+  await record(
+    look,
+    { engine_restarts: restarts + 1, engine_restarted_at: now, status_message: waiting },
+    null,
+  )
   await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
   return { waitMilliseconds: pause.starting }
 }

@@ -90,7 +90,8 @@ export function deploymentRoutes(app: App, application: Application): void {
       schema: {
         operationId: 'terminateDeployment',
         summary: 'Terminate one of your deployments',
-        description: 'Answers at once with the updated deployment; what it holds is given back in the background.',
+        description:
+          'Answers at once with the updated deployment; what it holds is given back in the background.',
         tags,
         params: deploymentParams,
         response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
@@ -116,7 +117,9 @@ export function deploymentRoutes(app: App, application: Application): void {
     async (request, reply) => {
       const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
-        return sendEventStream(reply, 'status', toEventItem, (signal) => followEvents(application, id, signal))
+        return sendEventStream(reply, 'status', toEventItem, (signal) =>
+          followEvents(application, id, signal),
+        )
       }
       return { items: (await listEvents(application.db, id, 0)).map(toEventItem) }
     },

@@ -22,21 +22,23 @@ export function runReconciler(application: Application): { stop(): Promise<void>
   let stopped = false
 
   async function look(): Promise<void> {
-    do {
+    while (lookAgain) {
       lookAgain = false
       const free = atATime - underWay.size
       if (free === 0) return
       const leased = await leaseDueDeployments(db, worker, leaseSeconds, free)
       for (const deployment of leased) {
         const work = reconcileDeployment(application, deployment)
-          .catch((error: unknown) => log.error({ err: error, deployment: deployment.id }, 'reconciling failed'))
+          .catch((error: unknown) =>
+            log.error({ err: error, deployment: deployment.id }, 'reconciling failed'),
+          )
           .finally(() => {
             underWay.delete(work)
             wake()
           })
         underWay.add(work)
       }
-    } while (lookAgain && !stopped)
+    }
   }
 
   function wake(): void {
@@ -49,10 +51,7 @@ export function runReconciler(application: Application): { stop(): Promise<void>
       })
   }
 
-  const unsubscribe = [
-    notifications.subscribe('deployment_due', wake),
-    notifications.onReconnected(wake),
-  ]
+  const unsubscribe = [notifications.subscribe('deployment_due', wake), notifications.onReconnected(wake)]
   const poll = setInterval(wake, pollMilliseconds)
   const renew = setInterval(() => {
     if (underWay.size === 0) return

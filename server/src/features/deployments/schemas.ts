@@ -7,7 +7,10 @@ import type { Deployment, DeploymentEvent } from './store.ts'
 const choiceText = unicodeText().trim().min(1, 'Give a name, or leave it out.').optional()
 
 const sizeInBillions = z
-  .union([z.number(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)], 'Give a size such as 7, 1.5, "1.5" or "1_5".')
+  .union(
+    [z.number(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)],
+    'Give a size such as 7, 1.5, "1.5" or "1_5".',
+  )
   .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
   .refine((value) => value > 0, 'Give a size above 0.')
   .meta({ examples: [7, 1.5, '1.5', '1_5'] })

@@ -29,7 +29,7 @@ export async function insertDeployment(
   message: string,
 ): Promise<Deployment> {
   const inserted = await db.insertInto('deployments').values(row).returningAll().executeTakeFirstOrThrow()
-  await insertEvent(db, inserted, { stage: null, message }, row.created_at as Date)
+  await insertEvent(db, inserted, { stage: null, message }, row.created_at)
   await notify(db, 'deployment_due', inserted.id)
   return inserted
 }
@@ -38,11 +38,7 @@ export function findDeployment(db: Database, id: string): Promise<Deployment | u
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export function findOwnDeployment(
-  db: Database,
-  userId: number,
-  id: string,
-): Promise<Deployment | undefined> {
+export function findOwnDeployment(db: Database, userId: number, id: string): Promise<Deployment | undefined> {
   return db
     .selectFrom('deployments')
     .selectAll()
@@ -58,13 +54,7 @@ export async function listOwnDeployments(
 ): Promise<{ items: Deployment[]; total: number }> {
   const own = db.selectFrom('deployments').where('user_id', '=', userId)
   const [items, counted] = await Promise.all([
-    own
-      .selectAll()
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .offset(offset)
-      .execute(),
+    own.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).offset(offset).execute(),
     own.select((count) => count.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
   ])
   return { items, total: counted.total }
@@ -77,11 +67,11 @@ export function listNamedDeployments(db: Database, userId: number, name: string)
     .selectAll()
     .where('user_id', '=', userId)
     .where('status', 'not in', ['terminating', 'terminated'])
-    .where(({ eb, or }) =>
-      or([
-        eb(sql<string>`id::text`, '=', name),
-        eb('inference_model_uid', '=', name),
-        eb('model_name', '=', name),
+    .where((where) =>
+      where.or([
+        where(sql<string>`id::text`, '=', name),
+        where('inference_model_uid', '=', name),
+        where('model_name', '=', name),
       ]),
     )
     .orderBy('created_at', 'desc')
@@ -127,12 +117,12 @@ export async function moveDeployment<From extends DeploymentStatus>(
       .set({
         reconcile_at: sql`now()`,
         ...changes,
-        status: move.to as DeploymentStatus,
+        status: move.to,
         updated_at: move.at,
         status_changed_at: move.at,
       })
       .where('id', '=', move.id)
-      .where('status', '=', move.from as DeploymentStatus)
+      .where('status', '=', move.from)
     if (move.lease !== undefined) update = update.where('lease_number', '=', move.lease.number)
     const moved = await update.returningAll().executeTakeFirst()
     if (moved === undefined) return undefined

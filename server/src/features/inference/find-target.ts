@@ -1,8 +1,8 @@
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
-import { listCandidates } from '../deployments/candidates.ts'
-import type { Candidate } from '../deployments/candidates.ts'
+import { listCandidates } from '../deployments/serving.ts'
+import type { ServingDeployment } from '../deployments/serving.ts'
 
 const notReadySeconds = 5
 
@@ -14,7 +14,7 @@ export async function findTargets(
   application: Pick<Application, 'db'>,
   viewer: Viewer,
   model: string,
-): Promise<[Candidate, ...Candidate[]]> {
+): Promise<[ServingDeployment, ...ServingDeployment[]]> {
   const candidates = await listCandidates(application, viewer, model)
   const [ready, ...others] = candidates.filter(({ engineUrl }) => engineUrl !== null)
   if (ready !== undefined) return [ready, ...others]

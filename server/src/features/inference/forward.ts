@@ -4,9 +4,9 @@ import { errors } from 'undici'
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
-import type { Candidate } from '../deployments/candidates.ts'
 import { deriveEngineKey } from '../deployments/engine-spec.ts'
-import { hurryDeployment } from '../deployments/store.ts'
+import { reportSilentEngine } from '../deployments/serving.ts'
+import type { ServingDeployment } from '../deployments/serving.ts'
 import { findTargets } from './find-target.ts'
 import { rewriteForEngine } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
@@ -15,7 +15,7 @@ export type InferencePath = '/v1/chat/completions' | '/v1/embeddings'
 
 /** An engine's answer, its body still to be read; `done` must be called once when it was, or was given up. */
 export interface EngineAnswer {
-  target: Candidate
+  target: ServingDeployment
   status: number
   headers: Record<string, string>
   body: Readable
@@ -38,7 +38,7 @@ export async function forwardToEngine(
 ): Promise<EngineAnswer> {
   const { inFlight } = application.engines
   const targets = await findTargets(application, viewer, request.model)
-  const busy = ({ deploymentId }: Candidate) => inFlight.get(deploymentId) ?? 0
+  const busy = ({ deploymentId }: ServingDeployment) => inFlight.get(deploymentId) ?? 0
   let refusal: unknown
   for (const target of targets.toSorted((one, other) => busy(one) - busy(other))) {
     inFlight.set(target.deploymentId, busy(target) + 1)
@@ -53,7 +53,7 @@ export async function forwardToEngine(
     } catch (error) {
       done()
       if (signal.aborted) throw error
-      await hurryDeployment(application.db, target.deploymentId)
+      await reportSilentEngine(application, target)
       refusal = error
       if (!isRefused(error)) break
     }
@@ -63,7 +63,7 @@ export async function forwardToEngine(
 
 async function send(
   { engines, secretKey }: Application,
-  target: Candidate,
+  target: ServingDeployment,
   path: InferencePath,
   request: InferenceRequest,
   requestId: string,

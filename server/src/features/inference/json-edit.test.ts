@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { locateMembers, replaceValues } from './json-edit.ts'
 
 test('finds a value between spaces, escapes and nested look-alikes', () => {
-  const text = ' { "a" : {"model":"no","b":["}",{"model":1}]} ,\n"mo\\u0064el": "say \\"model\\": x" , "z":-1.5e3}'
+  const text =
+    ' { "a" : {"model":"no","b":["}",{"model":1}]} ,\n"mo\\u0064el": "say \\"model\\": x" , "z":-1.5e3}'
   const members = locateMembers(text, new Set(['model', 'z']))
   expect(members.map(({ start, end }) => text.slice(start, end))).toEqual(['"say \\"model\\": x"', '-1.5e3'])
 })
@@ -20,10 +21,15 @@ test('finds nothing in an empty object', () => {
 
 test('replaces one member of any object and leaves the others', () => {
   fc.assert(
-    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), fc.boolean(), (others, model, spaced) => {
-      const text = JSON.stringify({ ...others, model, end: 1 }, null, spaced ? 2 : 0)
-      const edited = replaceValues(text, locateMembers(text, new Set(['model'])), () => '"new"')
-      expect(JSON.parse(edited)).toEqual({ ...JSON.parse(text), model: 'new' })
-    }),
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.jsonValue(),
+      fc.boolean(),
+      (others, model, spaced) => {
+        const text = JSON.stringify({ ...others, model, end: 1 }, null, spaced ? 2 : 0)
+        const edited = replaceValues(text, locateMembers(text, new Set(['model'])), () => '"new"')
+        expect(JSON.parse(edited)).toEqual({ ...JSON.parse(text), model: 'new' })
+      },
+    ),
   )
 })

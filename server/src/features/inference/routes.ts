@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
-import { listRunningDeployments } from '../deployments/store.ts'
+import { listServing } from '../deployments/serving.ts'
 import { recordTokens } from '../metering/record-tokens.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import { encodeEmbeddings } from './base64-embeddings.ts'
@@ -10,7 +10,14 @@ import { forwardToEngine } from './forward.ts'
 import type { EngineAnswer, InferencePath } from './forward.ts'
 import { readInferenceRequest } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
-import { chatBody, embeddingsBody, engineAnswer, modelsBody, openAiErrorBody, toOpenAiError } from './schemas.ts'
+import {
+  chatBody,
+  embeddingsBody,
+  engineAnswer,
+  modelsBody,
+  openAiErrorBody,
+  toOpenAiError,
+} from './schemas.ts'
 import { meterStream } from './stream-meter.ts'
 import { readUsage } from './usage.ts'
 
@@ -50,7 +57,7 @@ export function inferenceRoutes(app: App, application: Application): void {
         schema: { operationId, summary, tags, body, response: { 200: engineAnswer, ...errors } },
       },
       async (request, reply) => {
-        await infer(application, path, request as FastifyRequest, reply as FastifyReply)
+        await infer(application, path, request, reply)
         return reply
       },
     )
@@ -68,16 +75,16 @@ export function inferenceRoutes(app: App, application: Application): void {
       },
     },
     async ({ viewer }) => {
-      const running = await listRunningDeployments(application.db, viewer.userId)
-      const byName = Map.groupBy(running, (deployment) => deployment.model_name)
+      const serving = await listServing(application, viewer)
+      const byName = Map.groupBy(serving, ({ modelName }) => modelName)
       return {
         object: 'list' as const,
         data: [...byName].map(([id, deployments]) => ({
           id,
           object: 'model' as const,
-          created: Math.floor(Math.min(...deployments.map((each) => each.created_at.getTime())) / 1000),
+          created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
           owned_by: viewer.organizationName,
-          deployments: deployments.map((each) => each.id),
+          deployments: deployments.map(({ deploymentId }) => deploymentId),
         })),
       }
     },
@@ -128,7 +135,7 @@ async function sendWhole(
   const parsed = parse(bytes)
   record(application, request, answer, readUsage(parsed))
   if (asked.wantsBase64) {
-    return reply.serializer(JSON.stringify).send(encodeEmbeddings(parsed) as object)
+    return reply.serializer(JSON.stringify).send(encodeEmbeddings(parsed))
   }
   return reply.send(bytes)
 }

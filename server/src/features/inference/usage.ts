@@ -13,5 +13,7 @@ export function readUsage(answer: unknown): TokenUsage | null {
 const mostTokens = 2 ** 31
 
 function toCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < mostTokens ? value : null
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < mostTokens
+    ? value
+    : null
 }

@@ -113,10 +113,13 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
       const message = `The engine was not ready ${Math.round(deadline / 60_000)} minutes after its start.`
       return { phase: 'failed', stage: 'model_launch', code: 'readiness_timeout', message }
     }
-    const last = (await readLog(engineFiles(directory).log, 1))[0]?.line.slice(0, 200)
+    const lines = await readLog(engineFiles(directory).log, 20)
+    const said = lines.findLast(({ at, line }) => at.getTime() >= record.launchedAt && /\d %/.test(line))
+    const progress = said?.line.match(/\d+ %/)?.[0]
     return {
       phase: 'starting',
-      message: last === undefined ? 'The engine is starting.' : `The engine is loading the model: ${last}`,
+      message:
+        progress === undefined ? 'The engine is starting.' : `The engine is loading the model: ${progress}.`,
     }
   }
 

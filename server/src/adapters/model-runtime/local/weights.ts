@@ -200,10 +200,8 @@ function receivedBytes(download: FileDownload): number {
 }
 
 function missingFile(file: WeightFile): DownloadError {
-  return new DownloadError(
-    'model_not_found',
-    `${file.path} is missing or is not a GGUF file; put the model there.`,
-  )
+  const message = `The catalog's file ${file.name} is missing on this host or is not a GGUF file; put the model there.`
+  return new DownloadError('model_not_found', message)
 }
 
 function toDownloadError(error: unknown): DownloadError {
