@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { EngineObservation, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
 import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
 import {
+  PATIENT,
   makeFolder,
   makeModelBytes,
   makeSettings,
@@ -159,7 +160,7 @@ describe('a download from a URL', () => {
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(await store.require(ONE, variant)).toBeNull()
     await expect
-      .poll(() => store.observe(ONE))
+      .poll(() => store.observe(ONE), PATIENT)
       .toMatchObject({
         phase: 'downloading',
         message: expect.stringMatching(/HTTP 429.*trying again in 120 s/),
@@ -341,7 +342,7 @@ describe('weights that are a file', () => {
   test('are named when they are missing or something else', async () => {
     const missing = await download({ kind: 'file', path: 'own.gguf' })
     expect(missing.result).toMatchObject(
-      failure('model_not_found', /own\.gguf is missing or is not a GGUF file/),
+      failure('model_not_found', /file own\.gguf is missing on this host or is not a GGUF file/),
     )
   })
 })
@@ -364,7 +365,7 @@ describe('downloads of the same file', () => {
     expect(await Promise.all(['one', 'two'].map((id) => store.require(id, variant)))).toEqual([null, null])
     for (const id of ['one', 'two']) {
       await expect
-        .poll(() => store.observe(id))
+        .poll(() => store.observe(id), PATIENT)
         .toEqual({
           phase: 'downloading',
           message: 'Downloading tiny.gguf: 1 of 3 MB (33 %)',
@@ -424,7 +425,7 @@ describe('a process that is killed while it downloads', () => {
       const [folderName = ''] = await readdir(join(folder, 'weights', 'url'))
       return (await stat(join(folder, 'weights', 'url', folderName, 'tiny.gguf.partial'))).size
     }
-    await vi.waitFor(async () => expect(await partial()).toBe(1_000_000), { timeout: 20_000 })
+    await vi.waitFor(async () => expect(await partial()).toBe(1_000_000), PATIENT)
     child.kill('SIGKILL')
     await ended
 

@@ -7,6 +7,7 @@ import type { EngineObservation, EngineSpec, LogLine, ModelRuntime } from '../..
 import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import {
+  PATIENT,
   TINY_MODEL,
   makeFolder,
   makeModelBytes,
@@ -31,8 +32,7 @@ async function openRuntime(
 ): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(makeSettings(folder, changes))
   cleanups.push(async () => {
-    for (const id of await runtime.listHeld())
-      await vi.waitUntil(() => runtime.release(id), { timeout: 20_000 })
+    for (const id of await runtime.listHeld()) await vi.waitUntil(() => runtime.release(id), PATIENT)
     await runtime.close()
   })
   return runtime
@@ -131,10 +131,10 @@ describe('an engine of this host', () => {
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.map(({ line }) => line).join('\n')).not.toContain(spec.apiKey)
 
-    await vi.waitUntil(() => second.stopEngine(spec.deploymentId), { timeout: 20_000 })
+    await vi.waitUntil(() => second.stopEngine(spec.deploymentId), PATIENT)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
-    await vi.waitUntil(() => second.release(spec.deploymentId), { timeout: 20_000 })
+    await vi.waitUntil(() => second.release(spec.deploymentId), PATIENT)
     expect(await second.listHeld()).toEqual([])
     expect(await readdir(join(folder, 'engines'))).toEqual([])
     expect(await second.release(spec.deploymentId)).toBe(true)
@@ -162,10 +162,10 @@ describe('an engine of this host', () => {
       code: 'engine_crashed',
       message: expect.stringContaining('SIGKILL'),
     }
-    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject(crashed)
+    await expect.poll(() => runtime.observeEngine(spec.deploymentId), PATIENT).toMatchObject(crashed)
     expect(await runtime.ensureEngine(spec)).toMatchObject(crashed)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId))
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
     await reach(runtime, spec, 'ready')
     const [again] = await findEngines(stateFolder(folder, spec))
     expect(again?.pid).not.toBe(pid)
@@ -178,7 +178,7 @@ describe('an engine of this host', () => {
     await runtime.ensureEngine(spec)
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
     await rm(join(stateFolder(folder, spec), 'launch.json'))
-    await expect.poll(() => findEngines(stateFolder(folder, spec)), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => findEngines(stateFolder(folder, spec)), PATIENT).toEqual([])
     await reach(runtime, spec, 'ready')
   })
 
@@ -194,11 +194,11 @@ describe('an engine of this host', () => {
     await writeFile(state, JSON.stringify({ nonce, pid: process.pid, phase: 'ready', port: 9, error: null }))
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), { timeout: 20_000 })
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
 
     await runtime.ensureEngine(spec)
     const { boot_id: bootId } = await readState(folder, spec, 'launch.json')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), { timeout: 20_000 })
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
     await writeFile(launch, JSON.stringify({ ...record, boot_id: bootId }))
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
@@ -212,7 +212,9 @@ describe('an engine of this host', () => {
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
     process.kill(Number(pid), 'SIGKILL')
-    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'failed' })
+    await expect
+      .poll(() => runtime.observeEngine(spec.deploymentId), PATIENT)
+      .toMatchObject({ phase: 'failed' })
     const bystander = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'])
     const ended = once(bystander, 'exit')
     const state = { ...(await readState(folder, spec)), pid: bystander.pid }
@@ -283,20 +285,23 @@ describe('an engine that does not come up', () => {
 
   test('is ended after its deadline, by force if need be', async () => {
     const folder = await makeFolder(cleanups)
-    const source = `${SAY} process.on('SIGTERM', () => {}); say({ phase: 'loading' })`
+    const source = `${SAY} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); say({ phase: 'loading' })`
     const runtime = await openRuntime(folder, {
       engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
       loadingDeadlineMs: 2000,
     })
     const spec = await deploy(runtime)
-    expect(await reach(runtime, spec, 'starting')).toMatchObject({ phase: 'starting' })
+    expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
+    await expect
+      .poll(() => runtime.observeEngine(spec.deploymentId), PATIENT)
+      .toEqual({ phase: 'starting', message: 'The engine is loading the model: 41 %.' })
     expect(await reach(runtime, spec, 'failed')).toMatchObject({
       stage: 'model_launch',
       code: 'readiness_timeout',
     })
     expect(await runtime.release(spec.deploymentId)).toBe(false)
     expect(await runtime.listHeld()).toEqual([spec.deploymentId])
-    await vi.waitUntil(() => runtime.release(spec.deploymentId), { timeout: 20_000 })
+    await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
   })
 
@@ -332,7 +337,7 @@ describe('an engine that does not come up', () => {
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
-      .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
+      .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line), PATIENT)
       .toContain('env BERTH_ENGINE_KEY CUDA_VISIBLE_DEVICES HOME PATH')
   })
 })
@@ -406,14 +411,14 @@ describe('the log of an engine', () => {
     await vi.waitFor(async () => {
       await appendFile(log, '2026-01-02T03:04:06.000Z probe\n')
       expect(seen.length).toBeGreaterThan(0)
-    })
+    }, PATIENT)
     await appendFile(log, '2026-01-02T03:04:07.000Z \u001b[31mhälf')
     await appendFile(log, ' and half\u001b[0m\nwithout a time\n')
-    await expect.poll(() => seen.at(-1)?.line).toBe('without a time')
+    await expect.poll(() => seen.at(-1)?.line, PATIENT).toBe('without a time')
     expect(seen.at(-2)).toEqual({ at: new Date('2026-01-02T03:04:07.000Z'), line: 'hälf and half' })
     await rm(log)
     await writeFile(log, '2026-01-02T03:04:08.000Z another\n')
-    await expect.poll(() => seen.at(-1)?.line).toBe('another')
+    await expect.poll(() => seen.at(-1)?.line, PATIENT).toBe('another')
     controller.abort()
     await following
     expect(await runtime.readLogs(spec.deploymentId, 1)).toEqual([

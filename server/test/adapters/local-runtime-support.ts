@@ -10,6 +10,9 @@ import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/loca
 
 export const TINY_MODEL = fileURLToPath(new URL('../../../engine/models/berth-tiny.gguf', import.meta.url))
 
+/** How long a test waits for what must happen, on a host that has other work too. */
+export const PATIENT = { timeout: 20_000 }
+
 /** A folder that is gone after the test that asked for it. */
 export async function makeFolder(cleanups: (() => Promise<unknown>)[]): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-local-')))
