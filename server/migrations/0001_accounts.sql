@@ -13,6 +13,7 @@ COMMENT ON COLUMN organizations.slug IS 'Readable and unique; never changes, so 
 CREATE TABLE users (
   id                      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   email                   text NOT NULL,
+  email_verified_at       timestamptz,
   password_hash           text,
   name                    text NOT NULL CHECK (name <> ''),
   first_name              text,
@@ -20,11 +21,14 @@ CREATE TABLE users (
   country                 text,
   contact_number          text,
   current_organization_id bigint NOT NULL REFERENCES organizations (id),
+  profile_incomplete      boolean NOT NULL DEFAULT false,
   created_at              timestamptz NOT NULL DEFAULT now(),
   updated_at              timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX users_email_key ON users (lower(email));
 COMMENT ON COLUMN users.email IS 'As its owner wrote it; compared without case';
+COMMENT ON COLUMN users.email_verified_at IS 'When its owner proved to receive mail there; null for an address that was only claimed';
+COMMENT ON COLUMN users.profile_incomplete IS 'An account from SSO that has yet to choose its name and organization';
 COMMENT ON COLUMN users.password_hash IS 'argon2id in PHC form; null for who signs in through a provider only';
 COMMENT ON COLUMN users.current_organization_id IS 'The membership that counts now, for all of the user''s sessions';
 

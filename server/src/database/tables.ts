@@ -18,6 +18,7 @@ export interface Tables {
   deployments: DeploymentsTable
   deployment_events: DeploymentEventsTable
   token_usage: TokenUsageTable
+  mails: MailsTable
 }
 
 type DefaultedTimestamp = ColumnType<Date, Date | undefined, Date>
@@ -35,6 +36,7 @@ interface OrganizationsTable {
 interface UsersTable {
   id: Generated<number>
   email: string
+  email_verified_at: Date | null
   password_hash: string | null
   name: string
   first_name: string | null
@@ -42,6 +44,7 @@ interface UsersTable {
   country: string | null
   contact_number: string | null
   current_organization_id: number
+  profile_incomplete: Generated<boolean>
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }
@@ -134,4 +137,17 @@ interface TokenUsageTable {
   requests: number
   input_tokens: number
   output_tokens: number
+}
+
+interface MailsTable {
+  id: Generated<number>
+  kind: 'invitation' | 'password_reset' | 'password_changed'
+  subject_id: number
+  recipient: string
+  message_id: string
+  status: Generated<'pending' | 'sent' | 'failed' | 'superseded'>
+  attempts: Generated<number>
+  last_error: string | null
+  created_at: Date
+  sent_at: Date | null
 }

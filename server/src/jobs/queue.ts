@@ -1,8 +1,11 @@
-import { PgBoss } from 'pg-boss'
-import { schedule } from './tasks.ts'
+import { fromKysely, PgBoss } from 'pg-boss'
+import type { Database } from '../database/tables.ts'
+import { schedule, taskNames } from './tasks.ts'
 import type { TaskName, Tasks } from './tasks.ts'
 
 export interface Jobs {
+  /** Enqueues a job in the transaction of `db`: it is there exactly if the transaction commits. */
+  enqueue<Name extends TaskName>(db: Database, task: Name, payload: Tasks[Name]): Promise<void>
   /** Begins to do the jobs of a kind; a handler that throws has its job done again later. */
   handle<Name extends TaskName>(task: Name, handler: (payload: Tasks[Name]) => Promise<void>): Promise<void>
   /** Lets the jobs under way finish. */
@@ -27,13 +30,14 @@ export async function openQueue(
   })
   boss.on('error', onError)
   await boss.start()
-  for (const task of new Set(schedule.map((entry) => entry.task))) {
-    await boss.createQueue(task, { ...retries, ...expiry })
-  }
+  for (const task of taskNames) await boss.createQueue(task, { ...retries, ...expiry })
   if (runsSchedule) {
     for (const { task, cron } of schedule) await boss.schedule(task, cron, null, { singletonKey: task })
   }
   return {
+    async enqueue(db, task, payload) {
+      await boss.send(task, payload, { db: fromKysely(db) })
+    },
     async handle(task, handler) {
       await boss.work(task, { pollingIntervalSeconds: 1 }, async (jobs) => {
         for (const job of jobs) await handler(job.data as never)

@@ -1,5 +1,7 @@
 /** Every kind of job, with what it carries. */
 export interface Tasks {
+  /** Sends one mail of the outbox */
+  'send-mail': { mailId: number }
   /** Gives back compute that no deployment owns */
   'sweep-orphans': null
   /** Deletes expired sessions and counters */
@@ -7,6 +9,8 @@ export interface Tasks {
 }
 
 export type TaskName = keyof Tasks
+
+export const taskNames: readonly TaskName[] = ['send-mail', 'sweep-orphans', 'forget-expired']
 
 /** What runs by the clock: minute, hour, day of month, month, day of week, in UTC. */
 export const schedule: readonly { task: TaskName; cron: string }[] = [

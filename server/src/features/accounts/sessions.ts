@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Application } from '../../application.ts'
 import type { Viewer } from '../../viewer.ts'
+import { hashToken } from './link-token.ts'
 import { deleteSession, findSession, insertSession, renewSession } from './store.ts'
 
 const hour = 3_600_000
@@ -59,7 +60,7 @@ export async function findViewer(
     organizationId: row.organization_id,
     organizationName: row.organization_name,
     role: row.role,
-    requiresProfileCompletion: false,
+    requiresProfileCompletion: row.profile_incomplete,
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   return { viewer, renewed }
@@ -68,8 +69,4 @@ export async function findViewer(
 /** Ends the session of a token; the token is worthless at once. */
 export async function endSession({ db }: Pick<Application, 'db'>, token: string): Promise<void> {
   await deleteSession(db, hashToken(token))
-}
-
-function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }

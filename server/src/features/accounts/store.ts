@@ -87,6 +87,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.id as user_id',
       'users.email',
       'users.name',
+      'users.profile_incomplete',
       'organizations.id as organization_id',
       'organizations.name as organization_name',
       'memberships.role',

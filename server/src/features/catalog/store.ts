@@ -69,7 +69,7 @@ export function listModels(db: Database, filter: ModelFilter) {
 }
 
 const searchedText = sql<string>`lower(concat_ws(' ', model_name, entry->>'displayName', entry->>'family',
-  entry->>'description', entry->>'tags'))`
+  entry->>'description', (SELECT string_agg(tag, ' ') FROM jsonb_array_elements_text(entry->'tags') AS tag)))`
 
 function escapeLike(word: string): string {
   return word.replaceAll(/[\\%_]/g, '\\$&')
