@@ -1,0 +1,122 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type {
+  EngineObservation,
+  EngineSpec,
+  InstanceOffer,
+  LogLine,
+  ModelRuntime,
+  Provisioning,
+} from '../../src/ports/model-runtime.ts'
+
+/** What the runtime answers; a test replaces what it wants to see answered otherwise, by a throw too. */
+export interface Script {
+  listOffers(): InstanceOffer[]
+  provision(spec: EngineSpec): Provisioning
+  ensureEngine(spec: EngineSpec): EngineObservation
+  observeEngine(deploymentId: string): EngineObservation
+  stopEngine(deploymentId: string): boolean
+  release(deploymentId: string): boolean
+}
+
+export interface ScriptedRuntime extends ModelRuntime {
+  /** Replaces some answers from now on, for every deployment */
+  answer(changes: Partial<Script>): void
+  /** Goes back to answers with which every deployment runs at once and is released at once */
+  reset(): void
+  /** The names of the calls for a deployment so far, in order */
+  callsFor(deploymentId: string): (keyof Script)[]
+  /** Every engine that was asked for so far */
+  specs: EngineSpec[]
+  /** Deployments that hold something */
+  held: Set<string>
+  /** What `readLogs` answers */
+  logs: LogLine[]
+}
+
+/** An offer on which the bundled models run. */
+export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> = {}): InstanceOffer {
+  return {
+    instanceType,
+    region: 'test-region',
+    gpuCount: 0,
+    gpuModel: null,
+    memoryBytes: 8 * 2 ** 30,
+    formats: ['ggufv2'],
+    ...changes,
+  }
+}
+
+/** A runtime that does what a test tells it, with engines that all answer at `baseUrl`. */
+export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedRuntime {
+  const held = new Set<string>()
+  const specs: EngineSpec[] = []
+  const calls: { name: keyof Script; deploymentId: string }[] = []
+  const logs: LogLine[] = []
+  const usual: Script = {
+    listOffers: () => [makeOffer('small')],
+    provision: ({ deploymentId, instanceType }) => ({
+      outcome: 'provisioned',
+      instance: {
+        instanceId: `${instanceType}-${deploymentId}`,
+        clusterId: 'test-cluster',
+        gpuAllocationId: 'test-allocation',
+        region: 'test-region',
+        startedAt: new Date(),
+      },
+    }),
+    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
+    stopEngine: () => true,
+    release: () => true,
+  }
+  let script = usual
+
+  /** A turn of the event loop lies before each answer, as it does before that of a real runtime. */
+  async function play<Result>(
+    name: keyof Script,
+    deploymentId: string,
+    answer: () => Result,
+  ): Promise<Result> {
+    calls.push({ name, deploymentId })
+    await nextTurn()
+    return answer()
+  }
+
+  return {
+    name: 'local',
+    held,
+    specs,
+    logs,
+    answer: (changes) => {
+      script = { ...script, ...changes }
+    },
+    reset: () => {
+      script = usual
+    },
+    callsFor: (id) => calls.filter(({ deploymentId }) => deploymentId === id).map(({ name }) => name),
+    listOffers: async () => script.listOffers(),
+    provision: (spec) =>
+      play('provision', spec.deploymentId, () => {
+        const provisioning = script.provision(spec)
+        if (provisioning.outcome === 'provisioned') held.add(spec.deploymentId)
+        return provisioning
+      }),
+    ensureEngine: (spec) =>
+      play('ensureEngine', spec.deploymentId, () => {
+        specs.push(spec)
+        return script.ensureEngine(spec)
+      }),
+    observeEngine: (id) => play('observeEngine', id, () => script.observeEngine(id)),
+    stopEngine: (id) => play('stopEngine', id, () => script.stopEngine(id)),
+    release: (id) =>
+      play('release', id, () => {
+        const released = script.release(id)
+        if (released) held.delete(id)
+        return released
+      }),
+    listHeld: async () => [...held],
+    readLogs: async (_id, limit) => logs.slice(-limit),
+    async *followLogs() {},
+    close: async () => {},
+  }
+}
