@@ -34,7 +34,7 @@ export function inferenceRoutes(app: App, application: Application): void {
     logServerError(seen, error, request)
     const { status, body } = toOpenAiError(seen)
     if (seen.retryAfterSeconds) reply.header('retry-after', seen.retryAfterSeconds)
-    return reply.code(status).serializer(JSON.stringify).send(body)
+    return reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   })
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(
