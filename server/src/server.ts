@@ -34,6 +34,8 @@ export async function buildServer(application: Application): Promise<App> {
     requestIdHeader: false,
     trustProxy: config.trustProxy,
     bodyLimit,
+    // As long as an address can be at all: an id that is too long to be one is a 404 like any other.
+    routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: 72_000,
     requestTimeout: 300_000,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),

@@ -170,6 +170,8 @@ export function sendPublicError(
     request_id: request.id,
     ...(errors === undefined ? {} : { errors }),
   }
+  // Set again here, because the router refuses an ill-formed address before any hook.
+  reply.header('x-request-id', request.id)
   return reply.code(status).type('application/problem+json').serializer(JSON.stringify).send(problem)
 }
 
