@@ -123,6 +123,8 @@ function createRuntime(config: Config, log: Logger): Promise<ModelRuntime> {
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    expectedEngines: config.localEngine.expectedEngines,
+    proxy: config.proxy,
     environment: process.env,
     logger: log,
   })

@@ -30,7 +30,18 @@ export interface Config {
   /** Absolute path of the catalog of models */
   catalogFile: string
   huggingFace: { endpoint: string; token: string | null }
-  localEngine: { contextTokens: number; parallelSequences: number; memoryLimitBytes: number | null }
+  localEngine: {
+    /** Tokens of context for each request to an LLM, at most */
+    contextTokens: number
+    /** Requests that one engine works on at a time */
+    parallelSequences: number
+    /** Engines that are expected to be busy at a time: they share the cores */
+    expectedEngines: number
+    /** Bytes that all engines together may take; null: what the host or its container has */
+    memoryLimitBytes: number | null
+  }
+  /** Proxies for downloads; null: none */
+  proxy: { http: string | null; https: string | null; exceptions: string | null }
 }
 
 /** What is wrong with the settings, one line for each, every line with the variable and the remedy. */
@@ -80,6 +91,11 @@ function webAddress(example: string) {
     )
 }
 
+const proxyAddress = z.url({
+  protocol: /^https?$/,
+  error: 'give an address such as http://proxy.example.com:3128',
+})
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -118,7 +134,11 @@ const environment = z.object({
   HF_TOKEN: optionalText,
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
+  LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
   LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  HTTP_PROXY: proxyAddress.optional(),
+  HTTPS_PROXY: proxyAddress.optional(),
+  NO_PROXY: optionalText,
 })
 
 /** The names of all settings, as `.env.example` must list them. */
@@ -176,12 +196,18 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     localEngine: {
       contextTokens: settings.LOCAL_CONTEXT_TOKENS,
       parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
+      expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+    },
+    proxy: {
+      http: settings.HTTP_PROXY ?? null,
+      https: settings.HTTPS_PROXY ?? null,
+      exceptions: settings.NO_PROXY ?? null,
     },
   }
 }
 
-const secretSettings = new Set(['DATABASE_URL', 'SECRET_KEY', 'HF_TOKEN'])
+const secretSettings = new Set(['DATABASE_URL', 'SECRET_KEY', 'HF_TOKEN', 'HTTP_PROXY', 'HTTPS_PROXY'])
 
 function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {
   const name = String(issue.path[0])

@@ -2,8 +2,8 @@ import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import type { MemoryEstimate, Serving } from './memory-estimate.ts'
 
-/** Part of an offer's memory that a model may fill. */
-const usableShare = 0.9
+/** An embedding model reads its whole context in one batch, whose memory grows with the square of it. */
+const embeddingContextTokens = 2048
 
 export interface Selection {
   offer: InstanceOffer
@@ -24,7 +24,8 @@ export function selectInstance(
   wanted: Serving,
   refused: readonly string[],
 ): SelectionResult {
-  const serving = { ...wanted, contextTokens: Math.min(wanted.contextTokens, variant.contextLength) }
+  const longest = variant.modelType === 'embedding' ? embeddingContextTokens : wanted.contextTokens
+  const serving = { ...wanted, contextTokens: Math.min(longest, variant.contextLength) }
   const judged = offers
     .toSorted((one, other) => one.memoryBytes - other.memoryBytes || one.gpuCount - other.gpuCount)
     .map((offer) => judge(offer, variant, serving, refused))
@@ -39,7 +40,7 @@ export function selectInstance(
     }
   }
   const { offer, estimate } = chosen
-  const usable = `${offer.instanceType} offers ${formatBytes(offer.memoryBytes * usableShare)}`
+  const usable = `${offer.instanceType} offers ${formatBytes(offer.memoryBytes)}`
   const others = passedOver.length > 0 ? ` Passed over: ${passedOver.join('; ')}.` : ''
   return {
     outcome: 'selected',
@@ -66,11 +67,10 @@ function judge(
   refused: readonly string[],
 ): Judgement {
   const estimate = estimateMemory(variant, serving, offer.gpuCount)
-  const usable = offer.memoryBytes * usableShare
   const objection = !offer.formats.includes(variant.format)
     ? `it runs ${offer.formats.join(', ')}, not ${variant.format}`
-    : estimate.totalBytes > usable
-      ? `${formatBytes(usable)} usable, ${formatBytes(estimate.totalBytes)} needed`
+    : estimate.totalBytes > offer.memoryBytes
+      ? `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
       : refused.includes(offer.instanceType)
         ? 'no capacity'
         : null

@@ -35,6 +35,13 @@ const bitsPerWeight: Record<string, number> = {
 
 const cacheBytesPerValue = 2
 
+/**
+ * llama.cpp sets aside 32-bit scores: for each word of the vocabulary and each token of a batch of a prompt, or, where a whole
+ * text is embedded at once, for each head and each pair of tokens.
+ */
+const promptBatchTokens = 512
+const scoreBytes = 4
+
 /** Memory of one engine beside weights and KV cache: the runtime itself and its compute buffers. */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
 
@@ -67,7 +74,11 @@ export function estimateMemory(
   }
   const cacheValues = 2 * architecture.layers * architecture.kvHeads * architecture.headDimension
   const cache = cacheValues * cacheBytesPerValue * contextTokens * parallelSequences
-  const overhead = gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host
+  const batch =
+    variant.modelType === 'embedding'
+      ? contextTokens ** 2 * architecture.attentionHeads
+      : promptBatchTokens * architecture.vocabularySize
+  const overhead = gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes
   return sum(weights, cache, weights * 0.05 + overhead)
 }
 

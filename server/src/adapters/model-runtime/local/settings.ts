@@ -36,7 +36,7 @@ export interface LocalRuntimeSettings {
   /** Engines that run at a time as a rule, which share the cores; default 2 */
   expectedEngines?: number | undefined
   /** Proxies for downloads as `http://host:port`, and hosts (comma separated) reached without; default none */
-  proxy?: { httpProxy?: string; httpsProxy?: string; noProxy?: string } | undefined
+  proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
   retry?: RetrySettings | undefined
   /** Milliseconds that a model may take to load before it counts as failed; default 20 minutes */
   loadingDeadlineMs?: number | undefined

@@ -1,4 +1,4 @@
-import { Agent, EnvHttpProxyAgent } from 'undici'
+import { EnvHttpProxyAgent } from 'undici'
 import type { EngineObservation, ModelVariant } from '../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
 import { downloadFile, isGguf, type DownloadProgress } from './download.ts'
@@ -48,10 +48,14 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     headersTimeout: retry.idleTimeoutMs,
     connect: { timeout: Math.min(10_000, retry.idleTimeoutMs) },
   }
-  const dispatcher =
-    settings.proxy === undefined
-      ? new Agent(timeouts)
-      : new EnvHttpProxyAgent({ ...timeouts, ...settings.proxy })
+  const { http = null, https = null, exceptions = null } = settings.proxy ?? {}
+  const dispatcher = new EnvHttpProxyAgent({
+    ...timeouts,
+    // Empty rather than left out: what is left out would be taken from this process's environment.
+    httpProxy: http ?? '',
+    httpsProxy: https ?? '',
+    noProxy: exceptions ?? '',
+  })
   const downloads = new Map<string, FileDownload>()
   const fetches = new Map<string, WeightFetch>()
 
