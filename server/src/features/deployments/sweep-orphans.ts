@@ -1,7 +1,10 @@
 import type { Application } from '../../application.ts'
 import { listHolders } from './store.ts'
 
-/** Gives back whatever the runtime holds for deployments that are terminated or that nobody knows. */
+/**
+ * Gives back whatever the runtime holds for deployments that are terminated or that nobody knows; what can't be released is
+ * logged and left to the next sweep.
+ */
 export async function sweepOrphans({
   db,
   runtime,
@@ -10,7 +13,11 @@ export async function sweepOrphans({
   const held = await runtime.listHeld()
   const holders = await listHolders(db, held)
   for (const id of held.filter((each) => !holders.has(each))) {
-    const released = await runtime.release(id)
-    log.warn({ deployment: id, released }, 'gave back what no deployment owns')
+    try {
+      const released = await runtime.release(id)
+      log.warn({ deployment: id, released }, 'gave back what no deployment owns')
+    } catch (error) {
+      log.error({ err: error, deployment: id }, 'what no deployment owns could not be given back')
+    }
   }
 }
