@@ -3,8 +3,14 @@ export const roleIds = { viewer: 4, member: 3, admin: 2, super_admin: 1 } as con
 
 export type RoleName = keyof typeof roleIds
 
+/** The roles that an invitation may assign, least to most privileged */
+export const invitationRoles = ['viewer', 'member', 'admin'] as const satisfies readonly RoleName[]
+
+export type InvitationRole = (typeof invitationRoles)[number]
+
 const everyone: readonly RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
 const members: readonly RoleName[] = ['member', 'admin', 'super_admin']
+const admins: readonly RoleName[] = ['admin', 'super_admin']
 
 /** Who may do what: the only place that says so. */
 export const permissions = {
@@ -13,10 +19,18 @@ export const permissions = {
   useOwnDeployments: everyone,
   createDeployments: members,
   terminateOwnDeployments: members,
+  readOrganization: everyone,
+  updateOrganization: admins,
+  manageInvitations: admins,
 } as const satisfies Record<string, readonly RoleName[]>
 
 export type Permission = keyof typeof permissions
 
 export function roleCan(role: RoleName, permission: Permission): boolean {
   return permissions[permission].includes(role)
+}
+
+/** The roles that are less than `role`. */
+export function rolesBelow(role: RoleName): RoleName[] {
+  return everyone.slice(0, everyone.indexOf(role))
 }

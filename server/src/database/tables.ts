@@ -2,7 +2,7 @@ import type { ColumnType, Generated, JSONColumnType, Kysely, Transaction } from 
 import type { CatalogModel } from '../features/catalog/catalog-file.ts'
 import type { DeploymentStatus } from '../features/deployments/lifecycle.ts'
 import type { FailureStage, ModelType, ModelVariant } from '../ports/model-runtime.ts'
-import type { RoleName } from '../roles.ts'
+import type { InvitationRole, RoleName } from '../roles.ts'
 
 /** A pool of connections or a transaction: what every store function takes first. */
 export type Database = Kysely<Tables>
@@ -19,6 +19,7 @@ export interface Tables {
   deployment_events: DeploymentEventsTable
   token_usage: TokenUsageTable
   mails: MailsTable
+  invitations: InvitationsTable
 }
 
 type DefaultedTimestamp = ColumnType<Date, Date | undefined, Date>
@@ -150,4 +151,21 @@ interface MailsTable {
   last_error: string | null
   created_at: Date
   sent_at: Date | null
+}
+
+interface InvitationsTable {
+  id: Generated<number>
+  organization_id: number
+  invitee_email: string
+  invited_by_user_id: number
+  role: InvitationRole
+  status: Generated<'pending' | 'accepted' | 'rejected'>
+  nonce: string
+  token_hash: Buffer
+  mail_id: number | null
+  created_at: Date
+  expires_at: Date
+  resent_at: Date | null
+  responded_at: Date | null
+  responded_by_user_id: number | null
 }
