@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { listOperations } from '../support/operations.ts'
+import type { Operation } from '../support/operations.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+let server: TestServer
+let client: Client
+let document: any
+let operations: Operation[]
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+  client = createClient(server.url)
+  document = (await client.get('/openapi.json')).body
+  operations = listOperations(document)
+})
+afterAll(() => server.close())
+
+const name = ({ method, path }: Operation) => `${method} ${path}`
+
+/** Section 5.7 of the contract, and the service's own additions. */
+const publicOperations = new Set([
+  'GET /healthz',
+  'GET /readyz',
+  'GET /metrics',
+  'POST /v1/user/register',
+  'POST /v1/user/signin',
+  'POST /v1/auth/password-reset/request',
+  'POST /v1/auth/password-reset/confirm',
+  'GET /v1/sso/providers',
+  'GET /v1/sso/login/{sso_provider}',
+  'GET /v1/sso/callback/{sso_provider}',
+  'GET /v1/invitations/by-token/{token}',
+  'POST /v1/invitations/register',
+  'POST /v1/invitations/sso/{sso_provider}/start',
+  'POST /v1/billing/webhook',
+])
+
+const openAiPaths = new Set(['/v1/chat/completions', '/v1/embeddings', '/v1/models'])
+
+test('openapi.json in the repository is what the server serves; `npm run openapi` brings it up to date', async () => {
+  const committed = await readFile(resolve(import.meta.dirname, '../../../openapi.json'), 'utf8')
+  expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`)
+})
+
+test('GET /openapi.json: OpenAPI 3.1 with title, version, licence and a server', async () => {
+  expect(document.openapi).toMatch(/^3\.1\.\d$/)
+  expect(document.info).toMatchObject({ title: 'Berth', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+  expect(document.info.license.identifier).toBe('Apache-2.0')
+  expect(document.servers).toHaveLength(1)
+})
+
+test('every operation has a summary, a known tag, an id of its own and a described success', () => {
+  const tags = document.tags.map((tag: { name: string }) => tag.name)
+  for (const operation of operations) {
+    const { summary, tags: own, operationId, responses } = operation.description
+    expect(summary, name(operation)).toMatch(/^[A-Z].*[^.]$/)
+    expect(operationId, name(operation)).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(own, name(operation)).toHaveLength(1)
+    expect(tags).toContain(own[0])
+    const successes = Object.keys(responses).filter((status) => /^[23]/.test(status))
+    expect(successes, name(operation)).toHaveLength(1)
+  }
+  const ids = operations.map(({ description }) => description.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('every parameter of a path is described', () => {
+  for (const operation of operations) {
+    const inPath = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1])
+    const described = (operation.description.parameters ?? [])
+      .filter((parameter: any) => parameter.in === 'path' && parameter.required)
+      .map((parameter: any) => parameter.name)
+    expect(described, name(operation)).toEqual(inPath)
+  }
+})
+
+test('every error has the shape of a problem, or OpenAI’s on the routes that speak it', () => {
+  for (const operation of operations) {
+    const isOpenAi = openAiPaths.has(operation.path)
+    for (const [status, response] of Object.entries<any>(operation.description.responses)) {
+      if (Number(status) < 400) continue
+      const type = isOpenAi ? 'application/json' : 'application/problem+json'
+      const reference = response.content?.[type]?.schema?.$ref
+      expect(reference, `${name(operation)} ${status}`).toBe(
+        isOpenAi ? '#/components/schemas/OpenAIError' : '#/components/schemas/Problem',
+      )
+    }
+  }
+})
+
+test('a protected operation tells of 401 and 403, one with a body of 400, 413 and 415', () => {
+  for (const operation of operations) {
+    const statuses = Object.keys(operation.description.responses)
+    if (!operation.isPublic) expect(statuses, name(operation)).toEqual(expect.arrayContaining(['401', '403']))
+    if (operation.bodyFields !== null && operation.path !== '/v1/billing/webhook') {
+      expect(statuses, name(operation)).toEqual(expect.arrayContaining(['400', '413', '415']))
+    }
+  }
+})
+
+test('exactly the operations that the contract names need no session, and say so', () => {
+  for (const operation of operations) {
+    expect(operation.isPublic, name(operation)).toBe(publicOperations.has(name(operation)))
+  }
+  expect(document.security).toEqual([{ session: [] }])
+  expect(document.components.securitySchemes.session).toMatchObject({
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'session',
+  })
+})
+
+test('every operation that is described as protected answers 401 without a session, before it looks at the body', async () => {
+  const protectedOperations = operations.filter(({ isPublic }) => !isPublic)
+  expect(protectedOperations.length).toBeGreaterThan(10)
+  for (const operation of protectedOperations) {
+    const path = operation.path.replaceAll(/\{[^}]+\}/g, '1')
+    const answer = await client.request(
+      operation.method,
+      path,
+      operation.bodyFields === null ? undefined : '{',
+    )
+    expect(answer.status, name(operation)).toBe(401)
+    const { code } = openAiPaths.has(operation.path) ? answer.body.error : answer.body
+    expect(code).toBe('not_authenticated')
+  }
+})
+
+test('every route that the server has is described, but the pages of the documentation', () => {
+  const described = new Set(operations.map(name))
+  const routes = listRoutes(server.app.printRoutes({ commonPrefix: false }))
+  expect(routes).toContain('DELETE /api/v1/model-deployments/{deployment_id}')
+  const undescribed = routes.filter((route) => !route.startsWith('HEAD ') && !described.has(route))
+  expect(undescribed.filter((route) => !/^GET \/(docs|redoc|openapi\.json|$)/.test(route))).toEqual([])
+})
+
+/** The routes of Fastify's printed tree, as `GET /v1/things/{id}`. */
+function listRoutes(tree: string): string[] {
+  const parents: string[] = []
+  return tree.split('\n').flatMap((line) => {
+    const [, indent = '', segment, methods] = /^([│ ]*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
+    if (segment === undefined) return []
+    const depth = indent.length / 4
+    const path = `${parents[depth - 1] ?? ''}${segment.replaceAll(/:(\w+)/g, '{$1}')}`
+    parents[depth] = path
+    return methods === undefined ? [] : methods.split(', ').map((method) => `${method} ${path}`)
+  })
+}
