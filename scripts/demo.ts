@@ -1,0 +1,220 @@
+// From nothing to an answer: a throw-away server, an account, two deployed models, and OpenAI's own client calling them.
+import { spawn } from 'node:child_process'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import OpenAI from 'openai'
+
+async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string> {
+  heading('Sign up')
+  const api = createCaller(url)
+  const { user } = await api.call<Session>('POST', '/v1/user/register', {
+    email: 'ada@example.com',
+    password: crypto.randomUUID(),
+    organization: 'Analytical Engines',
+  })
+  cleanup.defer(() => terminateAll(api))
+  console.log(`${user.email} of ${user.organization}, ${user.role.name}`)
+
+  heading('Pick two models of the catalog')
+  const chatModel = await findBundledModel(api, 'LLM')
+  const embeddingModel = await findBundledModel(api, 'embedding')
+
+  heading(`Deploy ${chatModel}`)
+  const chat = await deploy(api, chatModel)
+
+  heading('Chat, with the openai package')
+  const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', defaultHeaders: { Cookie: api.cookie() } })
+  const asked = performance.now()
+  let firstToken: number | null = null
+  const stream = await openai.chat.completions.create({
+    model: chatModel,
+    messages: [{ role: 'user', content: 'Tell me something.' }],
+    max_tokens: 60,
+    stream: true,
+  })
+  for await (const { choices } of stream) {
+    const word = choices[0]?.delta.content ?? ''
+    if (word !== '') firstToken ??= secondsSince(asked)
+    process.stdout.write(word)
+  }
+  console.log('\n(The bundled model has random weights. Any other of the catalog is called in the same way.)')
+
+  heading(`Deploy ${embeddingModel}`)
+  const embedding = await deploy(api, embeddingModel)
+
+  heading('Embed a sentence')
+  const { data } = await openai.embeddings.create({ model: embeddingModel, input: 'The berth is ready.' })
+  const vector = (data[0]?.embedding ?? []).map((number) => number.toFixed(3))
+  console.log(`${vector.length} numbers: ${vector.slice(0, 8).join(', ')} …`)
+
+  heading('What was metered')
+  let tokens = 0
+  for (const { id } of [chat, embedding]) {
+    const usage = await api.call<Usage>('GET', `/api/v1/model-deployments/${id}/usage`)
+    tokens += usage.input_tokens + usage.output_tokens
+    console.log(
+      `${id}: ${usage.input_tokens} tokens in, ${usage.output_tokens} out, ` +
+        `${usage.instance_seconds.toFixed(1)} s of an instance`,
+    )
+  }
+  return `${chat.seconds.toFixed(2)} s to running, ${tokens} tokens, ${firstToken?.toFixed(3)} s to the first token`
+}
+
+/** Starts a server on a free port with a folder of its own, both gone after the cleanup. Resolves to its address. */
+async function startServer(cleanup: AsyncDisposableStack): Promise<string> {
+  heading('Start a server')
+  const folder = await mkdtemp(join(tmpdir(), 'berth-demo-'))
+  cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  // Started by root, the server runs its PostgreSQL under another account, which must get in.
+  await chmod(folder, 0o755)
+  const server = spawn(process.execPath, [join(import.meta.dirname, '../server/bin/berth.mjs')], {
+    env: { ...process.env, DATA_DIR: folder, PORT: '0', ROLE: 'all', DATABASE_URL: '', LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // In a process group of its own, so that Ctrl-C reaches the demo alone and the server is there for the cleanup.
+    detached: true,
+  })
+  const { promise: address, resolve, reject } = Promise.withResolvers<string>()
+  const ended = new Promise((end) => server.once('close', end))
+  server.once('error', reject)
+  server.once('close', (code) => reject(new Error(`The server ended with exit code ${code}.`)))
+  createInterface({ input: server.stdout }).on('line', (line) => {
+    const [, url] = /listening on (http:\/\/[^\s"]+)/.exec(line) ?? []
+    if (url !== undefined) resolve(url)
+  })
+  cleanup.defer(async () => {
+    server.kill()
+    await ended
+  })
+  console.log(await address)
+  return address
+}
+
+// What the demo reads of the answers; openapi.json describes them whole.
+interface Session {
+  user: { email: string; organization: string; role: { name: string } }
+}
+interface CatalogModel {
+  model_name: string
+  description: string
+}
+interface Deployment {
+  id: string
+  model_name: string
+}
+interface DeploymentEvent {
+  status: string
+  message: string
+}
+interface Usage {
+  input_tokens: number
+  output_tokens: number
+  instance_seconds: number
+}
+
+type Caller = ReturnType<typeof createCaller>
+
+/** Calls the API as a browser or curl does: JSON, and the session's cookie once there is one. */
+function createCaller(url: string) {
+  let cookie = ''
+  async function send(method: string, path: string, body?: object, accept = 'application/json') {
+    const response = await fetch(url + path, {
+      method,
+      headers: { accept, cookie, ...(body && { 'content-type': 'application/json' }) },
+      body: body ? JSON.stringify(body) : null,
+    })
+    if (!response.ok) throw new Error(`${method} ${path} was answered with ${await response.text()}`)
+    cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? cookie
+    return response
+  }
+  return {
+    cookie: () => cookie,
+    async call<Body>(method: string, path: string, body?: object): Promise<Body> {
+      return (await (await send(method, path, body)).json()) as Body
+    },
+    /** The items of a stream of server-sent events, as they come. */
+    async *follow<Item>(path: string): AsyncIterable<Item> {
+      const { body } = await send('GET', path, undefined, 'text/event-stream')
+      for await (const line of createInterface({ input: Readable.from(body ?? []) })) {
+        if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Item
+      }
+    },
+  }
+}
+
+/** The name of the model of a type that comes with Berth and needs no download. */
+async function findBundledModel(api: Caller, type: 'LLM' | 'embedding'): Promise<string> {
+  const path = `/api/v1/deployable-models?q=bundled&model_type=${type}`
+  const [model] = (await api.call<{ items: CatalogModel[] }>('GET', path)).items
+  if (model === undefined) throw new Error(`The catalog has no bundled model of type ${type}.`)
+  console.log(`${model.model_name}: ${model.description}`)
+  return model.model_name
+}
+
+/** Deploys a model and shows how it comes up. Resolves to the deployment's id and the seconds that it took. */
+async function deploy(api: Caller, model: string): Promise<{ id: string; seconds: number }> {
+  const begun = performance.now()
+  const { id } = await api.call<Deployment>('POST', '/api/v1/model-deployments', { model_name: model })
+  for await (const { status, message } of api.follow<DeploymentEvent>(
+    `/api/v1/model-deployments/${id}/events`,
+  )) {
+    const seconds = secondsSince(begun)
+    console.log(`${seconds.toFixed(2)} s  ${status}: ${message}`)
+    if (status === 'running') return { id, seconds }
+    if (status === 'failed') break
+  }
+  throw new Error(`${model} did not come up.`)
+}
+
+/** Terminates all deployments and waits until they hold nothing any more. */
+async function terminateAll(api: Caller): Promise<void> {
+  heading('Terminate')
+  const { items } = await api.call<{ items: Deployment[] }>('GET', '/api/v1/model-deployments')
+  for (const { id } of items) await api.call('DELETE', `/api/v1/model-deployments/${id}`)
+  for (const { id, model_name } of items) {
+    for await (const { status } of api.follow<DeploymentEvent>(`/api/v1/model-deployments/${id}/events`)) {
+      if (status === 'terminated') break
+    }
+    console.log(`${model_name} is terminated`)
+  }
+}
+
+/** Rejects at Ctrl-C. */
+function interruption(): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => reject(new Error('The demo was interrupted.')))
+    }
+  })
+}
+
+function heading(text: string): void {
+  console.log(`\n# ${text}`)
+}
+
+function secondsSince(begun: number): number {
+  return (performance.now() - begun) / 1000
+}
+
+async function main(): Promise<void> {
+  const interrupted = interruption()
+  let figures: string
+  {
+    await using cleanup = new AsyncDisposableStack()
+    const run = async () => demo(await startServer(cleanup), cleanup)
+    figures = await Promise.race([run(), interrupted])
+  }
+  console.log(`\n${figures}`)
+}
+
+try {
+  await main()
+  process.exit(0)
+} catch (error) {
+  // What failed first counts, not that the cleanup failed too.
+  const first = error instanceof SuppressedError ? error.suppressed : error
+  console.error(`\n${first instanceof Error ? first.message : first}`)
+  process.exit(1)
+}
