@@ -32,6 +32,15 @@ export async function leaseDueDeployments(
     .execute()
 }
 
+/** Ends the leases of all workers whose name begins with `place`, so that what they held is looked at without delay. */
+export async function endLeasesFrom(db: Database, place: string): Promise<void> {
+  await db
+    .updateTable('deployments')
+    .set({ leased_by: null, leased_until: null, lease_number: sql`lease_number + 1` })
+    .where(sql<boolean>`starts_with(leased_by, ${place})`)
+    .execute()
+}
+
 /** Keeps what `worker` holds for another `leaseSeconds`; a lease that ran out meanwhile and was taken by another stays lost. */
 export async function renewLeases(db: Database, worker: string, leaseSeconds: number): Promise<void> {
   await db

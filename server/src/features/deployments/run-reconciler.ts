@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Application } from '../../application.ts'
-import { leaseDueDeployments, renewLeases } from './leases.ts'
+import { endLeasesFrom, leaseDueDeployments, renewLeases } from './leases.ts'
 import { reconcileDeployment } from './reconcile.ts'
 
 const leaseSeconds = 15
@@ -13,9 +13,12 @@ const atATime = 16
  * Reconciles whatever is due until it is stopped: woken by notifications, and by a timer because one may be lost. Stopping
  * waits for the steps under way.
  */
-export function runReconciler(application: Application): { stop(): Promise<void> } {
-  const { db, log, notifications } = application
-  const worker = `${hostname()}:${process.pid}:${randomUUID()}`
+export async function runReconciler(application: Application): Promise<{ stop(): Promise<void> }> {
+  const { config, db, log, notifications } = application
+  // A DATA_DIR has one worker at a time, so what is still leased from here was leased by one that was killed.
+  const place = `${hostname()}:${config.dataDirectory}:`
+  await endLeasesFrom(db, place)
+  const worker = `${place}${randomUUID()}`
   const underWay = new Set<Promise<void>>()
   let looking: Promise<void> | null = null
   let lookAgain = false
