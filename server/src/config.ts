@@ -42,6 +42,22 @@ export interface Config {
   }
   /** Proxies for downloads; null: none */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
+  /** null: nobody signs in through a provider */
+  sso: SsoConfig | null
+}
+
+/** An OpenID Connect provider through which people may sign in. */
+export interface SsoConfig {
+  /** A slug: part of the routes' addresses and the `auth_method` of the sessions */
+  provider: string
+  /** What the sign-in page calls it */
+  displayName: string
+  /** The issuer as its discovery document names it; plain http on loopback alone */
+  issuerUrl: URL
+  clientId: string
+  clientSecret: string
+  /** Divided by spaces; `openid` is among them */
+  scopes: string
 }
 
 /** What is wrong with the settings, one line for each, every line with the variable and the remedy. */
@@ -96,6 +112,8 @@ const proxyAddress = z.url({
   error: 'give an address such as http://proxy.example.com:3128',
 })
 
+const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -139,6 +157,30 @@ const environment = z.object({
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
+  SSO_PROVIDER: z
+    .string()
+    .trim()
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'give a short name of a-z, 0-9 and single dashes such as oidc')
+    .max(63, 'give at most 63 characters')
+    .refine(
+      (name) => name !== 'password',
+      'this name stands for sessions that began with a password; give another',
+    )
+    .default('oidc'),
+  SSO_DISPLAY_NAME: z.string().trim().max(255, 'give at most 255 characters').default('Single sign-on'),
+  OIDC_ISSUER_URL: webAddress('https://login.example.com')
+    .refine(
+      ({ protocol, hostname }) => protocol === 'https:' || loopbackHost.test(hostname),
+      'give an https address; plain http is for a provider on this machine alone',
+    )
+    .optional(),
+  OIDC_CLIENT_ID: optionalText,
+  OIDC_CLIENT_SECRET: optionalText,
+  OIDC_SCOPES: z
+    .string()
+    .transform((text) => text.trim().split(/\s+/).join(' '))
+    .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
+    .default('openid email profile'),
 })
 
 /** The names of all settings, as `.env.example` must list them. */
@@ -174,6 +216,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       `DATABASE_URL: ROLE=${settings.ROLE} shares a database with other processes; set DATABASE_URL to it`,
     )
   }
+  const sso = readSso(settings, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return {
     role: settings.ROLE,
@@ -204,10 +247,41 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       https: settings.HTTPS_PROXY ?? null,
       exceptions: settings.NO_PROXY ?? null,
     },
+    sso,
   }
 }
 
-const secretSettings = new Set(['DATABASE_URL', 'SECRET_KEY', 'HF_TOKEN', 'HTTP_PROXY', 'HTTPS_PROXY'])
+/** The provider's settings, or null when none of them is given; a part of them is a problem. */
+function readSso(settings: z.infer<typeof environment>, problems: string[]): SsoConfig | null {
+  const { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = settings
+  const needed = { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET }
+  const names = Object.keys(needed)
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []))
+  if (missing.length === names.length) return null
+  if (OIDC_ISSUER_URL === undefined || OIDC_CLIENT_ID === undefined || OIDC_CLIENT_SECRET === undefined) {
+    problems.push(
+      `${missing.join(', ')}: sign-in through a provider needs ${names.join(', ')}; set all or none of them`,
+    )
+    return null
+  }
+  return {
+    provider: settings.SSO_PROVIDER,
+    displayName: settings.SSO_DISPLAY_NAME,
+    issuerUrl: OIDC_ISSUER_URL,
+    clientId: OIDC_CLIENT_ID,
+    clientSecret: OIDC_CLIENT_SECRET,
+    scopes: settings.OIDC_SCOPES,
+  }
+}
+
+const secretSettings = new Set([
+  'DATABASE_URL',
+  'SECRET_KEY',
+  'HF_TOKEN',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'OIDC_CLIENT_SECRET',
+])
 
 function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {
   const name = String(issue.path[0])
