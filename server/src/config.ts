@@ -217,6 +217,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     )
   }
   const sso = readSso(settings, problems)
+  if ((settings.ROLE === 'api' || settings.ROLE === 'worker') && settings.SECRET_KEY === undefined) {
+    problems.push(
+      `SECRET_KEY: ROLE=${settings.ROLE} derives the same engine keys as other processes; give all of them the same SECRET_KEY`,
+    )
+  }
   if (problems.length > 0) throw new ConfigError(problems)
   return {
     role: settings.ROLE,
