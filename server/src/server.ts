@@ -11,6 +11,7 @@ import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
 import { inferenceRoutes } from './features/inference/routes.ts'
 import { meteringRoutes } from './features/metering/routes.ts'
+import { organizationRoutes } from './features/organizations/routes.ts'
 import type { App } from './http/app.ts'
 import { refuseCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
@@ -68,8 +69,8 @@ export async function buildServer(application: Application): Promise<App> {
   )
   parseJsonBodies(app)
   await app.register(fastifyCookie)
-  await measureRequests(app, { exposed: config.metricsPort === null })
   await describeApi(app, { cookieName: config.sessionCookie.name })
+  await measureRequests(app, { exposed: config.metricsPort === null })
 
   await app.register(async (scope: App) => {
     publicAccountRoutes(scope, application)
@@ -84,6 +85,7 @@ export async function buildServer(application: Application): Promise<App> {
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)
     meteringRoutes(scope, application)
+    organizationRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
   await app.register(serveApiDocs)

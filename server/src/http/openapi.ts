@@ -16,6 +16,8 @@ const tags = [
   { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
   { name: 'Catalog', description: 'Models that can be deployed' },
   { name: 'Deployments', description: 'Models that run, or are about to' },
+  { name: 'Organization', description: 'The organization of the session, and its members' },
+  { name: 'Invitations', description: 'Into the organization, and to it' },
   { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
   { name: 'Service', description: 'Health and metrics' },
 ]

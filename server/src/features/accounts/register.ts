@@ -1,9 +1,12 @@
 import type { Application } from '../../application.ts'
 import { violatesUnique } from '../../database/connect.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { RoleName } from '../../roles.ts'
 import { createOrganization } from '../organizations/create.ts'
 import { hashPassword } from './passwords.ts'
 import { insertUser } from './store.ts'
+import type { NewUser } from './store.ts'
 
 export interface Registration {
   email: string
@@ -21,24 +24,42 @@ export async function registerAccount(
   { db }: Pick<Application, 'db'>,
   registration: Registration,
 ): Promise<number> {
-  const { password, organization, name, ...person } = registration
+  const { password, organization, ...person } = registration
   const passwordHash = await hashPassword(password)
-  const user = { ...person, passwordHash, name: name ?? nameFrom(person) }
+  return db.transaction().execute(async (transaction) => {
+    const organizationId = await createOrganization(transaction, organization)
+    return createAccount(
+      transaction,
+      { ...person, passwordHash, emailVerifiedAt: null },
+      { organizationId, role: 'super_admin' },
+    )
+  })
+}
+
+/**
+ * Inserts an account with its first membership and returns the user's id. Without a name it gets one from the other fields.
+ * Throws the conflict `email_taken`, after which the transaction can only be given up.
+ */
+export async function createAccount(
+  transaction: DatabaseTransaction,
+  account: Omit<NewUser, 'name'> & { name: string | null },
+  membership: { organizationId: number; role: RoleName },
+): Promise<number> {
+  const user = { ...account, name: account.name ?? nameFrom(account) }
   try {
-    return await db.transaction().execute(async (transaction) => {
-      const organizationId = await createOrganization(transaction, organization)
-      return insertUser(transaction, user, organizationId, 'super_admin')
-    })
+    return await insertUser(transaction, user, membership.organizationId, membership.role)
   } catch (error) {
-    if (violatesUnique(error, 'users_email_key')) {
-      throw new ApplicationError(
-        'conflict',
-        'email_taken',
-        'There is an account with this e-mail address already.',
-      )
-    }
+    if (violatesUnique(error, 'users_email_key')) throw emailTaken()
     throw error
   }
+}
+
+export function emailTaken(): ApplicationError {
+  return new ApplicationError(
+    'conflict',
+    'email_taken',
+    'There is an account with this e-mail address already.',
+  )
 }
 
 function nameFrom(person: Pick<Registration, 'email' | 'firstName' | 'lastName'>): string {

@@ -4,6 +4,8 @@ import type { RoleName } from '../../roles.ts'
 
 export interface NewUser {
   email: string
+  /** Null for an address that is only claimed */
+  emailVerifiedAt: Date | null
   passwordHash: string | null
   name: string
   firstName: string | null
@@ -23,6 +25,7 @@ export async function insertUser(
     .insertInto('users')
     .values({
       email: user.email,
+      email_verified_at: user.emailVerifiedAt,
       password_hash: user.passwordHash,
       name: user.name,
       first_name: user.firstName,

@@ -1,4 +1,23 @@
-import type { Database } from '../../database/tables.ts'
+import type { Selectable } from 'kysely'
+import type { Database, Tables } from '../../database/tables.ts'
+import type { RoleName } from '../../roles.ts'
+
+export type Organization = Selectable<Tables['organizations']>
+
+/** What may be changed of an organization; what is left out stays. */
+export interface OrganizationChanges {
+  name?: string | undefined
+  description?: string | null | undefined
+}
+
+export interface Member {
+  id: number
+  user_id: number
+  email: string
+  name: string
+  role: RoleName
+  joined_at: Date
+}
 
 /** Inserts an organization and returns its id, or null when the slug is taken. */
 export async function insertOrganization(
@@ -12,4 +31,47 @@ export async function insertOrganization(
     .returning('id')
     .executeTakeFirst()
   return inserted?.id ?? null
+}
+
+export function getOrganization(db: Database, id: number): Promise<Organization> {
+  return db.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
+
+/** Changes an organization; where every value is what it was, nothing is written. */
+export async function updateOrganization(
+  db: Database,
+  id: number,
+  changes: OrganizationChanges,
+  at: Date,
+): Promise<void> {
+  const { name, description } = changes
+  await db
+    .updateTable('organizations')
+    .set({ name, description, updated_at: at })
+    .where('id', '=', id)
+    .where((where) =>
+      where.or([
+        ...(name === undefined ? [] : [where('name', 'is distinct from', name)]),
+        ...(description === undefined ? [] : [where('description', 'is distinct from', description)]),
+      ]),
+    )
+    .execute()
+}
+
+export function listMembers(db: Database, organizationId: number): Promise<Member[]> {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select([
+      'memberships.id',
+      'memberships.user_id',
+      'users.email',
+      'users.name',
+      'memberships.role',
+      'memberships.joined_at',
+    ])
+    .where('memberships.organization_id', '=', organizationId)
+    .orderBy('memberships.joined_at')
+    .orderBy('memberships.id')
+    .execute()
 }

@@ -1,0 +1,62 @@
+import type { Application } from '../../application.ts'
+import type { App } from '../../http/app.ts'
+import { bodyProblems, protectedProblems } from '../../http/openapi.ts'
+import {
+  membersBody,
+  organizationBody,
+  organizationChangesBody,
+  toMemberBody,
+  toOrganizationBody,
+} from './schemas.ts'
+import { getOrganization, listMembers, updateOrganization } from './store.ts'
+
+const tags = ['Organization']
+
+export function organizationRoutes(app: App, { db, clock }: Application): void {
+  app.get(
+    '/v1/organization',
+    {
+      config: { permission: 'readOrganization' },
+      schema: {
+        operationId: 'getOrganization',
+        summary: 'Get your current organization',
+        tags,
+        response: { 200: organizationBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => toOrganizationBody(await getOrganization(db, viewer.organizationId), viewer.role),
+  )
+
+  app.patch(
+    '/v1/organization',
+    {
+      config: { permission: 'updateOrganization' },
+      schema: {
+        operationId: 'updateOrganization',
+        summary: 'Rename or describe your current organization',
+        tags,
+        body: organizationChangesBody,
+        response: { 200: organizationBody, ...protectedProblems, ...bodyProblems },
+      },
+    },
+    async ({ body, viewer }) => {
+      const { organizationId, role } = viewer
+      await updateOrganization(db, organizationId, body, clock())
+      return toOrganizationBody(await getOrganization(db, organizationId), role)
+    },
+  )
+
+  app.get(
+    '/v1/organization/members',
+    {
+      config: { permission: 'readOrganization' },
+      schema: {
+        operationId: 'listMembers',
+        summary: 'List the members of your current organization, in the order in which they joined',
+        tags,
+        response: { 200: membersBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => (await listMembers(db, viewer.organizationId)).map(toMemberBody),
+  )
+}

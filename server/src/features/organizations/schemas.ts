@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { text, timestamp } from '../../http/schemas.ts'
+import { roleIds } from '../../roles.ts'
+import type { RoleName } from '../../roles.ts'
+import type { Member, Organization } from './store.ts'
+
+const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
+
+export const organizationChangesBody = z
+  .object({
+    name: text({ min: 1, max: 255 }).optional(),
+    description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears it'),
+  })
+  .meta({ id: 'OrganizationChanges', examples: [{ name: 'Analytical Engines', description: null }] })
+
+export const organizationBody = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    slug: z.string().describe('Readable and unique; never changes'),
+    description: z.string().nullable(),
+    status: z.enum(['active', 'suspended', 'closed']),
+    role: roleName.describe('Your role in it'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'Organization' })
+
+const memberBody = z
+  .object({
+    id: z.int().describe('Of the membership'),
+    user_id: z.int(),
+    email: z.string(),
+    name: z.string(),
+    role: roleName,
+    joined_at: timestamp,
+  })
+  .meta({ id: 'Member' })
+
+export const membersBody = z.array(memberBody)
+
+export function toOrganizationBody(
+  organization: Organization,
+  role: RoleName,
+): z.infer<typeof organizationBody> {
+  return {
+    id: organization.id,
+    name: organization.name,
+    slug: organization.slug,
+    description: organization.description,
+    status: organization.status,
+    role,
+    created_at: organization.created_at.toISOString(),
+    updated_at: organization.updated_at.toISOString(),
+  }
+}
+
+export function toMemberBody(member: Member): z.infer<typeof memberBody> {
+  return {
+    id: member.id,
+    user_id: member.user_id,
+    email: member.email,
+    name: member.name,
+    role: member.role,
+    joined_at: member.joined_at.toISOString(),
+  }
+}
