@@ -19,6 +19,7 @@ export interface Tables {
   deployment_events: DeploymentEventsTable
   token_usage: TokenUsageTable
   mails: MailsTable
+  password_resets: PasswordResetsTable
   invitations: InvitationsTable
 }
 
@@ -151,6 +152,17 @@ interface MailsTable {
   last_error: string | null
   created_at: Date
   sent_at: Date | null
+  attempt_at: DefaultedTimestamp
+}
+
+interface PasswordResetsTable {
+  id: Generated<number>
+  user_id: number
+  nonce: string
+  token_hash: Buffer
+  created_at: Date
+  expires_at: Date
+  closed_at: Date | null
 }
 
 interface InvitationsTable {
