@@ -8,14 +8,16 @@ import type {
   Provisioning,
 } from '../../src/ports/model-runtime.ts'
 
+type Soon<Result> = Result | Promise<Result>
+
 /** What the runtime answers; a test replaces what it wants to see answered otherwise, by a throw too. */
 export interface Script {
-  listOffers(): InstanceOffer[]
-  provision(spec: EngineSpec): Provisioning
-  ensureEngine(spec: EngineSpec): EngineObservation
-  observeEngine(deploymentId: string): EngineObservation
-  stopEngine(deploymentId: string): boolean
-  release(deploymentId: string): boolean
+  listOffers(): Soon<InstanceOffer[]>
+  provision(spec: EngineSpec): Soon<Provisioning>
+  ensureEngine(spec: EngineSpec): Soon<EngineObservation>
+  observeEngine(deploymentId: string): Soon<EngineObservation>
+  stopEngine(deploymentId: string): Soon<boolean>
+  release(deploymentId: string): Soon<boolean>
 }
 
 export interface ScriptedRuntime extends ModelRuntime {
@@ -76,10 +78,10 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
     name: keyof Script,
     deploymentId: string,
     answer: () => Result,
-  ): Promise<Result> {
+  ): Promise<Awaited<Result>> {
     calls.push({ name, deploymentId })
     await nextTurn()
-    return answer()
+    return await answer()
   }
 
   return {
@@ -96,8 +98,8 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
     callsFor: (id) => calls.filter(({ deploymentId }) => deploymentId === id).map(({ name }) => name),
     listOffers: async () => script.listOffers(),
     provision: (spec) =>
-      play('provision', spec.deploymentId, () => {
-        const provisioning = script.provision(spec)
+      play('provision', spec.deploymentId, async () => {
+        const provisioning = await script.provision(spec)
         if (provisioning.outcome === 'provisioned') held.add(spec.deploymentId)
         return provisioning
       }),
@@ -109,8 +111,8 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
     observeEngine: (id) => play('observeEngine', id, () => script.observeEngine(id)),
     stopEngine: (id) => play('stopEngine', id, () => script.stopEngine(id)),
     release: (id) =>
-      play('release', id, () => {
-        const released = script.release(id)
+      play('release', id, async () => {
+        const released = await script.release(id)
         if (released) held.delete(id)
         return released
       }),
