@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
+import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
 import type { Config } from './config.ts'
 import { connectDatabase } from './database/connect.ts'
@@ -20,6 +21,7 @@ import { openEngineConnections } from './features/inference/engines.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
 import { openQueue } from './jobs/queue.ts'
 import type { Jobs } from './jobs/queue.ts'
+import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
 
 /** All that the features work with. */
@@ -32,6 +34,8 @@ export interface Application {
   jobs: Jobs
   runtime: ModelRuntime
   engines: EngineConnections
+  /** null: nobody signs in through a provider */
+  identityProvider: IdentityProvider | null
   signInLimits: SignInLimits
   /** What engine keys are derived from */
   secretKey: string
@@ -93,6 +97,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       jobs,
       runtime,
       engines,
+      identityProvider: createIdentityProvider(config, log),
       signInLimits: createSignInLimits(pool),
       secretKey,
       lost: lost.signal,
@@ -128,6 +133,12 @@ function createRuntime(config: Config, log: Logger): Promise<ModelRuntime> {
     environment: process.env,
     logger: log,
   })
+}
+
+function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {
+  if (sso === null) return null
+  const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
+  return createOidcProvider({ ...sso, redirectUri, logger })
 }
 
 /** The key in `DATA_DIR/secret-key`, made at the first start; readable by the server's own user alone. */

@@ -21,6 +21,8 @@ export interface Tables {
   mails: MailsTable
   password_resets: PasswordResetsTable
   invitations: InvitationsTable
+  identities: IdentitiesTable
+  sso_flows: SsoFlowsTable
 }
 
 type DefaultedTimestamp = ColumnType<Date, Date | undefined, Date>
@@ -180,4 +182,21 @@ interface InvitationsTable {
   resent_at: Date | null
   responded_at: Date | null
   responded_by_user_id: number | null
+}
+
+interface IdentitiesTable {
+  issuer: string
+  subject: string
+  user_id: number
+  linked_at: Date
+}
+
+interface SsoFlowsTable {
+  cookie_hash: Buffer
+  state_hash: Buffer
+  nonce: string
+  code_verifier: string
+  return_to: string
+  invitation_token_hash: Buffer | null
+  expires_at: Date
 }
