@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { z } from 'zod'
 import type { App } from './app.ts'
 
 declare module 'fastify' {
@@ -38,6 +39,9 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
         summary: 'Metrics for Prometheus',
         tags: ['Service'],
         security: [],
+        response: {
+          200: { description: 'Prometheus’s text format', content: { 'text/plain': { schema: z.string() } } },
+        },
       },
     },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
