@@ -10,6 +10,7 @@ import { findViewer } from './features/accounts/sessions.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
 import { inferenceRoutes } from './features/inference/routes.ts'
+import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { meteringRoutes } from './features/metering/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import type { App } from './http/app.ts'
@@ -74,6 +75,7 @@ export async function buildServer(application: Application): Promise<App> {
 
   await app.register(async (scope: App) => {
     publicAccountRoutes(scope, application)
+    publicInvitationRoutes(scope, application)
     healthRoutes(scope, application)
   })
   await app.register(async (scope: App) => {
@@ -86,6 +88,7 @@ export async function buildServer(application: Application): Promise<App> {
     deploymentRoutes(scope, application)
     meteringRoutes(scope, application)
     organizationRoutes(scope, application)
+    invitationRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
   await app.register(serveApiDocs)

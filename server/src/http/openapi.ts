@@ -111,6 +111,7 @@ const problemDescriptions: Record<number, string> = {
   403: 'Refused: the role does not allow it, or the request came from another site',
   404: 'Absent, or not yours',
   409: 'Not possible in the present state; `code` says why',
+  410: 'It has expired',
   413: 'The body is too large',
   415: 'The body is not JSON',
   422: 'Some fields are not valid; `errors` lists them',

@@ -57,6 +57,13 @@ export function queryInteger(limits: { min: number; max: number; fallback: numbe
     .meta({ type: 'integer', minimum: limits.min, maximum: limits.max })
 }
 
+/** An integer id in an address. What can't be one is not valid there, and so a 404. */
+export const pathId = z
+  .string()
+  .refine((digits) => /^[1-9]\d{0,15}$/.test(digits) && Number.isSafeInteger(Number(digits)))
+  .transform(Number)
+  .meta({ type: 'integer', minimum: 1 })
+
 /** Query parameters of a paginated list. */
 export const pageQuery = z.object({
   limit: queryInteger({ min: 1, max: 500, fallback: 100 }).describe('How many items at most'),

@@ -1,0 +1,91 @@
+import type { Application } from '../../application.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import { confirmEmail } from '../accounts/confirm-email.ts'
+import { joinOrganization } from '../organizations/memberships.ts'
+import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
+import { answerPendingInvitation, findInvitation, getInvitation } from './store.ts'
+import type { Invitation, InvitationKey } from './store.ts'
+
+/**
+ * Answers an invitation, exactly once: of several answers at the same time one gets the row, the others get
+ * `invitation_answered`. Also throws `invitation_expired` and not found.
+ */
+export async function claimInvitation(
+  transaction: DatabaseTransaction,
+  key: InvitationKey,
+  answer: { status: 'accepted' | 'rejected'; userId: number | null; at: Date },
+) {
+  const claimed = await answerPendingInvitation(transaction, key, answer)
+  if (claimed !== undefined) return claimed
+  const invitation = await findInvitation(transaction, key)
+  if (invitation === undefined) throw invitationNotFound()
+  throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered()
+}
+
+/**
+ * Accepts an invitation for the user that it is addressed to: they become a member, the organization becomes their current
+ * one, and their address is proven, since who has the token received the mail.
+ */
+export async function acceptInvitation(
+  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  userId: number,
+  tokenHash: Buffer,
+): Promise<Invitation> {
+  await requireInvitee(db, userId, tokenHash)
+  const at = clock()
+  return db.transaction().execute(async (transaction) => {
+    const { id, organization_id, role } = await claimInvitation(
+      transaction,
+      { tokenHash },
+      { status: 'accepted', userId, at },
+    )
+    await joinOrganization(transaction, { userId, organizationId: organization_id, role, at })
+    await confirmEmail(transaction, userId, at)
+    return getInvitation(transaction, id)
+  })
+}
+
+/** Declines an invitation by its token, for the user that it is addressed to. */
+export async function rejectInvitationByToken(
+  application: Pick<Application, 'db' | 'clock'>,
+  userId: number,
+  tokenHash: Buffer,
+): Promise<Invitation> {
+  await requireInvitee(application.db, userId, tokenHash)
+  return reject(application, userId, { tokenHash })
+}
+
+/** Declines an invitation by its id; one to somebody else is as good as absent. */
+export async function rejectInvitation(
+  application: Pick<Application, 'db' | 'clock'>,
+  userId: number,
+  id: number,
+): Promise<Invitation> {
+  const invitation = await findInvitation(application.db, { id })
+  if (invitation?.invitee_user_id !== userId) throw invitationNotFound()
+  return reject(application, userId, { id })
+}
+
+function reject(
+  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  userId: number,
+  key: InvitationKey,
+): Promise<Invitation> {
+  return db.transaction().execute(async (transaction) => {
+    const { id } = await claimInvitation(transaction, key, { status: 'rejected', userId, at: clock() })
+    return getInvitation(transaction, id)
+  })
+}
+
+async function requireInvitee(db: Application['db'], userId: number, tokenHash: Buffer): Promise<void> {
+  const invitation = await findInvitation(db, { tokenHash })
+  if (invitation === undefined) throw invitationNotFound()
+  if (invitation.invitee_user_id !== userId) {
+    throw new ApplicationError(
+      'forbidden',
+      'invitation_email_mismatch',
+      'This invitation is addressed to another e-mail address. Sign in with that one.',
+    )
+  }
+}

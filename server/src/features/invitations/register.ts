@@ -1,0 +1,61 @@
+import type { Application } from '../../application.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { hashPassword } from '../accounts/passwords.ts'
+import { createAccount, emailTaken } from '../accounts/register.ts'
+import { claimInvitation } from './answer.ts'
+import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
+import { getInvitationStatus } from './lifecycle.ts'
+import { findInvitation, setResponder } from './store.ts'
+
+/** What an invitee tells of themselves; the e-mail address is the invitation's. */
+export interface InviteeDetails {
+  name: string | null
+  firstName: string | null
+  lastName: string | null
+  country: string | null
+  contactNumber: string | null
+}
+
+/** Creates the account of somebody who was invited and has none, and returns the user's id. */
+export async function registerInvitee(
+  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  tokenHash: Buffer,
+  { password, ...details }: InviteeDetails & { password: string },
+): Promise<number> {
+  const invitation = await findInvitation(db, { tokenHash })
+  if (invitation === undefined) throw invitationNotFound()
+  const status = getInvitationStatus(invitation, clock())
+  if (status === 'expired') throw invitationExpired()
+  if (status !== 'pending') throw invitationAnswered()
+  if (invitation.invitee_user_id !== null) throw emailTaken()
+  const passwordHash = await hashPassword(password)
+  return db
+    .transaction()
+    .execute((transaction) =>
+      createInvitedAccount(transaction, tokenHash, { ...details, passwordHash }, clock()),
+    )
+}
+
+/**
+ * Accepts an invitation with a new account, whose only organization is the one that invited and whose address is proven by
+ * the token. Throws what `claimInvitation` and `createAccount` throw.
+ */
+export async function createInvitedAccount(
+  transaction: DatabaseTransaction,
+  tokenHash: Buffer,
+  account: InviteeDetails & { passwordHash: string | null },
+  at: Date,
+): Promise<number> {
+  const invitation = await claimInvitation(
+    transaction,
+    { tokenHash },
+    { status: 'accepted', userId: null, at },
+  )
+  const userId = await createAccount(
+    transaction,
+    { ...account, email: invitation.invitee_email, emailVerifiedAt: at },
+    { organizationId: invitation.organization_id, role: invitation.role },
+  )
+  await setResponder(transaction, invitation.id, userId)
+  return userId
+}

@@ -1,0 +1,193 @@
+import type { Application } from '../../application.ts'
+import type { App } from '../../http/app.ts'
+import { readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { hashToken } from '../accounts/link-token.ts'
+import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
+import { findViewer, startSession } from '../accounts/sessions.ts'
+import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer.ts'
+import { invitationNotFound } from './errors.ts'
+import { registerInvitee } from './register.ts'
+import {
+  invitationBody,
+  invitationParams,
+  invitationPreviewBody,
+  invitationsBody,
+  inviteBody,
+  inviteeBody,
+  toInvitationBody,
+  toInvitationPreview,
+  tokenParams,
+} from './schemas.ts'
+import { inviteToOrganization, resendInvitation } from './send.ts'
+import { findInvitation, listInvitations, listInvitationsTo } from './store.ts'
+import type { Invitation } from './store.ts'
+
+const tags = ['Invitations']
+
+export function publicInvitationRoutes(app: App, application: Application): void {
+  const { db, clock, config } = application
+
+  app.get(
+    '/v1/invitations/by-token/:token',
+    {
+      schema: {
+        operationId: 'previewInvitation',
+        summary: 'What an invitation is about, for whoever has its link',
+        tags,
+        security: [],
+        params: tokenParams,
+        response: { 200: invitationPreviewBody, ...problems(404) },
+      },
+    },
+    async ({ params }) => {
+      const invitation = await findInvitation(db, { tokenHash: hashToken(params.token) })
+      if (invitation === undefined) throw invitationNotFound()
+      return toInvitationPreview(invitation, clock())
+    },
+  )
+
+  app.post(
+    '/v1/invitations/register',
+    {
+      schema: {
+        operationId: 'registerInvitee',
+        summary: 'Accept an invitation with a new account, and sign in',
+        tags,
+        security: [],
+        body: inviteeBody,
+        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 404, 409, 410) },
+      },
+    },
+    async (request, reply) => {
+      const { token: link, password, ...details } = request.body
+      const userId = await registerInvitee(application, hashToken(link), {
+        password,
+        name: null,
+        firstName: details.first_name ?? null,
+        lastName: details.last_name ?? null,
+        country: details.country ?? null,
+        contactNumber: details.contact_number ?? null,
+      })
+      const replaces = readSessionToken(request, config.sessionCookie)
+      const session = await startSession(application, { userId, authMethod: 'password', replaces })
+      const found = await findViewer(application, session.token)
+      if (found === null) throw new Error('a session that was just started is not there')
+      setSessionCookie(reply, config.sessionCookie, session.token, session.expiresAt)
+      return toSessionBody(found.viewer)
+    },
+  )
+}
+
+export function invitationRoutes(app: App, application: Application): void {
+  const { db, clock } = application
+  const present = (invitation: Invitation) => toInvitationBody(invitation, clock())
+
+  app.post(
+    '/v1/organization/invitations',
+    {
+      config: { permission: 'manageInvitations' },
+      schema: {
+        operationId: 'inviteToOrganization',
+        summary: 'Invite somebody to your current organization',
+        tags,
+        body: inviteBody,
+        response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
+      },
+    },
+    async ({ body, viewer }) => present(await inviteToOrganization(application, viewer, body)),
+  )
+
+  app.get(
+    '/v1/organization/invitations',
+    {
+      config: { permission: 'manageInvitations' },
+      schema: {
+        operationId: 'listOrganizationInvitations',
+        summary: 'List the invitations to your current organization, the newest first',
+        tags,
+        response: { 200: invitationsBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => (await listInvitations(db, viewer.organizationId)).map(present),
+  )
+
+  app.post(
+    '/v1/organization/invitations/:invitation_id/resend',
+    {
+      config: { permission: 'manageInvitations' },
+      schema: {
+        operationId: 'resendInvitation',
+        summary: 'Send an unanswered invitation again, with a new link',
+        description: 'The old link is void from then on. At most once a minute.',
+        tags,
+        params: invitationParams,
+        response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 429) },
+      },
+    },
+    async ({ params, viewer }) => present(await resendInvitation(application, viewer, params.invitation_id)),
+  )
+
+  app.get(
+    '/v1/invitations',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'listMyInvitations',
+        summary: 'List the invitations to you, the pending ones first',
+        tags,
+        response: { 200: invitationsBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => (await listInvitationsTo(db, viewer.userId, clock())).map(present),
+  )
+
+  app.post(
+    '/v1/invitations/by-token/:token/accept',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'acceptInvitation',
+        summary: 'Accept an invitation to you',
+        description: 'The organization that invited becomes your current one.',
+        tags,
+        params: tokenParams,
+        response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
+      },
+    },
+    async ({ params, viewer }) =>
+      present(await acceptInvitation(application, viewer.userId, hashToken(params.token))),
+  )
+
+  app.post(
+    '/v1/invitations/by-token/:token/reject',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'rejectInvitationByToken',
+        summary: 'Decline an invitation to you',
+        tags,
+        params: tokenParams,
+        response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
+      },
+    },
+    async ({ params, viewer }) =>
+      present(await rejectInvitationByToken(application, viewer.userId, hashToken(params.token))),
+  )
+
+  app.post(
+    '/v1/invitations/:invitation_id/reject',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'rejectInvitation',
+        summary: 'Decline an invitation to you by its id',
+        tags,
+        params: invitationParams,
+        response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
+      },
+    },
+    async ({ params, viewer }) =>
+      present(await rejectInvitation(application, viewer.userId, params.invitation_id)),
+  )
+}

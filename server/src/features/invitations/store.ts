@@ -1,0 +1,159 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { InvitationRole } from '../../roles.ts'
+import { resendInterval } from './lifecycle.ts'
+import type { InvitationLink } from './lifecycle.ts'
+
+/** An invitation with what is read along with it: the organization's name, the invitee's account, the newest mail. */
+export type Invitation = Awaited<ReturnType<typeof getInvitation>>
+
+/** By what an invitation is looked up: its link's token or its id. */
+export type InvitationKey = { tokenHash: Buffer } | { id: number }
+
+function selectInvitations(db: Database) {
+  return db
+    .selectFrom('invitations')
+    .innerJoin('organizations', 'organizations.id', 'invitations.organization_id')
+    .innerJoin('users as inviter', 'inviter.id', 'invitations.invited_by_user_id')
+    .leftJoin('users as invitee', (join) =>
+      join.on(sql`lower(invitee.email)`, '=', sql`lower(invitations.invitee_email)`),
+    )
+    .leftJoin('mails', 'mails.id', 'invitations.mail_id')
+    .select([
+      'invitations.id',
+      'invitations.organization_id',
+      'organizations.name as organization_name',
+      'invitations.invitee_email',
+      'invitee.id as invitee_user_id',
+      'invitations.invited_by_user_id',
+      'inviter.name as inviter_name',
+      'invitations.role',
+      'invitations.status',
+      'invitations.nonce',
+      'invitations.mail_id',
+      'mails.status as mail_status',
+      'mails.sent_at as mail_sent_at',
+      'mails.last_error as mail_last_error',
+      'invitations.created_at',
+      'invitations.expires_at',
+      'invitations.resent_at',
+      'invitations.responded_at',
+    ])
+}
+
+export function getInvitation(db: Database, id: number) {
+  return selectInvitations(db).where('invitations.id', '=', id).executeTakeFirstOrThrow()
+}
+
+export function findInvitation(db: Database, key: InvitationKey): Promise<Invitation | undefined> {
+  const selected = selectInvitations(db)
+  return 'id' in key
+    ? selected.where('invitations.id', '=', key.id).executeTakeFirst()
+    : selected.where('invitations.token_hash', '=', key.tokenHash).executeTakeFirst()
+}
+
+/** An organization's invitations, the newest first. */
+export function listInvitations(db: Database, organizationId: number): Promise<Invitation[]> {
+  return selectInvitations(db)
+    .where('invitations.organization_id', '=', organizationId)
+    .orderBy('invitations.created_at', 'desc')
+    .orderBy('invitations.id', 'desc')
+    .execute()
+}
+
+/** The invitations to a user's e-mail address: those that can be answered first, then the newest first. */
+export function listInvitationsTo(db: Database, userId: number, at: Date): Promise<Invitation[]> {
+  return selectInvitations(db)
+    .where('invitee.id', '=', userId)
+    .orderBy(sql`invitations.status = 'pending' AND invitations.expires_at > ${at}`, 'desc')
+    .orderBy('invitations.created_at', 'desc')
+    .orderBy('invitations.id', 'desc')
+    .execute()
+}
+
+/**
+ * Inserts an invitation and returns its id; null when there is a pending one for this organization and address. One that
+ * expired is used again and becomes this one.
+ */
+export async function insertInvitation(
+  db: Database,
+  invitation: {
+    organizationId: number
+    email: string
+    invitedByUserId: number
+    role: InvitationRole
+    at: Date
+  },
+  link: InvitationLink,
+): Promise<number | null> {
+  const values = {
+    invitee_email: invitation.email,
+    invited_by_user_id: invitation.invitedByUserId,
+    role: invitation.role,
+    nonce: link.nonce,
+    token_hash: link.tokenHash,
+    created_at: invitation.at,
+    expires_at: link.expiresAt,
+    resent_at: null,
+  }
+  const inserted = await db
+    .insertInto('invitations')
+    .values({ organization_id: invitation.organizationId, ...values })
+    .onConflict((conflict) =>
+      conflict
+        .expression(sql`organization_id, lower(invitee_email)`)
+        .where('status', '=', sql.lit('pending'))
+        .doUpdateSet(values)
+        .where('invitations.expires_at', '<=', invitation.at),
+    )
+    .returning('id')
+    .executeTakeFirst()
+  return inserted?.id ?? null
+}
+
+/** Gives an unanswered invitation, expired or not, another link; false when it was answered or was resent too recently. */
+export async function renewInvitation(
+  db: Database,
+  id: number,
+  link: InvitationLink,
+  at: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('invitations')
+    .set({ nonce: link.nonce, token_hash: link.tokenHash, expires_at: link.expiresAt, resent_at: at })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .where((where) =>
+      where.or([
+        where('resent_at', 'is', null),
+        where('resent_at', '<=', new Date(at.getTime() - resendInterval)),
+      ]),
+    )
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function setInvitationMail(db: Database, id: number, mailId: number): Promise<void> {
+  await db.updateTable('invitations').set({ mail_id: mailId }).where('id', '=', id).execute()
+}
+
+/** Answers an invitation that can still be answered; undefined when somebody else did, when it expired or is not there. */
+export function answerPendingInvitation(
+  db: Database,
+  key: InvitationKey,
+  answer: { status: 'accepted' | 'rejected'; userId: number | null; at: Date },
+) {
+  const update = db
+    .updateTable('invitations')
+    .set({ status: answer.status, responded_at: answer.at, responded_by_user_id: answer.userId })
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', answer.at)
+    .returningAll()
+  return 'id' in key
+    ? update.where('id', '=', key.id).executeTakeFirst()
+    : update.where('token_hash', '=', key.tokenHash).executeTakeFirst()
+}
+
+export async function setResponder(db: Database, id: number, userId: number): Promise<void> {
+  await db.updateTable('invitations').set({ responded_by_user_id: userId }).where('id', '=', id).execute()
+}
