@@ -63,33 +63,44 @@ const codes: FailureCode[] = [
   'download_failed',
   'instance_lost',
 ]
+const aFailure = fc
+  .constantFrom(...codes)
+  .map((code): EngineObservation => ({ phase: 'failed', stage: 'runtime', code, message: 'No.' }))
 const anObservation = fc.oneof(
   fc.constantFrom<EngineObservation>(
     { phase: 'absent' },
     { phase: 'starting', message: 'Soon.' },
     { phase: 'downloading', message: 'Half.', receivedBytes: 1, totalBytes: 2 },
-    { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } },
-    { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:10' } },
   ),
   fc
-    .constantFrom(...codes)
-    .map((code): EngineObservation => ({ phase: 'failed', stage: 'runtime', code, message: 'No.' })),
+    .constantFrom(9, 10)
+    .map((port): EngineObservation => ({
+      phase: 'ready',
+      endpoint: { baseUrl: `http://127.0.0.1:${port}` },
+    })),
+  aFailure,
 )
 const aProvisioning = fc.oneof(
-  fc.constant<Provisioning>({ outcome: 'provisioned', instance }),
-  fc.constantFrom(...codes).map((code): Provisioning => ({ outcome: 'refused', code, message: 'No.' })),
+  { weight: 3, arbitrary: fc.constant<Provisioning>({ outcome: 'provisioned', instance }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...codes)
+      .map((code): Provisioning => ({ outcome: 'refused', code, message: 'No.' })),
+  },
 )
 
-/** Answers of one kind, one in five of them a fault. */
+/** Answers of one kind, one in nine of them a fault. */
 function answering<Result>(result: fc.Arbitrary<Result>): fc.Arbitrary<() => Result> {
   return fc.oneof(
-    { weight: 4, arbitrary: result.map((value) => () => value) },
+    { weight: 8, arbitrary: result.map((value) => () => value) },
     { weight: 1, arbitrary: fc.constant(out) },
   )
 }
 
+const offers = [makeOffer('one'), makeOffer('two')]
 const aScript: fc.Arbitrary<Script> = fc.record({
-  listOffers: answering(fc.constantFrom([], [makeOffer('one')], [makeOffer('one'), makeOffer('two')])),
+  listOffers: answering(fc.constantFrom(1, 1, 2, 2, 0).map((count) => offers.slice(0, count))),
   provision: answering(aProvisioning),
   ensureEngine: answering(anObservation),
   observeEngine: answering(anObservation),
