@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import type { Logger } from 'pino'
 import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
+import { createFileMailer } from './adapters/mailer/file.ts'
+import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
 import type { Config } from './config.ts'
 import { connectDatabase } from './database/connect.ts'
@@ -22,6 +24,7 @@ import type { EngineConnections } from './features/inference/engines.ts'
 import { openQueue } from './jobs/queue.ts'
 import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
+import type { Mailer } from './ports/mailer.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
 
 /** All that the features work with. */
@@ -32,6 +35,7 @@ export interface Application {
   db: Database
   notifications: Notifications
   jobs: Jobs
+  mailer: Mailer
   runtime: ModelRuntime
   engines: EngineConnections
   /** null: nobody signs in through a provider */
@@ -78,6 +82,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
       log.warn({ err: error }, 'notifications were interrupted'),
     )
     opened.defer(() => notifications.close())
+    const mailer = createMailer(config, log)
+    opened.defer(() => mailer.close())
     const jobs = await openQueue(databaseUrl, {
       runsSchedule: config.role !== 'api',
       onError: (error) => log.warn({ err: error }, 'the job queue has a problem'),
@@ -95,6 +101,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       db,
       notifications,
       jobs,
+      mailer,
       runtime,
       engines,
       identityProvider: createIdentityProvider(config, log),
@@ -139,6 +146,12 @@ function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): Ide
   if (sso === null) return null
   const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
   return createOidcProvider({ ...sso, redirectUri, logger })
+}
+
+function createMailer({ mail: { url, from }, dataDirectory }: Config, log: Logger): Mailer {
+  return url === null
+    ? createFileMailer({ directory: join(dataDirectory, 'mail'), from, log })
+    : createSmtpMailer({ url, from })
 }
 
 /** The key in `DATA_DIR/secret-key`, made at the first start; readable by the server's own user alone. */

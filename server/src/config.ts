@@ -30,6 +30,8 @@ export interface Config {
   /** Absolute path of the catalog of models */
   catalogFile: string
   huggingFace: { endpoint: string; token: string | null }
+  /** `url` null: mails are written to files in `dataDirectory` */
+  mail: { url: string | null; from: { name: string; address: string } }
   localEngine: {
     /** Tokens of context for each request to an LLM, at most */
     contextTokens: number
@@ -114,6 +116,19 @@ const proxyAddress = z.url({
 
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
+/** `ada@example.com` or `Ada <ada@example.com>`, on one line. */
+const mailbox = z
+  .string()
+  .trim()
+  .regex(
+    /^(?:[^<>@\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u,
+    'give an address such as Berth <berth@example.com>',
+  )
+  .transform((text) => {
+    const [, name = '', address = text] = /^"?(.*?)"?\s*<(.+)>$/.exec(text) ?? []
+    return { name, address }
+  })
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -147,6 +162,14 @@ const environment = z.object({
     .string()
     .min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`')
     .optional(),
+  MAIL_URL: z
+    .url({ protocol: /^smtps?$/, error: 'give an address such as smtp://user:password@mail.example.com:587' })
+    .refine(
+      (text) => new URL(text).hostname !== '',
+      'name the mail server, as in smtp://mail.example.com:587',
+    )
+    .optional(),
+  MAIL_FROM: mailbox.optional(),
   CATALOG_FILE: optionalText,
   HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
   HF_TOKEN: optionalText,
@@ -241,6 +264,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     secretKey: settings.SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
+    mail: {
+      url: settings.MAIL_URL ?? null,
+      from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
+    },
     localEngine: {
       contextTokens: settings.LOCAL_CONTEXT_TOKENS,
       parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
@@ -281,6 +308,7 @@ function readSso(settings: z.infer<typeof environment>, problems: string[]): Sso
 
 const secretSettings = new Set([
   'DATABASE_URL',
+  'MAIL_URL',
   'SECRET_KEY',
   'HF_TOKEN',
   'HTTP_PROXY',

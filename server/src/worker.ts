@@ -2,10 +2,17 @@ import type { Application } from './application.ts'
 import { deleteExpired } from './features/accounts/store.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
 import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
+import { sendMail } from './features/mail/send-mail.ts'
+import type { Composers } from './features/mail/send-mail.ts'
+import { sweepMails } from './features/mail/sweep-mails.ts'
+
+const composers: Composers = {}
 
 /** Does every feature's background work until it is stopped. */
 export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
   const { jobs, db, clock } = application
+  await jobs.handle('send-mail', ({ mailId }) => sendMail(application, mailId, composers), { atOnce: 10 })
+  await jobs.handle('sweep-mails', () => sweepMails(application))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
   await jobs.handle('forget-expired', () => deleteExpired(db, clock()))
   await sweepOrphans(application)

@@ -4,10 +4,19 @@ import { schedule, taskNames } from './tasks.ts'
 import type { TaskName, Tasks } from './tasks.ts'
 
 export interface Jobs {
-  /** Enqueues a job in the transaction of `db`: it is there exactly if the transaction commits. */
-  enqueue<Name extends TaskName>(db: Database, task: Name, payload: Tasks[Name]): Promise<void>
-  /** Begins to do the jobs of a kind; a handler that throws has its job done again later. */
-  handle<Name extends TaskName>(task: Name, handler: (payload: Tasks[Name]) => Promise<void>): Promise<void>
+  /** Enqueues a job in the transaction of `db`: it is there exactly if the transaction commits, and done `afterSeconds` at the earliest. */
+  enqueue<Name extends TaskName>(
+    db: Database,
+    task: Name,
+    payload: Tasks[Name],
+    options?: { afterSeconds?: number | undefined },
+  ): Promise<void>
+  /** Begins to do the jobs of a kind, up to `atOnce` (1) of them at a time; a handler that throws has its job done again later. */
+  handle<Name extends TaskName>(
+    task: Name,
+    handler: (payload: Tasks[Name]) => Promise<void>,
+    options?: { atOnce?: number | undefined },
+  ): Promise<void>
   /** Lets the jobs under way finish. */
   close(): Promise<void>
 }
@@ -35,13 +44,24 @@ export async function openQueue(
     for (const { task, cron } of schedule) await boss.schedule(task, cron, null, { singletonKey: task })
   }
   return {
-    async enqueue(db, task, payload) {
-      await boss.send(task, payload, { db: fromKysely(db) })
+    async enqueue(db, task, payload, { afterSeconds = 0 } = {}) {
+      await boss.send(task, payload, { db: fromKysely(db), startAfter: afterSeconds })
     },
-    async handle(task, handler) {
-      await boss.work(task, { pollingIntervalSeconds: 1 }, async (jobs) => {
-        for (const job of jobs) await handler(job.data as never)
-      })
+    async handle(task, handler, { atOnce = 1 } = {}) {
+      const batches = { batchSize: atOnce, burstWhenBatchFull: true, perJobResults: true } as const
+      await boss.work(task, { pollingIntervalSeconds: 1, ...batches }, (jobs) =>
+        Promise.all(
+          jobs.map(async ({ id, data }) => {
+            try {
+              await handler(data as never)
+              return { id, status: 'completed' }
+            } catch (error) {
+              onError(error)
+              return { id, status: 'failed', output: { message: String(error) } }
+            }
+          }),
+        ),
+      )
     },
     async close() {
       await boss.stop({ graceful: true, timeout: 10_000 })

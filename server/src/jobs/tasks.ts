@@ -2,6 +2,8 @@
 export interface Tasks {
   /** Sends one mail of the outbox */
   'send-mail': { mailId: number }
+  /** Enqueues the mails that no job stands for */
+  'sweep-mails': null
   /** Gives back compute that no deployment owns */
   'sweep-orphans': null
   /** Deletes expired sessions and counters */
@@ -10,10 +12,11 @@ export interface Tasks {
 
 export type TaskName = keyof Tasks
 
-export const taskNames: readonly TaskName[] = ['send-mail', 'sweep-orphans', 'forget-expired']
+export const taskNames: readonly TaskName[] = ['send-mail', 'sweep-mails', 'sweep-orphans', 'forget-expired']
 
 /** What runs by the clock: minute, hour, day of month, month, day of week, in UTC. */
 export const schedule: readonly { task: TaskName; cron: string }[] = [
+  { task: 'sweep-mails', cron: '* * * * *' },
   { task: 'sweep-orphans', cron: '* * * * *' },
   { task: 'forget-expired', cron: '17 * * * *' },
 ]

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database, Tables } from '../../database/tables.ts'
 
@@ -20,4 +21,86 @@ export async function insertMail(
     .returning('id')
     .executeTakeFirstOrThrow()
   return id
+}
+
+/** Begins an attempt: nobody else takes the mail for `leaseSeconds`. Undefined when it is settled, taken or waiting. */
+export function takeMail(db: Database, id: number, leaseSeconds: number): Promise<Mail | undefined> {
+  return db
+    .updateTable('mails')
+    .set({ attempts: sql`attempts + 1`, attempt_at: secondsFromNow(leaseSeconds) })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .where('attempt_at', '<=', sql<Date>`now()`)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Records a delivery; also when another attempt has taken over meanwhile, for it is true. */
+export async function markSent(db: Database, id: number, at: Date): Promise<void> {
+  await db
+    .updateTable('mails')
+    .set({ status: 'sent', sent_at: at, last_error: null })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
+/** Ends a mail that was not delivered, unless another attempt has taken over. */
+export async function closeMail(
+  db: Database,
+  mail: Pick<Mail, 'id' | 'attempts'>,
+  end: { status: 'failed'; reason: string } | { status: 'superseded' },
+): Promise<void> {
+  await db
+    .updateTable('mails')
+    .set({ status: end.status, ...('reason' in end ? { last_error: end.reason } : {}) })
+    .where('id', '=', mail.id)
+    .where('status', '=', 'pending')
+    .where('attempts', '=', mail.attempts)
+    .execute()
+}
+
+/** Puts a mail off after a failed attempt; false when another attempt has taken over. */
+export async function postponeMail(
+  db: Database,
+  mail: Pick<Mail, 'id' | 'attempts'>,
+  reason: string,
+  waitSeconds: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('mails')
+    .set({ last_error: reason, attempt_at: secondsFromNow(waitSeconds) })
+    .where('id', '=', mail.id)
+    .where('status', '=', 'pending')
+    .where('attempts', '=', mail.attempts)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
+
+/** The ids of mails that have been due for longer than `overdueSeconds`, at most `limit`; each counts as due from now on. */
+export async function renewOverdueMails(
+  db: Database,
+  overdueSeconds: number,
+  limit: number,
+): Promise<number[]> {
+  const overdue = db
+    .selectFrom('mails')
+    .select('id')
+    .where('status', '=', 'pending')
+    .where('attempt_at', '<', secondsFromNow(-overdueSeconds))
+    .orderBy('attempt_at')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+  const rows = await db
+    .updateTable('mails')
+    .set({ attempt_at: sql<Date>`now()` })
+    .where('id', 'in', overdue)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+function secondsFromNow(seconds: number) {
+  return sql<Date>`now() + make_interval(secs => ${seconds})`
 }

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { formatMail } from './format-mail.ts'
+
+const url = 'https://berth.example.com/reset-password?token=abc&x=1'
+
+test('the link stands alone on a line of the text, whole, and is escaped in the HTML', () => {
+  const { text, html } = formatMail({
+    subject: 'Subject',
+    paragraphs: ['Hello.'],
+    action: { label: 'Open', url },
+    notes: ['Bye.'],
+  })
+  expect(text).toBe(`Hello.\n\n${url}\n\nBye.\n\nBerth\n`)
+  expect(html).toContain('href="https://berth.example.com/reset-password?token=abc&amp;x=1"')
+  expect(html).toContain('>Open</a>')
+})
+
+test('what people typed adds no tag, no line and no header', () => {
+  const hostile = `<img src=x onerror="alert('1')">\r\nBcc: eve@example.com\n\nPay here\u2028\u202egnp`
+  const { subject, text, html } = formatMail({
+    subject: `Join ${hostile}`,
+    paragraphs: [hostile],
+    action: { label: hostile, url },
+    notes: [hostile],
+  })
+  expect(subject).toBe(`Join <img src=x onerror="alert('1')"> Bcc: eve@example.com Pay here gnp`)
+  expect(text).not.toMatch(/^(Bcc|Pay)/m)
+  expect(html).not.toContain('<img')
+  expect(html).toContain(
+    '&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt; Bcc: eve@example.com Pay here gnp',
+  )
+  expect(text + html).not.toContain('\u202e')
+})
+
+test('paragraphs are wrapped at 76 characters between words, and an overlong word is left whole', () => {
+  const word = 'x'.repeat(100)
+  const { text } = formatMail({ subject: 's', paragraphs: [`${'seven '.repeat(30)}${word} end`] })
+  const lines = text.split('\n')
+  expect(lines).toContain(word)
+  for (const line of lines.filter((line) => line !== word)) expect(line.length).toBeLessThanOrEqual(76)
+})

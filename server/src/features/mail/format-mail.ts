@@ -1,0 +1,79 @@
+/** What a mail says, as plain text and as HTML. */
+export interface MailText {
+  subject: string
+  text: string
+  html: string
+}
+
+const lineLength = 76
+
+/**
+ * Lays out a mail: its paragraphs, a link to follow, and what to know besides. All of it is plain text, which may hold what
+ * people typed: it is kept to one line and escaped.
+ */
+export function formatMail(mail: {
+  subject: string
+  paragraphs: string[]
+  action?: { label: string; url: string } | undefined
+  notes?: string[] | undefined
+}): MailText {
+  const paragraphs = mail.paragraphs.map(oneLine)
+  const notes = (mail.notes ?? []).map(oneLine)
+  const link = mail.action === undefined ? [] : [mail.action.url]
+  return {
+    subject: oneLine(mail.subject),
+    text: `${[...paragraphs.map(wrap), ...link, ...notes.map(wrap), 'Berth'].join('\n\n')}\n`,
+    html: [
+      '<!doctype html>',
+      '<html lang="en"><head><meta charset="utf-8"></head>',
+      '<body style="margin:0;padding:24px;font:16px/1.5 sans-serif;color:#1a1a1a;background:#ffffff">',
+      '<div style="max-width:560px;margin:0 auto">',
+      ...paragraphs.map((paragraph) => `<p style="margin:0 0 16px">${escapeHtml(paragraph)}</p>`),
+      ...(mail.action === undefined ? [] : [button(oneLine(mail.action.label), mail.action.url)]),
+      ...notes.map((note) => `<p style="margin:0 0 16px;color:#595959">${escapeHtml(note)}</p>`),
+      '<p style="margin:0;color:#595959">Berth</p>',
+      '</div></body></html>',
+      '',
+    ].join('\n'),
+  }
+}
+
+function button(label: string, url: string): string {
+  const href = escapeHtml(url)
+  const style =
+    'display:inline-block;padding:10px 18px;border-radius:6px;background:#1a1a1a;color:#ffffff;text-decoration:none'
+  return [
+    `<p style="margin:0 0 16px"><a href="${href}" style="${style}">${escapeHtml(label)}</a></p>`,
+    `<p style="margin:0 0 16px;color:#595959">If the button does not work, open this address:<br>${href}</p>`,
+  ].join('\n')
+}
+
+/** Breaks and controls become spaces, and marks that would turn the reading direction of what follows are left out. */
+function oneLine(text: string): string {
+  return text
+    .replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+}
+
+function wrap(paragraph: string): string {
+  const lines: string[] = []
+  for (const word of paragraph.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + 1 + word.length > lineLength) lines.push(word)
+    else lines[lines.length - 1] = `${line} ${word}`
+  }
+  return lines.join('\n')
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character)
+}

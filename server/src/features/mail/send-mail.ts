@@ -1,0 +1,74 @@
+import type { Application } from '../../application.ts'
+import type { Delivery } from '../../ports/mailer.ts'
+import { describeReason } from './delivery-reason.ts'
+import type { MailText } from './format-mail.ts'
+import { givesUp, waitSeconds } from './retry.ts'
+import { closeMail, markSent, postponeMail, takeMail } from './store.ts'
+import type { Mail, MailKind } from './store.ts'
+
+/** Writes the text of a mail at the moment it is sent; null when nobody wants it any more. */
+export type Composer = (
+  application: Application,
+  subjectId: number,
+  mailId: number,
+) => Promise<MailText | null>
+export type Composers = Partial<Record<MailKind, Composer>>
+
+/** Longer than any attempt: a mailer gives up after a minute. */
+const leaseSeconds = 90
+
+/**
+ * Tries once to send a mail of the outbox, and records how that went: sent, failed for good, no longer wanted, or to be tried
+ * again after a wait that grows. A process that dies after the mail server took the mail and before that is recorded sends it
+ * a second time, with the same Message-ID: SMTP has no way to ask.
+ */
+export async function sendMail(
+  application: Application,
+  mailId: number,
+  composers: Composers,
+): Promise<void> {
+  const { db, clock, log } = application
+  const mail = await takeMail(db, mailId, leaseSeconds)
+  if (mail === undefined) return
+  const attempt = await deliver(application, mail, composers[mail.kind])
+  if (attempt === null) {
+    await closeMail(db, mail, { status: 'superseded' })
+    return
+  }
+  if (attempt.outcome === 'sent') {
+    await markSent(db, mail.id, clock())
+    return
+  }
+  const reason = describeReason(attempt.reason)
+  log.warn({ mail: mail.id, kind: mail.kind, attempt: mail.attempts, reason }, 'a mail was not sent')
+  if (attempt.outcome === 'rejected' || givesUp(mail.created_at, clock())) {
+    await closeMail(db, mail, { status: 'failed', reason })
+  } else {
+    await sendLater(application, mail, reason)
+  }
+}
+
+async function deliver(
+  application: Application,
+  mail: Mail,
+  compose: Composer | undefined,
+): Promise<Delivery | null> {
+  try {
+    if (compose === undefined) throw new Error(`nobody composes a mail of the kind ${mail.kind}`)
+    const text = await compose(application, mail.subject_id, mail.id)
+    if (text === null) return null
+    return await application.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
+  } catch (error) {
+    application.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'an attempt to send a mail broke')
+    return { outcome: 'deferred', reason: 'Berth had a problem of its own.' }
+  }
+}
+
+async function sendLater({ db, jobs }: Application, mail: Mail, reason: string): Promise<void> {
+  const wait = waitSeconds(mail.attempts)
+  await db.transaction().execute(async (transaction) => {
+    if (await postponeMail(transaction, mail, reason, wait)) {
+      await jobs.enqueue(transaction, 'send-mail', { mailId: mail.id }, { afterSeconds: wait })
+    }
+  })
+}
