@@ -47,8 +47,11 @@ async function listen(
 
 /** Takes no new requests and lets those under way finish, for 30 s at most. */
 async function drain(app: FastifyInstance): Promise<void> {
+  // A connection whose last request has ended would be kept alive, and with it the server.
+  const sweep = setInterval(() => app.server.closeIdleConnections(), 100)
   const cut = setTimeout(() => app.server.closeAllConnections(), drainMilliseconds)
   await app.close()
+  clearInterval(sweep)
   clearTimeout(cut)
 }
 
