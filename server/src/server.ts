@@ -48,7 +48,8 @@ export async function buildServer(application: Application): Promise<App> {
   const allowedMethods = trackAllowedMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
-    if (allowed.length === 0) {
+    // A method that the address has: its route did not find the file it was asked for.
+    if (allowed.length === 0 || allowed.includes(request.method)) {
       const detail = 'There is nothing at this address.'
       return sendPublicError({ status: 404, code: 'not_found', detail }, request, reply)
     }
