@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+  client = createClient(server.url)
+})
+afterAll(() => server.close())
+
+test.each(['/healthz', '/readyz'])('GET %s: {"status": "ok"} without a session', async (path) => {
+  const answer = await client.get(path)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer.body).toEqual({ status: 'ok' })
+})
+
+test('GET /metrics: Prometheus’s text format, by route and never by address', async () => {
+  await client.get('/api/v1/model-deployments/a-secret-id')
+  const answer = await client.get('/metrics')
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=/)
+  expect(answer.body).toMatch(/^process_cpu_seconds_total [\d.e-]+$/m)
+  const route = 'route="/api/v1/model-deployments/:deployment_id",status="401"'
+  expect(answer.body).toContain(`berth_http_request_duration_seconds_count{method="GET",${route}} 1`)
+  expect(answer.body).not.toContain('a-secret-id')
+})
+
+test('every answer forbids guessing its type', async () => {
+  for (const path of ['/healthz', '/nothing', '/docs', '/redoc', '/openapi.json']) {
+    expect((await client.get(path)).headers.get('x-content-type-options')).toBe('nosniff')
+  }
+})
+
+test.each(['/docs', '/docs/', '/redoc'])('GET %s: a page that works without the internet', async (path) => {
+  const page = await client.get<string>(path)
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-type')).toMatch(/^text\/html/)
+  // The browser is told to load nothing from anywhere else, whatever a script may ask for.
+  const policy = page.headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'self'")
+  expect(policy).not.toMatch(/https?:|\*/)
+  const assets = [...page.body.matchAll(/(?:src|href|spec-url)="([^"]+)"/g)].map((match) => match[1] ?? '')
+  expect(assets.length).toBeGreaterThan(1)
+  for (const asset of assets) {
+    const url = new URL(asset, server.url + path)
+    expect(url.origin).toBe(server.url)
+    const answer = await client.get<string>(url.pathname)
+    expect(answer.status, asset).toBe(200)
+    if (asset.endsWith('.css')) expect(answer.body).not.toMatch(/url\(["']?(https?:)?\/\//)
+  }
+})
+
+test('GET /docs: the page reads the description of this server and asks no validator', async () => {
+  const script = (await client.get<string>('/docs/static/swagger-initializer.js')).body
+  expect(script).toContain("resolveUrl('./json')")
+  expect(script).toContain('validatorUrl: null')
+  expect((await client.get('/docs/json')).body).toEqual((await client.get('/openapi.json')).body)
+})
+
+test.each([
+  '/docs/static/nothing.js',
+  '/docs/static/..%2F..%2Fpackage.json',
+  '/redoc/',
+  '/redoc/package.json',
+])('GET %s: a 404', async (path) => {
+  const answer = await client.get(path)
+  expect(answer.status).toBe(404)
+  expect(answer.body.code).toBe('not_found')
+})
+
+test('METRICS_PORT: /metrics is on a port of its own and not among the API', async () => {
+  const database = await createTestDatabase()
+  const dataDirectory = await createDataDirectory()
+  const metricsPort = await findFreePort()
+  const { child, listening, exited, output } = spawnServer({
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDirectory,
+    METRICS_PORT: String(metricsPort),
+  })
+  try {
+    const url = await listening
+    const api = createClient(url)
+    expect((await api.get('/healthz')).status).toBe(200)
+    expect((await api.get('/metrics')).status).toBe(404)
+    expect((await api.get('/openapi.json')).body.paths).not.toHaveProperty('/metrics')
+    const metrics = await createClient(`http://127.0.0.1:${metricsPort}`).get<string>('/metrics')
+    expect(metrics.status).toBe(200)
+    expect(metrics.body).toContain('route="/healthz",status="200"')
+    child.kill('SIGTERM')
+    expect(await exited, output()).toBe(0)
+  } finally {
+    child.kill('SIGKILL')
+    await exited
+    await removeDataDirectory(dataDirectory)
+    await database.drop()
+  }
+})
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
