@@ -35,15 +35,26 @@ export async function acceptInvitation(
   await requireInvitee(db, userId, tokenHash)
   const at = clock()
   return db.transaction().execute(async (transaction) => {
-    const { id, organization_id, role } = await claimInvitation(
-      transaction,
-      { tokenHash },
-      { status: 'accepted', userId, at },
-    )
-    await joinOrganization(transaction, { userId, organizationId: organization_id, role, at })
-    await confirmEmail(transaction, userId, at)
+    const id = await acceptInvitationWithin(transaction, userId, tokenHash, at)
     return getInvitation(transaction, id)
   })
+}
+
+/** The same within a transaction, for a caller who has made sure that the user is the invitee; returns the invitation's id. */
+export async function acceptInvitationWithin(
+  transaction: DatabaseTransaction,
+  userId: number,
+  tokenHash: Buffer,
+  at: Date,
+): Promise<number> {
+  const { id, organization_id, role } = await claimInvitation(
+    transaction,
+    { tokenHash },
+    { status: 'accepted', userId, at },
+  )
+  await joinOrganization(transaction, { userId, organizationId: organization_id, role, at })
+  await confirmEmail(transaction, userId, at)
+  return id
 }
 
 /** Declines an invitation by its token, for the user that it is addressed to. */

@@ -3,9 +3,8 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { createAccount, emailTaken } from '../accounts/register.ts'
 import { claimInvitation } from './answer.ts'
-import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
-import { getInvitationStatus } from './lifecycle.ts'
-import { findInvitation, setResponder } from './store.ts'
+import { requireOpenInvitation } from './open-invitation.ts'
+import { setResponder } from './store.ts'
 
 /** What an invitee tells of themselves; the e-mail address is the invitation's. */
 export interface InviteeDetails {
@@ -22,11 +21,7 @@ export async function registerInvitee(
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
 ): Promise<number> {
-  const invitation = await findInvitation(db, { tokenHash })
-  if (invitation === undefined) throw invitationNotFound()
-  const status = getInvitationStatus(invitation, clock())
-  if (status === 'expired') throw invitationExpired()
-  if (status !== 'pending') throw invitationAnswered()
+  const invitation = await requireOpenInvitation(db, tokenHash, clock())
   if (invitation.invitee_user_id !== null) throw emailTaken()
   const passwordHash = await hashPassword(password)
   return db

@@ -4,7 +4,6 @@ import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import type { InvitationRole } from '../../roles.ts'
 import type { Viewer } from '../../viewer.ts'
 import { queueMail } from '../mail/queue-mail.ts'
-import { supersedeMail } from '../mail/supersede-mail.ts'
 import { isMemberAddress } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
 import { issueInvitationLink, resendInterval } from './lifecycle.ts'
@@ -45,7 +44,7 @@ export function inviteToOrganization(
 
 /**
  * Sends an unanswered invitation of the viewer's organization again, with another link that is good for 7 days; the old link
- * is void from then on, and the old mail is not sent any more if it still waits. At most once a minute.
+ * is void from then on. At most once a minute.
  */
 export function resendInvitation(
   application: Sending,
@@ -72,8 +71,7 @@ async function queueInvitationMail(
   transaction: DatabaseTransaction,
   id: number,
 ): Promise<Invitation> {
-  const { invitee_email: recipient, mail_id: earlierMailId } = await getInvitation(transaction, id)
-  if (earlierMailId !== null) await supersedeMail(transaction, earlierMailId)
+  const { invitee_email: recipient } = await getInvitation(transaction, id)
   const mailId = await queueMail(application, transaction, { kind: 'invitation', subjectId: id, recipient })
   await setInvitationMail(transaction, id, mailId)
   return getInvitation(transaction, id)
