@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import {
   getLlama,
   InsufficientMemoryError,
@@ -46,6 +47,8 @@ export class LoadError extends Error {
 /** Loads the model, makes its context and runs it once. Rejects with a LoadError alone. */
 export async function loadEngine(settings: Settings, log: Log): Promise<Engine> {
   const complaints: string[] = []
+  // llama.cpp's threads wait for each other by spinning: more of them than cores only stand in their own way.
+  const threads = Math.min(settings.threads, availableParallelism())
   try {
     await checkFile(settings.modelPath)
     // Never a download and never a build: the binaries are those that npm installed.
@@ -54,15 +57,15 @@ export async function loadEngine(settings: Settings, log: Log): Promise<Engine> 
       skipDownload: true,
       progressLogs: false,
       gpu: settings.gpuLayers === 0 ? false : 'auto',
-      maxThreads: settings.threads,
+      maxThreads: threads,
       logLevel: LlamaLogLevel.warn,
       logger: (level, message) => {
         if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
         log(`llama.cpp ${level}: ${message}`)
       },
     })
-    log(`llama.cpp runs on ${llama.gpu === false ? 'the CPU' : llama.gpu} with ${settings.threads} threads`)
-    return await load(llama, settings, log)
+    log(`llama.cpp runs on ${llama.gpu === false ? 'the CPU' : llama.gpu} with ${threads} threads`)
+    return await load(llama, { ...settings, threads }, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
