@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { RoleName } from '../../roles.ts'
 
 export interface NewUser {
@@ -12,6 +12,8 @@ export interface NewUser {
   lastName: string | null
   country: string | null
   contactNumber: string | null
+  /** True for an account that has yet to choose its name and organization; left out, it has chosen */
+  profileIncomplete?: boolean | undefined
 }
 
 /** Inserts a user whose current organization is `organizationId`, with a membership in it. */
@@ -33,6 +35,7 @@ export async function insertUser(
       country: user.country,
       contact_number: user.contactNumber,
       current_organization_id: organizationId,
+      profile_incomplete: user.profileIncomplete ?? false,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -46,6 +49,30 @@ export function findUserByEmail(db: Database, email: string) {
     .select(['id', 'password_hash'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .executeTakeFirst()
+}
+
+/** Locks the account of an address until the transaction ends. */
+export function lockUserByEmail(transaction: DatabaseTransaction, email: string) {
+  return transaction
+    .selectFrom('users')
+    .select(['id', 'email_verified_at'])
+    .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Takes a user's password and sessions away. */
+export async function dropCredentials(
+  transaction: DatabaseTransaction,
+  userId: number,
+  at: Date,
+): Promise<void> {
+  await transaction
+    .updateTable('users')
+    .set({ password_hash: null, updated_at: at })
+    .where('id', '=', userId)
+    .execute()
+  await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute()
 }
 
 export interface NewSession {
