@@ -1,0 +1,202 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deriveEngineKey } from '../../src/features/deployments/engine-spec.ts'
+import { createClient, registerClient } from '../support/client.ts'
+import { deployBundled } from '../support/deployments.ts'
+import {
+  createDataDirectory,
+  findEngineProcesses,
+  findPostmaster,
+  removeDataDirectory,
+  signal,
+  spawnServer,
+} from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+
+// One DATA_DIR goes through these tests in their order, as it would through an operator's hands.
+
+const patient = { timeout: 30_000, interval: 50 }
+const prompt = 'a prompt that nobody else should read'
+const longPrompt = 'a prompt that is being answered while the server stops'
+
+let dataDirectory: string
+let server: ServerProcess
+let cookie: string
+let password: string
+let deploymentId: string
+const outputs: (() => string)[] = []
+
+function start(): ServerProcess {
+  const started = spawnServer({ DATA_DIR: dataDirectory, LOG_LEVEL: 'trace' })
+  outputs.push(started.output)
+  return started
+}
+
+async function client() {
+  const caller = createClient(await server.listening)
+  caller.setCookie(cookie)
+  return caller
+}
+
+async function readEvents(): Promise<unknown[]> {
+  return (await (await client()).get(`/api/v1/model-deployments/${deploymentId}/events`)).body.items
+}
+
+async function expectAnswer(): Promise<void> {
+  const body = { model: deploymentId, messages: [{ role: 'user', content: prompt }], max_tokens: 4 }
+  const answer = await (await client()).post('/v1/chat/completions', body)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+}
+
+async function findEngine(): Promise<number> {
+  const engines = await findEngineProcesses(dataDirectory)
+  expect(engines).toEqual([{ pid: expect.any(Number), deploymentId }])
+  return engines[0]!.pid
+}
+
+beforeAll(async () => {
+  dataDirectory = await createDataDirectory()
+  server = start()
+  const registered = await registerClient(await server.listening)
+  cookie = registered.cookie()
+  password = registered.password
+})
+afterAll(async () => {
+  server.child.kill('SIGKILL')
+  await server.exited
+  await removeDataDirectory(dataDirectory)
+})
+
+test('a server says `listening on http://…` and serves there', async () => {
+  expect(await server.listening).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+  for (const path of ['/healthz', '/readyz']) {
+    expect((await (await client()).get(path)).body).toEqual({ status: 'ok' })
+  }
+  deploymentId = (await deployBundled(await client())).id
+  await expectAnswer()
+})
+
+test('a second server on the same DATA_DIR is refused by name, and the first goes on', async () => {
+  const second = start()
+  expect(await second.exited).toBe(1)
+  expect(second.output()).toContain(`Another Berth server already uses the DATA_DIR ${dataDirectory}`)
+  await expectAnswer()
+})
+
+test('SIGTERM: no new requests, the stream under way is finished, exit code 0, PostgreSQL stops', async () => {
+  const engine = await findEngine()
+  const url = await server.listening
+  const items = { type: 'array', minItems: 100, maxItems: 100, items: { type: 'boolean' } }
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: deploymentId,
+      messages: [{ role: 'user', content: longPrompt }],
+      max_tokens: 1000,
+      stream: true,
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'flags',
+          schema: { type: 'object', properties: { items }, required: ['items'], additionalProperties: false },
+        },
+      },
+    }),
+  })
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let received = (await reader.read()).value ?? ''
+  // Held still, the engine is in the middle of its answer for as long as the test wants.
+  signal(engine, 'SIGSTOP')
+  server.child.kill('SIGTERM')
+  await expect
+    .poll(
+      () =>
+        fetch(`${url}/readyz`).then(
+          (answer) => answer.status,
+          () => 'refused',
+        ),
+      patient,
+    )
+    .not.toBe(200)
+  await expect
+    .poll(
+      () =>
+        fetch(`${url}/healthz`).then(
+          (answer) => answer.status,
+          () => 'refused',
+        ),
+      patient,
+    )
+    .toBe('refused')
+  expect(received).not.toContain('[DONE]')
+  expect(server.child.exitCode).toBeNull()
+  signal(engine, 'SIGCONT')
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    received += value
+  }
+  expect(received).toMatch(/data: \[DONE\]\s+$/)
+  expect(await server.exited).toBe(0)
+  expect(await findPostmaster(dataDirectory)).toBeNull()
+  expect(await findEngine()).toBe(engine)
+})
+
+test('the next server adopts the engine that runs', async () => {
+  const engine = await findEngine()
+  server = start()
+  await expectAnswer()
+  expect(await findEngine()).toBe(engine)
+  expect((await readEvents()).at(-1)).toMatchObject({
+    status: 'running',
+    message: 'The model answers requests.',
+  })
+})
+
+test('kill -9: the next server adopts PostgreSQL and the engine, and the session is still good', async () => {
+  const engine = await findEngine()
+  const postgres = await findPostmaster(dataDirectory)
+  const events = await readEvents()
+  server.child.kill('SIGKILL')
+  expect(await server.exited).toBe('SIGKILL')
+  server = start()
+  await expectAnswer()
+  expect(await findPostmaster(dataDirectory)).toBe(postgres)
+  expect(await findEngine()).toBe(engine)
+  expect(await readEvents()).toEqual(events)
+})
+
+test('a server whose PostgreSQL is killed ends with exit code 1 and says why; the next one goes on', async () => {
+  signal((await findPostmaster(dataDirectory))!, 'SIGKILL')
+  expect(await server.exited).toBe(1)
+  expect(server.output()).toMatch(/Berth can't run: .+/)
+  server = start()
+  await expectAnswer()
+})
+
+test('no password, cookie, key or prompt is in anything that was written', async () => {
+  await (await client()).delete(`/api/v1/model-deployments/${deploymentId}`)
+  await expect.poll(() => findEngineProcesses(dataDirectory), patient).toEqual([])
+  server.child.kill('SIGTERM')
+  expect(await server.exited).toBe(0)
+  const secretKey = (await readFile(join(dataDirectory, 'secret-key'), 'utf8')).trim()
+  const credentialsFile = join(dataDirectory, 'postgres', 'cluster', 'credentials.json')
+  const credentials = JSON.parse(await readFile(credentialsFile, 'utf8'))
+  expect(credentials.application).toMatch(/^[0-9a-f]{48}$/)
+  const secrets = [
+    password,
+    cookie.slice(cookie.indexOf('=') + 1),
+    secretKey,
+    deriveEngineKey(secretKey, deploymentId),
+    prompt,
+    longPrompt,
+    credentials.application,
+    credentials.superuser,
+  ]
+  const postgresLog = await readFile(join(dataDirectory, 'postgres', 'postgresql.log'), 'utf8')
+  const written = [...outputs.map((output) => output()), postgresLog].join('\n')
+  expect(written).toContain('shutting down')
+  for (const secret of secrets) expect(written).not.toContain(secret)
+})
