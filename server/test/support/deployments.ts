@@ -1,12 +1,16 @@
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Client } from './client.ts'
 
 /** Waits until a deployment has a status and returns it. */
 export async function waitForStatus(client: Client, id: string, status: string, timeout = 30_000) {
-  await expect
-    .poll(async () => (await client.get(`/api/v1/model-deployments/${id}`)).body.status, { timeout, interval: 50 })
-    .toBe(status)
-  return (await client.get(`/api/v1/model-deployments/${id}`)).body
+  return vi.waitFor(
+    async () => {
+      const { body } = await client.get(`/api/v1/model-deployments/${id}`)
+      expect(body.status).toBe(status)
+      return body
+    },
+    { timeout, interval: 50 },
+  )
 }
 
 /** Deploys a model that ships with Berth and waits until it runs. */

@@ -72,12 +72,10 @@ const anObservation = fc.oneof(
     { phase: 'starting', message: 'Soon.' },
     { phase: 'downloading', message: 'Half.', receivedBytes: 1, totalBytes: 2 },
   ),
-  fc
-    .constantFrom(9, 10)
-    .map((port): EngineObservation => ({
-      phase: 'ready',
-      endpoint: { baseUrl: `http://127.0.0.1:${port}` },
-    })),
+  fc.constantFrom(9, 10).map((port): EngineObservation => ({
+    phase: 'ready',
+    endpoint: { baseUrl: `http://127.0.0.1:${port}` },
+  })),
   aFailure,
 )
 const aProvisioning = fc.oneof(
