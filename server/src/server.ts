@@ -13,6 +13,7 @@ import { inferenceRoutes } from './features/inference/routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { meteringRoutes } from './features/metering/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
+import { ssoRoutes } from './features/sso/routes.ts'
 import type { App } from './http/app.ts'
 import { refuseCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
@@ -77,6 +78,7 @@ export async function buildServer(application: Application): Promise<App> {
   await app.register(async (scope: App) => {
     publicAccountRoutes(scope, application)
     publicInvitationRoutes(scope, application)
+    ssoRoutes(scope, application)
     healthRoutes(scope, application)
   })
   await app.register(async (scope: App) => {

@@ -5,6 +5,7 @@ import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
 import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
+import { deleteExpiredFlows } from './features/sso/store.ts'
 
 const composers: Composers = {}
 
@@ -14,7 +15,10 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   await jobs.handle('send-mail', ({ mailId }) => sendMail(application, mailId, composers), { atOnce: 10 })
   await jobs.handle('sweep-mails', () => sweepMails(application))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
-  await jobs.handle('forget-expired', () => deleteExpired(db, clock()))
+  await jobs.handle('forget-expired', async () => {
+    await deleteExpired(db, clock())
+    await deleteExpiredFlows(db, clock())
+  })
   await sweepOrphans(application)
   return runReconciler(application)
 }

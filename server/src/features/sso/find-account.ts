@@ -1,0 +1,128 @@
+import type { Application } from '../../application.ts'
+import { violatesUnique } from '../../database/connect.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Identity } from '../../ports/identity-provider.ts'
+import { createAccount } from '../accounts/register.ts'
+import { takeOverAccount } from '../accounts/take-over.ts'
+import { acceptInvitationWithin } from '../invitations/answer.ts'
+import { createInvitedAccount } from '../invitations/register.ts'
+import { requireOpenInvitation } from '../invitations/open-invitation.ts'
+import { createOrganization } from '../organizations/create.ts'
+import { SsoRefusal } from './errors.ts'
+import { findLinkedUser, insertIdentity } from './store.ts'
+
+const tries = 3
+
+/**
+ * The account of an identity: the one it was linked to, else the one with its verified address, else a new one. With an
+ * invitation, accepts it in the same transaction. Throws a `SsoRefusal`, and then nothing has changed.
+ */
+export async function findAccount(
+  application: Pick<Application, 'db' | 'clock'>,
+  identity: Identity,
+  invitationTokenHash: Buffer | null,
+): Promise<number> {
+  for (let left = tries - 1; ; left -= 1) {
+    try {
+      return await application.db
+        .transaction()
+        .execute((transaction) =>
+          invitationTokenHash === null
+            ? findOrCreate(transaction, identity, application.clock())
+            : acceptInvitation(transaction, identity, invitationTokenHash, application.clock()),
+        )
+    } catch (error) {
+      // Another sign-in made the account or the link at the same moment: what it made is found at the next try.
+      if (left === 0 || !lostRace(error)) throw toRefusal(error)
+    }
+  }
+}
+
+async function findOrCreate(transaction: DatabaseTransaction, identity: Identity, at: Date): Promise<number> {
+  const linked = await findLinkedUser(transaction, identity)
+  if (linked !== undefined) return linked.id
+  const email = requireVerifiedEmail(identity)
+  const userId =
+    (await takeOverAccount(transaction, email, at)) ??
+    (await createAccountOfItsOwn(transaction, identity, email, at))
+  await insertIdentity(transaction, { ...identity, userId, at })
+  return userId
+}
+
+async function acceptInvitation(
+  transaction: DatabaseTransaction,
+  identity: Identity,
+  tokenHash: Buffer,
+  at: Date,
+): Promise<number> {
+  const email = requireVerifiedEmail(identity)
+  const invitation = await requireOpenInvitation(transaction, tokenHash, at)
+  const linked = await findLinkedUser(transaction, identity)
+  for (const address of [email, linked?.email ?? email]) {
+    if (address.toLowerCase() !== invitation.invitee_email.toLowerCase()) {
+      throw new SsoRefusal('sso_invitation_mismatch')
+    }
+  }
+  const existing = linked?.id ?? (await takeOverAccount(transaction, email, at))
+  const userId =
+    existing ??
+    (await createInvitedAccount(transaction, tokenHash, { ...personOf(identity), passwordHash: null }, at))
+  if (existing !== null) await acceptInvitationWithin(transaction, existing, tokenHash, at)
+  if (linked === undefined) await insertIdentity(transaction, { ...identity, userId, at })
+  return userId
+}
+
+/** A new account is the super_admin of an organization whose name is only a proposal, until the profile is completed. */
+async function createAccountOfItsOwn(
+  transaction: DatabaseTransaction,
+  identity: Identity,
+  email: string,
+  at: Date,
+): Promise<number> {
+  const person = personOf(identity)
+  const owner = person.name ?? email.slice(0, email.lastIndexOf('@'))
+  const organizationId = await createOrganization(
+    transaction,
+    `${firstCharacters(owner, 200)}’s organization`,
+  )
+  return createAccount(
+    transaction,
+    { ...person, email, emailVerifiedAt: at, passwordHash: null, profileIncomplete: true },
+    { organizationId, role: 'super_admin' },
+  )
+}
+
+function personOf({ name, firstName, lastName }: Identity) {
+  return { name, firstName, lastName, country: null, contactNumber: null }
+}
+
+function requireVerifiedEmail({ email, emailVerified }: Identity): string {
+  if (email === null || !emailVerified) throw new SsoRefusal('sso_email_unverified')
+  return email
+}
+
+function firstCharacters(text: string, count: number): string {
+  return Array.from(text).slice(0, count).join('')
+}
+
+function lostRace(error: unknown): boolean {
+  return (
+    violatesUnique(error, 'identities_key') ||
+    (error instanceof ApplicationError && error.code === 'email_taken')
+  )
+}
+
+/** What an invitation refuses with, as a word for the sign-in page. */
+function toRefusal(error: unknown): unknown {
+  if (!(error instanceof ApplicationError)) return error
+  switch (error.code) {
+    case 'not_found':
+      return new SsoRefusal('invitation_not_found')
+    case 'invitation_answered':
+    case 'invitation_expired':
+      return new SsoRefusal(error.code)
+    default:
+      return error
+  }
+}

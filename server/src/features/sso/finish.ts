@@ -1,0 +1,47 @@
+import type { Application } from '../../application.ts'
+import type { IdentityProvider } from '../../ports/identity-provider.ts'
+import { hashToken } from '../accounts/link-token.ts'
+import { findAccount } from './find-account.ts'
+import { SsoRefusal } from './errors.ts'
+import type { SsoErrorCode } from './errors.ts'
+import { claimFlow } from './store.ts'
+
+export type FinishedSignIn = { userId: number; returnTo: string } | { error: SsoErrorCode }
+
+const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
+
+/**
+ * Finishes a sign-in with what the browser brought back, its flow's cookie and the callback's query, and returns whose it is.
+ * The flow is over before the provider is asked, so that nothing works twice; an odd state ends no flow.
+ */
+export async function finishSignIn(
+  application: Pick<Application, 'db' | 'clock' | 'log'>,
+  identityProvider: IdentityProvider,
+  callback: { flowToken: string | null; state: string | null; query: string },
+): Promise<FinishedSignIn> {
+  const { db, clock, log } = application
+  const { flowToken, state, query } = callback
+  if (flowToken === null || state === null) return { error: 'sso_flow_expired' }
+  const key = { cookieHash: hashToken(flowToken), stateHash: hashToken(state) }
+  const flow = await claimFlow(db, key, clock())
+  if (flow === undefined) return { error: 'sso_flow_expired' }
+  const result = await identityProvider.complete(query, {
+    state,
+    nonce: flow.nonce,
+    codeVerifier: flow.code_verifier,
+  })
+  if (result.outcome !== 'identified') {
+    log.warn(
+      { outcome: result.outcome, detail: result.detail },
+      'a sign-in through the provider came to nothing',
+    )
+    return { error: refusals[result.outcome] }
+  }
+  try {
+    const userId = await findAccount(application, result.identity, flow.invitation_token_hash)
+    return { userId, returnTo: flow.return_to }
+  } catch (error) {
+    if (error instanceof SsoRefusal) return { error: error.code }
+    throw error
+  }
+}

@@ -1,0 +1,169 @@
+import type { FastifyReply } from 'fastify'
+import type { Application } from '../../application.ts'
+import { ApplicationError, NotFoundError } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { bodyProblems, problems } from '../../http/openapi.ts'
+import type { IdentityProvider } from '../../ports/identity-provider.ts'
+import { hashToken } from '../accounts/link-token.ts'
+import { startSession } from '../accounts/sessions.ts'
+import { requireOpenInvitation } from '../invitations/open-invitation.ts'
+import { beginSignIn, flowSeconds } from './begin.ts'
+import type { SsoErrorCode } from './errors.ts'
+import { finishSignIn } from './finish.ts'
+import { toReturnPath } from './return-path.ts'
+import {
+  callbackQuery,
+  loginQuery,
+  providerParams,
+  providersBody,
+  startBody,
+  startedBody,
+  toProvider,
+  toSignInPage,
+} from './schemas.ts'
+
+const tags = ['Accounts']
+const flowCookie = 'sso_flow'
+const browserRoute = { exposeHeadRoute: false } as const
+
+export function ssoRoutes(app: App, application: Application): void {
+  const { config, db, clock, identityProvider } = application
+  const { sessionCookie, publicUrl, sso } = config
+  // Lax, whatever the session's cookie is: it must come back when the provider sends the browser here.
+  const flowCookieAttributes = {
+    path: '/v1/sso',
+    httpOnly: true,
+    secure: sessionCookie.secure,
+    sameSite: 'lax',
+  } as const
+
+  function requireProvider(name: string): IdentityProvider {
+    if (identityProvider === null || name !== sso?.provider) {
+      throw new NotFoundError('There is no such sign-in provider.')
+    }
+    return identityProvider
+  }
+
+  function setFlowCookie(reply: FastifyReply, flowToken: string): void {
+    reply.setCookie(flowCookie, flowToken, { ...flowCookieAttributes, maxAge: flowSeconds })
+  }
+
+  function redirectToSignIn(reply: FastifyReply, error: SsoErrorCode): FastifyReply {
+    return reply.redirect(`/sign-in?error=${error}`)
+  }
+
+  app.get(
+    '/v1/sso/providers',
+    {
+      schema: {
+        operationId: 'listSsoProviders',
+        summary: 'Identity providers to sign in through; none where none is configured',
+        tags,
+        security: [],
+        response: { 200: providersBody },
+      },
+    },
+    () => ({
+      providers:
+        sso === null
+          ? []
+          : [
+              {
+                name: sso.provider,
+                display_name: sso.displayName,
+                configured: true,
+                login_url: `/v1/sso/login/${sso.provider}`,
+              },
+            ],
+    }),
+  )
+
+  app.get(
+    '/v1/sso/login/:sso_provider',
+    {
+      ...browserRoute,
+      schema: {
+        operationId: 'beginSsoSignIn',
+        summary: 'Sign in through the identity provider: for browsers, which follow the redirect',
+        tags,
+        security: [],
+        params: providerParams,
+        querystring: loginQuery,
+        response: { 302: toProvider, ...problems(404) },
+      },
+    },
+    async (request, reply) => {
+      const provider = requireProvider(request.params.sso_provider)
+      const returnTo = toReturnPath(request.query.return_to, publicUrl)
+      const begun = await beginSignIn(application, provider, { returnTo, invitationTokenHash: null })
+      reply.header('cache-control', 'no-store')
+      if (begun === null) return redirectToSignIn(reply, 'sso_unavailable')
+      setFlowCookie(reply, begun.flowToken)
+      return reply.redirect(begun.authorizationUrl.href)
+    },
+  )
+
+  app.get(
+    '/v1/sso/callback/:sso_provider',
+    {
+      ...browserRoute,
+      schema: {
+        operationId: 'finishSsoSignIn',
+        summary: 'Where the identity provider sends the browser back to; sets the session cookie',
+        tags,
+        security: [],
+        params: providerParams,
+        querystring: callbackQuery,
+        response: { 302: toSignInPage, ...problems(404) },
+      },
+    },
+    async (request, reply) => {
+      const provider = requireProvider(request.params.sso_provider)
+      const finished = await finishSignIn(application, provider, {
+        flowToken: request.cookies[flowCookie] ?? null,
+        state: request.query.state ?? null,
+        query: request.url.slice(request.url.indexOf('?') + 1),
+      })
+      reply.header('cache-control', 'no-store')
+      if ('error' in finished) return redirectToSignIn(reply, finished.error)
+      const { token, expiresAt } = await startSession(application, {
+        userId: finished.userId,
+        authMethod: request.params.sso_provider,
+        replaces: readSessionToken(request, sessionCookie),
+      })
+      setSessionCookie(reply, sessionCookie, token, expiresAt)
+      reply.clearCookie(flowCookie, flowCookieAttributes)
+      return reply.redirect(finished.returnTo)
+    },
+  )
+
+  app.post(
+    '/v1/invitations/sso/:sso_provider/start',
+    {
+      schema: {
+        operationId: 'startInvitationSso',
+        summary: 'Accept an invitation by signing in through the identity provider',
+        description:
+          'The provider must vouch for the e-mail address that the invitation is addressed to. The answer’s cookie belongs to the browser that opens the address.',
+        tags,
+        security: [],
+        params: providerParams,
+        body: startBody,
+        response: { 200: startedBody, ...bodyProblems, ...problems(403, 404, 409, 410, 503) },
+      },
+    },
+    async (request, reply) => {
+      const provider = requireProvider(request.params.sso_provider)
+      const invitationTokenHash = hashToken(request.body.token)
+      await requireOpenInvitation(db, invitationTokenHash, clock())
+      const begun = await beginSignIn(application, provider, { returnTo: '/', invitationTokenHash })
+      if (begun === null) {
+        const detail = 'The identity provider can’t be reached now.'
+        throw new ApplicationError('unavailable', 'sso_unavailable', detail, 60)
+      }
+      setFlowCookie(reply, begun.flowToken)
+      return { authorization_url: begun.authorizationUrl.href }
+    },
+  )
+}

@@ -1,0 +1,56 @@
+import type { Insertable, Selectable } from 'kysely'
+import type { Database, Tables } from '../../database/tables.ts'
+
+export type SsoFlow = Selectable<Tables['sso_flows']>
+
+export async function insertFlow(db: Database, flow: Insertable<Tables['sso_flows']>): Promise<void> {
+  await db.insertInto('sso_flows').values(flow).execute()
+}
+
+/** Ends a flow that is not over yet and returns it; undefined for anybody who comes second, too late or from elsewhere. */
+export function claimFlow(
+  db: Database,
+  key: { cookieHash: Buffer; stateHash: Buffer },
+  now: Date,
+): Promise<SsoFlow | undefined> {
+  return db
+    .deleteFrom('sso_flows')
+    .where('cookie_hash', '=', key.cookieHash)
+    .where('state_hash', '=', key.stateHash)
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function deleteExpiredFlows(db: Database, now: Date): Promise<void> {
+  await db.deleteFrom('sso_flows').where('expires_at', '<=', now).execute()
+}
+
+/** The user that an identity was linked to before. */
+export function findLinkedUser(
+  db: Database,
+  { issuer, subject }: { issuer: string; subject: string },
+): Promise<{ id: number; email: string } | undefined> {
+  return db
+    .selectFrom('identities')
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .select(['users.id', 'users.email'])
+    .where('identities.issuer', '=', issuer)
+    .where('identities.subject', '=', subject)
+    .executeTakeFirst()
+}
+
+export async function insertIdentity(
+  db: Database,
+  identity: { issuer: string; subject: string; userId: number; at: Date },
+): Promise<void> {
+  await db
+    .insertInto('identities')
+    .values({
+      issuer: identity.issuer,
+      subject: identity.subject,
+      user_id: identity.userId,
+      linked_at: identity.at,
+    })
+    .execute()
+}
