@@ -79,7 +79,7 @@ export function isTooDeep(value: unknown): boolean {
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return true
     level = level.flatMap((entry) =>
-      typeof entry === 'object' && entry !== null ? Object.values(entry as object) : [],
+      typeof entry === 'object' && entry !== null ? Object.values(entry) : [],
     )
   }
   return false
@@ -219,7 +219,7 @@ export function toGrammarSchema(
       else if (name === least) refuse(path, `"${name}" is at most ${MAX_REPETITION}`)
     }
     if ((found[least] ?? 0) > (found[most] ?? Infinity)) refuse(path, `"${least}" is above "${most}"`)
-    return found as Partial<Record<Least | Most, number>>
+    return found
   }
 
   function literal(value: unknown, path: string): string | number | boolean | null {

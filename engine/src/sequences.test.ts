@@ -26,11 +26,11 @@ test('serves those who wait in order, but for those who left', async () => {
   const slot = await pool.acquire(prompt, never)
   const served: string[] = []
   const leaving = new AbortController()
-  const wait = (name: string, signal = never): Promise<unknown> =>
-    pool.acquire(prompt, signal).then((own) => {
-      served.push(name)
-      pool.release(own)
-    })
+  const wait = async (name: string, signal = never): Promise<void> => {
+    const own = await pool.acquire(prompt, signal)
+    served.push(name)
+    pool.release(own)
+  }
   const first = wait('first')
   const second = wait('second', leaving.signal)
   const third = wait('third')
