@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 
@@ -20,7 +21,7 @@ export interface Config {
   /** null: `/metrics` is served on `port` with everything else */
   metricsPort: number | null
   /** Addresses of reverse proxies whose `X-Forwarded-*` headers are believed; false: none */
-  trustProxy: string[] | boolean
+  trustProxy: string[] | false
   sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
   csrfTrustedOrigins: string[]
   /** Bytes of a request body on the inference routes */
@@ -76,7 +77,12 @@ const optionalText = z.string().trim().min(1).optional()
 
 function wholeNumber(minimum: number, maximum: number) {
   const message = `give a whole number from ${minimum} to ${maximum}`
-  return z.coerce.number(message).int(message).min(minimum, message).max(maximum, message)
+  return z
+    .string()
+    .trim()
+    .regex(/^\d{1,16}$/, { error: message, abort: true })
+    .transform(Number)
+    .pipe(z.int(message).min(minimum, message).max(maximum, message))
 }
 
 function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
@@ -129,6 +135,28 @@ const mailbox = z
     return { name, address }
   })
 
+/** An address or a network as `proxy-addr` takes it. */
+function isProxyAddress(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true
+  const [address = '', prefix, ...rest] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  if (prefix === undefined) return true
+  return /^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128)
+}
+
+const proxyAddresses = commaList.refine(
+  (addresses) => addresses.every(isProxyAddress),
+  'give addresses or networks divided by commas such as 10.0.0.1, 192.168.0.0/16, loopback',
+)
+
+const origin = webAddress('https://console.example.com')
+  .refine(
+    ({ pathname, hostname }) => pathname === '/' && !hostname.includes('*'),
+    'give whole origins such as https://console.example.com, without a path or *',
+  )
+  .transform((url) => url.origin)
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -147,16 +175,14 @@ const environment = z.object({
   RUNTIME: oneOf(['local']).default('local'),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
-  TRUST_PROXY: commaList.optional(),
+  TRUST_PROXY: proxyAddresses.optional(),
   SESSION_COOKIE_NAME: z
     .string()
     .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'give a cookie name: letters, digits, - and _')
     .default('session'),
   SESSION_COOKIE_SECURE: flag.optional(),
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
-  CSRF_TRUSTED_ORIGINS: commaList
-    .pipe(z.array(webAddress('https://console.example.com').transform((url) => url.origin)))
-    .default([]),
+  CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
   SECRET_KEY: z
     .string()
@@ -233,6 +259,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     if (settings.SESSION_COOKIE_NAME.startsWith(prefix) && !secure) {
       problems.push(`SESSION_COOKIE_NAME: a name that begins with ${prefix} needs SESSION_COOKIE_SECURE=true`)
     }
+  }
+  if (settings.METRICS_PORT === settings.PORT && settings.PORT !== 0) {
+    problems.push(`METRICS_PORT: ${settings.PORT} is the server's own PORT; give another or leave it unset`)
   }
   if (settings.ROLE !== 'all' && settings.DATABASE_URL === undefined) {
     problems.push(
