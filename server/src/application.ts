@@ -57,7 +57,7 @@ export interface Overrides {
 
 /** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
-  const log = overrides.log ?? pino({ level: config.logLevel, name: 'berth' })
+  const log = overrides.log ?? createLog(config)
   const opened = new AsyncDisposableStack()
   const lost = new AbortController()
   try {
@@ -66,7 +66,11 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const databaseUrl = config.databaseUrl ?? database!.url
     if (runsWorker(config)) {
       // Before the database's stop is deferred: where the lock is another server's, so is the database.
-      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (error) => lost.abort(error))
+      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (cause) =>
+        lost.abort(
+          new Error('The database ended the session that keeps other servers off DATA_DIR.', { cause }),
+        ),
+      )
       opened.defer(async () => database?.stop())
       opened.defer(() => lock.release())
     }
@@ -114,6 +118,11 @@ export async function createApplication(config: Config, overrides: Overrides = {
     await opened.disposeAsync()
     throw error
   }
+}
+
+function createLog({ logLevel }: Config): Logger {
+  // The driver hangs the whole connection on the errors of its pool.
+  return pino({ level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } })
 }
 
 /** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */
