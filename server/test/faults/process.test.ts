@@ -172,6 +172,7 @@ test('a server whose PostgreSQL is killed ends with exit code 1 and says why; th
   signal((await findPostmaster(dataDirectory))!, 'SIGKILL')
   expect(await server.exited).toBe(1)
   expect(server.output()).toMatch(/Berth can't run: .+/)
+  expect(server.output()).not.toContain('connectionParameters')
   server = start()
   await expectAnswer()
 })

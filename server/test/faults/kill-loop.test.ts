@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { runKillLoop } from './kill-loop.ts'
+
+// `npm run test:kill-loop` does thirty rounds. Engines are found in /proc.
+test.skipIf(process.platform !== 'linux')(
+  'four kill -9 under load: nothing acknowledged is lost, no deployment is stuck, no engine is left over',
+  { timeout: 300_000 },
+  async () => {
+    const summary = await runKillLoop({ rounds: 4, seed: 20_260_729 })
+    expect(summary.rounds).toBe(4)
+    expect(summary.created).toBeGreaterThan(4)
+    expect(summary.kills).toMatchObject({ server: 4, postgres: 1 })
+  },
+)

@@ -1,0 +1,279 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { registerClient } from '../support/client.ts'
+import {
+  createDataDirectory,
+  findEngineProcesses,
+  findPostmaster,
+  removeDataDirectory,
+  signal,
+  spawnServer,
+  waitUntil,
+} from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { clientOf, createRandom, pickFrom, useServer } from './load.ts'
+import type { Load, LoadCounts, Tenant } from './load.ts'
+
+/** What is killed in a round: `start` is the server, and then the next one while it is starting. */
+const victims = ['server', 'server', 'start', 'engine', 'postgres', 'everything'] as const
+type Victim = (typeof victims)[number]
+
+export interface KillLoopOptions {
+  rounds: number
+  seed: number
+  /** Told one line for each round */
+  report?: (line: string) => void
+}
+
+export interface KillLoopSummary extends LoadCounts {
+  rounds: number
+  kills: Record<'server' | 'engine' | 'postgres', number>
+  /** Deployments whose creation was cut off and that were there nevertheless */
+  unanswered: number
+  /** From the start of the next server until all deployments were at rest, of each round */
+  recoverySeconds: number[]
+  /** From the start of the next server until it listened */
+  startSeconds: number[]
+}
+
+const tenantCount = 2
+const callersPerTenant = 2
+const restMilliseconds = 60_000
+/** An engine that is killed more often within ten minutes is given up, and rightly so. */
+const killsPerEngine = 2
+
+interface Loop {
+  dataDirectory: string
+  random: () => number
+  tenants: Tenant[]
+  summary: KillLoopSummary
+  engineKills: Map<string, number>
+}
+
+/**
+ * Kills a server, its PostgreSQL and its engines at random moments under load, starts the server again each time, and throws
+ * when something that was acknowledged is lost, a deployment is stuck or failed, or an engine runs without its deployment.
+ */
+export async function runKillLoop({ rounds, seed, report }: KillLoopOptions): Promise<KillLoopSummary> {
+  const dataDirectory = await createDataDirectory()
+  const loop: Loop = {
+    dataDirectory,
+    random: createRandom(seed),
+    tenants: [],
+    summary: {
+      rounds: 0,
+      created: 0,
+      deleted: 0,
+      chats: 0,
+      reads: 0,
+      cutOff: 0,
+      unanswered: 0,
+      kills: { server: 0, engine: 0, postgres: 0 },
+      recoverySeconds: [],
+      startSeconds: [],
+    },
+    engineKills: new Map(),
+  }
+  let server = start(loop)
+  try {
+    const url = await server.listening
+    for (let index = 0; index < tenantCount; index++) {
+      loop.tenants.push({ cookie: (await registerClient(url)).cookie(), creating: 0, deployments: new Map() })
+    }
+    for (let round = 1; round <= rounds; round++) {
+      // In turn, so that a few rounds have most kinds.
+      const victim = victims[round % victims.length]!
+      try {
+        const killedAfter = await killUnderLoad(loop, server, victim)
+        const begun = performance.now()
+        server = start(loop)
+        if (victim === 'start') server = await killAtStart(loop, server)
+        await server.listening
+        loop.summary.startSeconds.push((performance.now() - begun) / 1000)
+        const counts = await verify(loop, server)
+        loop.summary.recoverySeconds.push((performance.now() - begun) / 1000)
+        loop.summary.rounds = round
+        const rest = loop.summary.recoverySeconds.at(-1)!.toFixed(1)
+        report?.(`round ${round}: killed ${victim} after ${killedAfter} ms, at rest in ${rest} s, ${counts}`)
+      } catch (error) {
+        const lines = server.output().split('\n').slice(-30).join('\n')
+        throw new Error(
+          `Round ${round} of seed ${seed}, ${victim} killed; the server's last lines:\n${lines}`,
+          {
+            cause: error,
+          },
+        )
+      }
+    }
+    await endAll(loop, server)
+    return loop.summary
+  } finally {
+    server.child.kill('SIGKILL')
+    await server.exited
+    await removeDataDirectory(dataDirectory)
+  }
+}
+
+function start({ dataDirectory }: Loop): ServerProcess {
+  return spawnServer({ DATA_DIR: dataDirectory })
+}
+
+/** Puts the server under load, kills at a random moment and waits for the server's end. Resolves to that moment in ms. */
+async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim): Promise<number> {
+  const { random, summary } = loop
+  const load: Load = { url: await server.listening, counts: summary, dying: false, complaints: [] }
+  const seeds = Array.from({ length: tenantCount * callersPerTenant }, () => random() * 2 ** 32)
+  const callers = seeds.map((seed, index) =>
+    useServer(load, loop.tenants[index % tenantCount]!, createRandom(seed)),
+  )
+  const moment = Math.round(random() * 4000)
+  await delay(moment)
+  const postgres = await findPostmaster(loop.dataDirectory)
+  const engine = pickFrom(
+    random,
+    (await findEngineProcesses(loop.dataDirectory)).filter(
+      ({ deploymentId }) => (loop.engineKills.get(deploymentId) ?? 0) < killsPerEngine,
+    ),
+  )
+  load.dying = true
+  if ((victim === 'engine' || victim === 'everything') && engine !== undefined) {
+    signal(engine.pid, 'SIGKILL')
+    loop.engineKills.set(engine.deploymentId, (loop.engineKills.get(engine.deploymentId) ?? 0) + 1)
+    summary.kills.engine += 1
+  }
+  if ((victim === 'postgres' || victim === 'everything') && postgres !== null) {
+    signal(postgres, 'SIGKILL')
+    summary.kills.postgres += 1
+  }
+  // A server that loses its PostgreSQL must end by itself.
+  if (victim !== 'postgres') {
+    server.child.kill('SIGKILL')
+    summary.kills.server += 1
+  }
+  await server.exited
+  await Promise.all(callers)
+  if (load.complaints.length > 0) throw new Error(load.complaints.join('\n'))
+  return moment
+}
+
+/** Kills a server somewhere between its first line and a moment after it listens, and starts the next. */
+async function killAtStart(loop: Loop, server: ServerProcess): Promise<ServerProcess> {
+  await delay(loop.random() * 4000)
+  server.child.kill('SIGKILL')
+  loop.summary.kills.server += 1
+  await server.exited
+  return start(loop)
+}
+
+/** Checks what a restart must have kept and mended; resolves to words about it. */
+async function verify(loop: Loop, server: ServerProcess): Promise<string> {
+  const url = await server.listening
+  const running: string[] = []
+  for (const tenant of loop.tenants) {
+    const client = clientOf(url, tenant)
+    let items: any[] = []
+    const atRest = async () => {
+      const answer = await client.get('/api/v1/model-deployments?limit=500')
+      if (answer.status !== 200) throw new Error(`the list was answered with ${answer.status}`)
+      items = answer.body.items
+      return items.every(({ id, status }) =>
+        tenant.deployments.get(id) === 'deletion answered'
+          ? status === 'terminated'
+          : ['running', 'failed', 'terminated'].includes(status),
+      )
+    }
+    await waitUntil(
+      atRest,
+      restMilliseconds,
+      () => `all deployments to be at rest: ${JSON.stringify(items, null, 2)}`,
+    )
+    const listed = new Set(items.map(({ id }) => id))
+    const lost = [...tenant.deployments.keys()].filter((id) => !listed.has(id))
+    if (lost.length > 0) throw new Error(`acknowledged deployments are lost: ${lost.join(', ')}`)
+    for (const { id, status } of items) {
+      const known = tenant.deployments.get(id)
+      if (status === 'failed' || (status === 'terminated' && known === 'created')) {
+        const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
+        throw new Error(`${id} is ${status} and should not be: ${JSON.stringify(body.items, null, 2)}`)
+      }
+      if (known === undefined) loop.summary.unanswered += 1
+      tenant.deployments.set(id, status === 'terminated' ? 'deletion answered' : 'created')
+      if (status === 'running') running.push(id)
+    }
+  }
+  await expectEngines(loop, running)
+  for (const tenant of loop.tenants) await expectAnswers(url, tenant)
+  return `${running.length} running`
+}
+
+/** Exactly one engine for each running deployment and no other. */
+async function expectEngines({ dataDirectory }: Loop, running: readonly string[]): Promise<void> {
+  let engines: string[] = []
+  const wanted = running.toSorted().join(', ')
+  await waitUntil(
+    async () => {
+      engines = (await findEngineProcesses(dataDirectory)).map(({ deploymentId }) => deploymentId)
+      return engines.toSorted().join(', ') === wanted
+    },
+    20_000,
+    () => `one engine for each of [${wanted}]; there are [${engines.toSorted().join(', ')}]`,
+  )
+}
+
+async function expectAnswers(url: string, tenant: Tenant): Promise<void> {
+  const client = clientOf(url, tenant)
+  const { body } = await client.get('/api/v1/model-deployments?limit=500')
+  for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
+    const ask = () =>
+      model_name === 'berth-tiny'
+        ? client.post('/v1/chat/completions', {
+            model: id,
+            messages: [{ role: 'user', content: 'Hi' }],
+            max_tokens: 4,
+          })
+        : client.post('/v1/embeddings', { model: id, input: 'Hi' })
+    // An engine that was killed unseen is restarted when a request finds it gone.
+    let answer = await ask()
+    await waitUntil(
+      async () => answer.status === 200 || (answer = await ask()).status === 200,
+      restMilliseconds,
+      () => `${id} to answer; it says ${answer.status} ${JSON.stringify(answer.body)}`,
+    )
+  }
+}
+
+/** Deletes everything, expects nothing to be left, and stops the server in order. */
+async function endAll(loop: Loop, server: ServerProcess): Promise<void> {
+  const url = await server.listening
+  for (const tenant of loop.tenants) {
+    for (const [id, known] of tenant.deployments) {
+      if (known === 'deletion answered') continue
+      await clientOf(url, tenant).delete(`/api/v1/model-deployments/${id}`)
+      tenant.deployments.set(id, 'deletion answered')
+    }
+  }
+  await verify(loop, server)
+  server.child.kill('SIGTERM')
+  const code = await server.exited
+  if (code !== 0) throw new Error(`SIGTERM ended the server with ${code}`)
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
+  console.log(`seed ${seed}`)
+  const { recoverySeconds, startSeconds, ...counts } = await runKillLoop({
+    rounds: Number(values.rounds ?? 30),
+    seed,
+    report: (line) => console.log(line),
+  })
+  console.log(counts)
+  for (const [name, seconds] of Object.entries({
+    'until it listened': startSeconds,
+    'until all was at rest': recoverySeconds,
+  })) {
+    const sorted = seconds.toSorted((one, other) => one - other)
+    const median = sorted[Math.floor(sorted.length / 2)]?.toFixed(1)
+    console.log(`seconds ${name}: median ${median}, longest ${sorted.at(-1)?.toFixed(1)}`)
+  }
+}
