@@ -189,7 +189,11 @@ const environment = z.object({
     .min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`')
     .optional(),
   MAIL_URL: z
-    .url({ protocol: /^smtps?$/, error: 'give an address such as smtp://user:password@mail.example.com:587' })
+    .url({
+      protocol: /^smtps?$/,
+      error: 'give an address such as smtp://user:password@mail.example.com:587',
+      abort: true,
+    })
     .refine(
       (text) => new URL(text).hostname !== '',
       'name the mail server, as in smtp://mail.example.com:587',
@@ -347,6 +351,6 @@ const secretSettings = new Set([
 
 function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {
   const name = String(issue.path[0])
-  const value = secretSettings.has(name) ? '' : ` (it is "${given[name]}")`
+  const value = secretSettings.has(name) ? '' : ` (it is ${JSON.stringify(given[name])})`
   return `${name}: ${issue.message}${value}`
 }

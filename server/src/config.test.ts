@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig, settingNames } from './config.ts'
+
+function problemsOf(settings: Record<string, string>): string[] {
+  try {
+    readConfig(settings)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replace(/^ {2}- /, ''))
+  }
+  return []
+}
+
+const notNumbers = ['-1', '1.5', '1e3', '0x10', 'many', '12abc', '9'.repeat(20)]
+
+const badValues: Record<string, string[]> = {
+  ROLE: ['server', 'all,api'],
+  PORT: [...notNumbers, '65536'],
+  PUBLIC_URL: [
+    'berth.example.com',
+    'ftp://berth.example.com',
+    'https://',
+    'https://a@b.example',
+    'https://a.b/?c',
+  ],
+  DATABASE_URL: ['mysql://u:hidden@h/d', 'hidden'],
+  DATABASE_POOL_SIZE: [...notNumbers, '1', '501'],
+  RUNTIME: ['cloud'],
+  LOG_LEVEL: ['loud'],
+  METRICS_PORT: [...notNumbers, '65536', '8080'],
+  TRUST_PROXY: [
+    'true',
+    'proxy.example.com',
+    '10.0.0.0/33',
+    '10.0.0.0/0',
+    '10.0.0.1, x',
+    '::1/129',
+    '1.2.3.4/8/8',
+  ],
+  SESSION_COOKIE_NAME: ['my cookie', 'a;b', 'a=b', 'sessión', '__Host-session', '__Secure-session'],
+  SESSION_COOKIE_SECURE: ['maybe', '2'],
+  SESSION_COOKIE_SAMESITE: ['loose', 'none'],
+  CSRF_TRUSTED_ORIGINS: [
+    '*',
+    'https://*.example.com',
+    'null',
+    'https://a.example/path',
+    'https://a.example, b',
+  ],
+  INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
+  SECRET_KEY: ['hidden', 'x'.repeat(31)],
+  MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
+  MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
+  HF_ENDPOINT: ['huggingface.co', 'file:///etc'],
+  LOCAL_CONTEXT_TOKENS: [...notNumbers, '255'],
+  LOCAL_PARALLEL_SEQUENCES: [...notNumbers, '0', '65'],
+  LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
+  LOCAL_MEMORY_LIMIT: [...notNumbers, '1'],
+  HTTP_PROXY: ['hidden', 'socks5://hidden:1'],
+  HTTPS_PROXY: ['hidden', 'socks5://hidden:1'],
+  SSO_PROVIDER: ['My Provider', '-', 'password', 'x'.repeat(64)],
+  SSO_DISPLAY_NAME: ['x'.repeat(256)],
+  OIDC_ISSUER_URL: ['login.example.com', 'http://login.example.com'],
+  OIDC_SCOPES: ['email profile'],
+}
+
+/** Any text will do. */
+const freeTexts = [
+  'HOST',
+  'DATA_DIR',
+  'CATALOG_FILE',
+  'HF_TOKEN',
+  'NO_PROXY',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+]
+
+describe('bad values', () => {
+  test.each(settingNames.filter((name) => !freeTexts.includes(name)))(
+    '%s: each is refused by its name',
+    (name) => {
+      const values = badValues[name] ?? []
+      expect(values, 'has values in the table').not.toEqual([])
+      for (const value of values) {
+        const problems = problemsOf({ [name]: value })
+        expect(problems, value).toHaveLength(1)
+        expect(problems[0]).toMatch(new RegExp(`^${name}: .+`))
+      }
+    },
+  )
+
+  test.each(['DATABASE_URL', 'SECRET_KEY', 'MAIL_URL', 'HTTP_PROXY', 'HTTPS_PROXY'])(
+    '%s: the message does not repeat a secret',
+    (name) => {
+      for (const value of badValues[name] ?? []) {
+        expect(problemsOf({ [name]: value }).join()).not.toContain('hidden')
+      }
+    },
+  )
+
+  test('a message shows the value that it is about', () => {
+    expect(problemsOf({ PORT: '80a' })).toEqual(['PORT: give a whole number from 0 to 65535 (it is "80a")'])
+  })
+
+  test('all mistakes are told at once', () => {
+    const settings = Object.fromEntries(
+      Object.entries(badValues).map(([name, [value = '']]) => [name, value] as const),
+    )
+    const told = problemsOf(settings).map((problem) => problem.split(':', 1)[0])
+    expect(new Set(told)).toEqual(new Set(Object.keys(badValues)))
+  })
+})
+
+test('defaults', () => {
+  const config = readConfig({})
+  expect(config).toMatchObject({
+    role: 'all',
+    host: '127.0.0.1',
+    port: 8080,
+    databaseUrl: null,
+    runtime: 'local',
+    logLevel: 'info',
+    metricsPort: null,
+    trustProxy: false,
+    sessionCookie: { name: 'session', secure: false, sameSite: 'lax' },
+    csrfTrustedOrigins: [],
+    inferenceBodyLimit: 33_554_432,
+    secretKey: null,
+    sso: null,
+  })
+  expect(config.publicUrl.href).toBe('http://localhost:8080/')
+  expect(config.dataDirectory).toBe(resolve('data'))
+})
+
+test('an empty value counts as unset, for every setting', () => {
+  expect(readConfig(Object.fromEntries(settingNames.map((name) => [name, ' '])))).toEqual(readConfig({}))
+})
+
+test('variables that are no settings are ignored', () => {
+  expect(readConfig({ PATH: '/bin', SESSION_COOKIE: 'x' })).toEqual(readConfig({}))
+})
+
+test('PUBLIC_URL follows PORT', () => {
+  expect(readConfig({ PORT: '9000' }).publicUrl.href).toBe('http://localhost:9000/')
+})
+
+test('SESSION_COOKIE_SECURE follows PUBLIC_URL, and wins over it', () => {
+  const secureOf = (settings: Record<string, string>) => readConfig(settings).sessionCookie.secure
+  expect(secureOf({ PUBLIC_URL: 'https://berth.example.com' })).toBe(true)
+  expect(secureOf({ PUBLIC_URL: 'http://berth.example.com' })).toBe(false)
+  expect(secureOf({ PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SECURE: 'No' })).toBe(false)
+  expect(secureOf({ SESSION_COOKIE_SECURE: 'TRUE' })).toBe(true)
+})
+
+test('SESSION_COOKIE_SAMESITE in any case; none needs Secure', () => {
+  expect(readConfig({ SESSION_COOKIE_SAMESITE: 'Strict' }).sessionCookie.sameSite).toBe('strict')
+  const https = { PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SAMESITE: 'None' }
+  expect(readConfig(https).sessionCookie).toMatchObject({ sameSite: 'none', secure: true })
+  expect(problemsOf({ SESSION_COOKIE_SAMESITE: 'None' })[0]).toMatch(/SESSION_COOKIE_SECURE=true/)
+})
+
+test('lists are divided by commas, blanks ignored', () => {
+  const config = readConfig({
+    CSRF_TRUSTED_ORIGINS: ' https://A.example:443/ ,, http://localhost:5173',
+    TRUST_PROXY: 'loopback, 10.0.0.0/8,fd00::/8',
+  })
+  expect(config.csrfTrustedOrigins).toEqual(['https://a.example', 'http://localhost:5173'])
+  expect(config.trustProxy).toEqual(['loopback', '10.0.0.0/8', 'fd00::/8'])
+})
+
+test('a role that shares its database needs DATABASE_URL', () => {
+  for (const ROLE of ['api', 'worker', 'migrate']) {
+    expect(problemsOf({ ROLE, SECRET_KEY: 'x'.repeat(32) })).toEqual([
+      expect.stringMatching(/^DATABASE_URL: /),
+    ])
+    const settings = { ROLE, SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://localhost/berth' }
+    expect(readConfig(settings).role).toBe(ROLE)
+  }
+})
+
+test('.env.example lists exactly the settings, each commented out after a line about it', () => {
+  const lines = readFileSync(resolve(import.meta.dirname, '../../.env.example'), 'utf8').split('\n')
+  const settings = lines.flatMap((line, index) => {
+    const name = /^#([A-Z_]+)=/.exec(line)?.[1]
+    if (name !== undefined) expect(lines[index - 1], name).toMatch(/^# \S/)
+    return name === undefined ? [] : [name]
+  })
+  expect(settings.toSorted()).toEqual(settingNames.toSorted())
+  expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
+})
+
+test('.env.example: the values shown are the defaults', () => {
+  const text = readFileSync(resolve(import.meta.dirname, '../../.env.example'), 'utf8')
+  const shown = Object.fromEntries(
+    [...text.matchAll(/^#([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]),
+  )
+  expect(readConfig(shown)).toEqual(readConfig({}))
+})
