@@ -1,14 +1,20 @@
-/** Turns embeddings that an engine answered as numbers into base64 of little-endian 32-bit floats, as OpenAI encodes them. */
+/**
+ * Turns embeddings that an engine answered as numbers into base64 of little-endian 32-bit floats, as OpenAI encodes them; null
+ * where there are none to turn.
+ */
 export function encodeEmbeddings(answer: unknown): unknown {
   const data = (answer as { data?: unknown } | null)?.data
-  if (!Array.isArray(data)) return answer
-  return { ...(answer as object), data: data.map(encodeItem) }
+  if (!Array.isArray(data) || !data.some(hasNumbers)) return null
+  return { ...(answer as object), data: data.map((item) => (hasNumbers(item) ? encodeItem(item) : item)) }
 }
 
-function encodeItem(item: unknown): unknown {
-  const embedding = (item as { embedding?: unknown } | null)?.embedding
-  if (!Array.isArray(embedding)) return item
+function hasNumbers(item: unknown): item is { embedding: unknown[] } {
+  return Array.isArray((item as { embedding?: unknown } | null)?.embedding)
+}
+
+function encodeItem(item: { embedding: unknown[] }): unknown {
+  const { embedding } = item
   const bytes = Buffer.alloc(embedding.length * 4)
   embedding.forEach((value, index) => bytes.writeFloatLE(Number(value), index * 4))
-  return { ...(item as object), embedding: bytes.toString('base64') }
+  return { ...item, embedding: bytes.toString('base64') }
 }

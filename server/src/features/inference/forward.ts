@@ -102,7 +102,8 @@ function isRefused(error: unknown): boolean {
   return error instanceof errors.ConnectTimeoutError || codeOf(error) === 'ECONNREFUSED'
 }
 
-function toUpstreamError(error: unknown): ApplicationError {
+/** What the caller is told of an engine that can't be reached, or that broke off before its answer was there. */
+export function toUpstreamError(error: unknown): ApplicationError {
   if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
     return new ApplicationError('upstream_silent', 'upstream_timeout', 'The engine did not answer in time.')
   }

@@ -48,10 +48,15 @@ export function rewriteForEngine(request: InferenceRequest, modelUid: string): s
   return rewritten.replace('{', '{"stream_options":{"include_usage":true},')
 }
 
+const usageAsked = '"include_usage":true'
+
+/** The options with usage asked for and all else as it is; what is neither an object nor null is the engine's to refuse. */
 function withUsage(options: string): string {
-  const value: unknown = JSON.parse(options)
-  const given = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
-  return JSON.stringify({ ...given, include_usage: true })
+  if (options === 'null') return `{${usageAsked}}`
+  if (!options.startsWith('{')) return options
+  const given = locateMembers(options, new Set(['include_usage']))
+  if (given.length > 0) return replaceValues(options, given, () => 'true')
+  return /^\{\s*\}$/.test(options) ? `{${usageAsked}}` : options.replace('{', `{${usageAsked},`)
 }
 
 function decode(body: Buffer): string {

@@ -6,7 +6,7 @@ import { listServing } from '../deployments/serving.ts'
 import { recordTokens } from '../metering/record-tokens.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import { encodeEmbeddings } from './base64-embeddings.ts'
-import { forwardToEngine } from './forward.ts'
+import { forwardToEngine, toUpstreamError } from './forward.ts'
 import type { EngineAnswer, InferencePath } from './forward.ts'
 import { readInferenceRequest } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
@@ -130,14 +130,21 @@ async function sendWhole(
   asked: InferenceRequest,
   answer: EngineAnswer,
 ): Promise<FastifyReply> {
-  const bytes = Buffer.concat(await answer.body.toArray())
+  const bytes = await readWhole(answer, reply)
   if (answer.status !== 200) return reply.send(bytes)
   const parsed = parse(bytes)
   record(application, request, answer, readUsage(parsed))
-  if (asked.wantsBase64) {
-    return reply.serializer(JSON.stringify).send(encodeEmbeddings(parsed))
+  const encoded = asked.wantsBase64 ? encodeEmbeddings(parsed) : null
+  return encoded === null ? reply.send(bytes) : reply.serializer(JSON.stringify).send(encoded)
+}
+
+async function readWhole(answer: EngineAnswer, reply: FastifyReply): Promise<Buffer> {
+  try {
+    return Buffer.concat(await answer.body.toArray())
+  } catch (error) {
+    reply.type('application/json')
+    throw toUpstreamError(error)
   }
-  return reply.send(bytes)
 }
 
 /** Usage is written beside the answer, not before it: who asked does not wait for our books. */

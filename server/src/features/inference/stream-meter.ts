@@ -12,7 +12,7 @@ const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/
  * holds nothing else is left out: the caller did not ask for it. `usage()` falls back to one output token for each chunk seen.
  */
 export function meterStream(dropsUsage: boolean): Transform & { usage(): TokenUsage } {
-  const decoder = new TextDecoder()
+  // One character per byte, so that whatever passes is passed on byte for byte.
   let pending = ''
   let reported: TokenUsage | null = null
   let chunks = 0
@@ -23,7 +23,7 @@ export function meterStream(dropsUsage: boolean): Transform & { usage(): TokenUs
       .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
       .join('\n')
     if (data === '' || data === '[DONE]') return true
-    const chunk = parse(data)
+    const chunk = parse(Buffer.from(data, 'latin1').toString())
     const usage = readUsage(chunk)
     if (usage !== null) reported = usage
     const choices = (chunk as { choices?: unknown } | null)?.choices
@@ -34,7 +34,7 @@ export function meterStream(dropsUsage: boolean): Transform & { usage(): TokenUs
 
   const stream = new Transform({
     transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback) {
-      pending += decoder.decode(bytes, { stream: true })
+      pending += bytes.toString('latin1')
       let out = ''
       for (let end = eventEnd.exec(pending); end !== null; end = eventEnd.exec(pending)) {
         const length = end.index + end[0].length
@@ -46,11 +46,10 @@ export function meterStream(dropsUsage: boolean): Transform & { usage(): TokenUs
         done(new Error('the engine sent an event without an end'))
         return
       }
-      done(null, out === '' ? undefined : out)
+      done(null, out === '' ? undefined : Buffer.from(out, 'latin1'))
     },
     flush(done: TransformCallback) {
-      const rest = pending + decoder.decode()
-      done(null, rest !== '' && passes(rest) ? rest : undefined)
+      done(null, pending !== '' && passes(pending) ? Buffer.from(pending, 'latin1') : undefined)
     },
   })
   return Object.assign(stream, {

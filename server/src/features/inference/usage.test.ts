@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { readUsage } from './usage.ts'
+
+test.each([
+  [{ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { inputTokens: 3, outputTokens: 4 }],
+  [{ usage: { prompt_tokens: 3, total_tokens: 3 } }, { inputTokens: 3, outputTokens: 0 }],
+  [{ usage: {} }, { inputTokens: 0, outputTokens: 0 }],
+  [{ usage: null }, null],
+  [{ usage: 'many' }, null],
+  [{}, null],
+  [null, null],
+  [7, null],
+  [{ usage: { prompt_tokens: -1 } }, null],
+  [{ usage: { prompt_tokens: 1.5 } }, null],
+  [{ usage: { prompt_tokens: '3' } }, null],
+  [{ usage: { prompt_tokens: 1, completion_tokens: 2 ** 31 } }, null],
+])('the usage of %j', (answer, expected) => {
+  expect(readUsage(answer)).toEqual(expected)
+})
