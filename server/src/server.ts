@@ -5,7 +5,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Application } from './application.ts'
-import { accountRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
+import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
 import { findViewer } from './features/accounts/sessions.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
@@ -77,6 +77,7 @@ export async function buildServer(application: Application): Promise<App> {
 
   await app.register(async (scope: App) => {
     publicAccountRoutes(scope, application)
+    passwordResetRoutes(scope, application)
     publicInvitationRoutes(scope, application)
     ssoRoutes(scope, application)
     healthRoutes(scope, application)

@@ -3,8 +3,19 @@ import type { Application } from '../../application.ts'
 import { clearSessionCookie, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
+import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import { registerAccount } from './register.ts'
-import { registerBody, sessionBody, signInBody, signedOutBody, toSessionBody } from './schemas.ts'
+import {
+  acceptedBody,
+  passwordResetBody,
+  passwordResetRequestBody,
+  registerBody,
+  resetBody,
+  sessionBody,
+  signInBody,
+  signedOutBody,
+  toSessionBody,
+} from './schemas.ts'
 import { endSession, findViewer, startSession } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -13,9 +24,17 @@ const tags = ['Accounts']
 export function publicAccountRoutes(app: App, application: Application): void {
   const { sessionCookie } = application.config
 
-  async function answerWithSession(request: FastifyRequest, reply: FastifyReply, userId: number) {
+  async function answerWithSession(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: { userId: number; passwordHash?: string },
+  ) {
     const replaces = readSessionToken(request, sessionCookie)
-    const { token, expiresAt } = await startSession(application, { userId, authMethod: 'password', replaces })
+    const { token, expiresAt } = await startSession(application, {
+      ...account,
+      authMethod: 'password',
+      replaces,
+    })
     const found = await findViewer(application, token)
     if (found === null) throw new Error('a session that was just started is not there')
     setSessionCookie(reply, sessionCookie, token, expiresAt)
@@ -46,7 +65,7 @@ export function publicAccountRoutes(app: App, application: Application): void {
         country: body.country ?? null,
         contactNumber: contact_number ?? null,
       })
-      return answerWithSession(request, reply, userId)
+      return answerWithSession(request, reply, { userId })
     },
   )
 
@@ -63,8 +82,49 @@ export function publicAccountRoutes(app: App, application: Application): void {
       },
     },
     async (request, reply) => {
-      const userId = await signIn(application, request.body, request.ip)
-      return answerWithSession(request, reply, userId)
+      return answerWithSession(request, reply, await signIn(application, request.body, request.ip))
+    },
+  )
+}
+
+export function passwordResetRoutes(app: App, application: Application): void {
+  app.post(
+    '/v1/auth/password-reset/request',
+    {
+      schema: {
+        operationId: 'requestPasswordReset',
+        summary: 'Ask for a link to set a new password',
+        description:
+          'Answers the same whether or not the address has an account; if it has one, a link is sent there.',
+        tags,
+        security: [],
+        body: passwordResetRequestBody,
+        response: { 200: acceptedBody, ...bodyProblems, ...problems(403) },
+      },
+    },
+    async (request) => {
+      await requestPasswordReset(application, request.body.email)
+      return { accepted: true as const }
+    },
+  )
+
+  app.post(
+    '/v1/auth/password-reset/confirm',
+    {
+      schema: {
+        operationId: 'confirmPasswordReset',
+        summary: 'Set a new password with the token of a reset link',
+        description:
+          'Ends all sessions of the account. A token that does not work is a 400 `invalid_or_expired_token`.',
+        tags,
+        security: [],
+        body: passwordResetBody,
+        response: { 200: resetBody, ...bodyProblems, ...problems(403) },
+      },
+    },
+    async (request) => {
+      await confirmPasswordReset(application, request.body)
+      return { reset: true as const }
     },
   )
 }

@@ -35,6 +35,19 @@ export const signInBody = z
   .object({ email: unicodeText().trim(), password: unicodeText() })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
 
+export const passwordResetRequestBody = z.object({ email: emailAddress }).meta({ id: 'PasswordResetRequest' })
+
+export const acceptedBody = z.object({ accepted: z.literal(true) }).meta({ id: 'Accepted' })
+
+export const passwordResetBody = z
+  .object({
+    token: unicodeText().describe('The `token` of the link in the mail'),
+    password: newPassword,
+  })
+  .meta({ id: 'PasswordReset' })
+
+export const resetBody = z.object({ reset: z.literal(true) }).meta({ id: 'PasswordResetDone' })
+
 export const sessionBody = z
   .object({
     authenticated: z.literal(true),

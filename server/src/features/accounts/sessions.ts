@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Application } from '../../application.ts'
 import type { Viewer } from '../../viewer.ts'
 import { hashToken } from './link-token.ts'
-import { deleteSession, findSession, insertSession, renewSession } from './store.ts'
+import { invalidCredentials } from './sign-in.ts'
+import { deleteSession, findSession, holdPassword, insertSession, renewSession } from './store.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -15,16 +16,27 @@ export interface StartedSession {
   expiresAt: Date
 }
 
-/** Starts a session for a user and ends the one whose token came with the request, so that no token is ever carried over. */
+/**
+ * Starts a session for a user and ends the one whose token came with the request, so that no token is ever carried over. With
+ * the hash of the password that was checked, it throws `invalid_credentials` when the password was replaced meanwhile.
+ */
 export async function startSession(
   { db, clock }: Pick<Application, 'db' | 'clock'>,
-  session: { userId: number; authMethod: string; replaces: string | null },
+  session: {
+    userId: number
+    authMethod: string
+    replaces: string | null
+    passwordHash?: string | undefined
+  },
 ): Promise<StartedSession> {
   const token = randomBytes(32).toString('base64url')
   const createdAt = clock()
   const expiresAt = new Date(createdAt.getTime() + lifetime)
-  const { userId, authMethod, replaces } = session
+  const { userId, authMethod, replaces, passwordHash } = session
   await db.transaction().execute(async (transaction) => {
+    if (passwordHash !== undefined && !(await holdPassword(transaction, userId, passwordHash))) {
+      throw invalidCredentials()
+    }
     if (replaces !== null) await deleteSession(transaction, hashToken(replaces))
     await insertSession(transaction, {
       tokenHash: hashToken(token),

@@ -31,24 +31,35 @@ export function createSignInLimits(pool: pg.Pool): SignInLimits {
 }
 
 /**
- * Checks an e-mail address and a password and returns the user's id. Every try counts as a failure until it has succeeded, so
+ * Checks an e-mail address and a password and returns whose they are. Every try counts as a failure until it has succeeded, so
  * that tries in parallel can't pass the limit; an unknown address takes as long and answers the same as a wrong password.
  */
 export async function signIn(
   { db, signInLimits }: Pick<Application, 'db' | 'signInLimits'>,
   credentials: { email: string; password: string },
   address: string,
-): Promise<number> {
-  const account = createHash('sha256').update(credentials.email.toLowerCase()).digest('base64url')
+): Promise<{ userId: number; passwordHash: string }> {
+  const account = accountKey(credentials.email)
   await countTry(signInLimits.address, address)
   await countTry(signInLimits.account, account)
   const user = await findUserByEmail(db, credentials.email)
   const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
-  if (user === undefined || !matches) {
-    throw new ApplicationError('unauthenticated', 'invalid_credentials', 'Invalid email or password.')
-  }
+  if (!user?.password_hash || !matches) throw invalidCredentials()
   await Promise.all([signInLimits.address.reward(address), signInLimits.account.reward(account)])
-  return user.id
+  return { userId: user.id, passwordHash: user.password_hash }
+}
+
+/** Forgets the failed sign-ins of an account. */
+export async function forgiveFailures({ account }: SignInLimits, email: string): Promise<void> {
+  await account.delete(accountKey(email))
+}
+
+export function invalidCredentials(): ApplicationError {
+  return new ApplicationError('unauthenticated', 'invalid_credentials', 'Invalid email or password.')
+}
+
+function accountKey(email: string): string {
+  return createHash('sha256').update(email.toLowerCase()).digest('base64url')
 }
 
 async function countTry(limiter: RateLimiterPostgres, key: string): Promise<void> {

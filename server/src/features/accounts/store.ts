@@ -55,7 +55,7 @@ export function findUserByEmail(db: Database, email: string) {
 export function lockUserByEmail(transaction: DatabaseTransaction, email: string) {
   return transaction
     .selectFrom('users')
-    .select(['id', 'email_verified_at'])
+    .select(['id', 'email', 'email_verified_at'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .forUpdate()
     .executeTakeFirst()
@@ -81,6 +81,22 @@ export interface NewSession {
   authMethod: string
   createdAt: Date
   expiresAt: Date
+}
+
+/** Locks a user whose password is still the one with this hash, so that it changes only after the transaction; false otherwise. */
+export async function holdPassword(
+  transaction: DatabaseTransaction,
+  userId: number,
+  passwordHash: string,
+): Promise<boolean> {
+  const held = await transaction
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', userId)
+    .where('password_hash', '=', passwordHash)
+    .forShare()
+    .executeTakeFirst()
+  return held !== undefined
 }
 
 export async function insertSession(db: Database, session: NewSession): Promise<void> {
@@ -148,8 +164,10 @@ export async function deleteSession(db: Database, tokenHash: Buffer): Promise<vo
   await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute()
 }
 
-/** Deletes what can no longer count: expired sessions and rate limit counters. */
+/** Deletes what can no longer count: expired sessions, reset links of yesterday and rate limit counters. */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
+  const yesterday = new Date(now.getTime() - 24 * 3_600_000)
+  await db.deleteFrom('password_resets').where('created_at', '<', yesterday).execute()
   await sql`DELETE FROM rate_limits WHERE expire IS NOT NULL AND expire < ${now.getTime()}`.execute(db)
 }

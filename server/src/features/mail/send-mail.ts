@@ -12,7 +12,7 @@ export type Composer = (
   subjectId: number,
   mailId: number,
 ) => Promise<MailText | null>
-export type Composers = Partial<Record<MailKind, Composer>>
+export type Composers = Record<MailKind, Composer>
 
 /** Longer than any attempt: a mailer gives up after a minute. */
 const leaseSeconds = 90
@@ -48,13 +48,8 @@ export async function sendMail(
   }
 }
 
-async function deliver(
-  application: Application,
-  mail: Mail,
-  compose: Composer | undefined,
-): Promise<Delivery | null> {
+async function deliver(application: Application, mail: Mail, compose: Composer): Promise<Delivery | null> {
   try {
-    if (compose === undefined) throw new Error(`nobody composes a mail of the kind ${mail.kind}`)
     const text = await compose(application, mail.subject_id, mail.id)
     if (text === null) return null
     return await application.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })

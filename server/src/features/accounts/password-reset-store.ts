@@ -1,0 +1,97 @@
+import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
+import type { Database, Tables } from '../../database/tables.ts'
+
+export type PasswordReset = Selectable<Tables['password_resets']>
+
+export async function countResetsSince(db: Database, userId: number, since: Date): Promise<number> {
+  const { count } = await db
+    .selectFrom('password_resets')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('created_at', '>', since)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** Inserts a reset in the place of the account's earlier ones, whose links are void from then on; returns its id. */
+export async function replaceReset(
+  db: Database,
+  reset: { userId: number; nonce: string; tokenHash: Buffer; at: Date; expiresAt: Date },
+): Promise<number> {
+  await db
+    .updateTable('password_resets')
+    .set({ closed_at: reset.at })
+    .where('user_id', '=', reset.userId)
+    .where('closed_at', 'is', null)
+    .execute()
+  const { id } = await db
+    .insertInto('password_resets')
+    .values({
+      user_id: reset.userId,
+      nonce: reset.nonce,
+      token_hash: reset.tokenHash,
+      created_at: reset.at,
+      expires_at: reset.expiresAt,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** A reset whose link works at `now`. */
+export function findOpenReset(db: Database, reset: { id: number } | { tokenHash: Buffer }, now: Date) {
+  return db
+    .selectFrom('password_resets')
+    .innerJoin('users', 'users.id', 'password_resets.user_id')
+    .select(['password_resets.id', 'password_resets.nonce', 'password_resets.token_hash', 'users.email'])
+    .where((where) =>
+      'id' in reset
+        ? where('password_resets.id', '=', reset.id)
+        : where('password_resets.token_hash', '=', reset.tokenHash),
+    )
+    .where('password_resets.closed_at', 'is', null)
+    .where('password_resets.expires_at', '>', now)
+    .executeTakeFirst()
+}
+
+/** Uses a link up and returns whose it was; undefined when it does not work (any more). */
+export async function consumeReset(db: Database, tokenHash: Buffer, now: Date): Promise<number | undefined> {
+  const used = await db
+    .updateTable('password_resets')
+    .set({ closed_at: now })
+    .where('token_hash', '=', tokenHash)
+    .where('closed_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning('user_id')
+    .executeTakeFirst()
+  return used?.user_id
+}
+
+/**
+ * Sets the password of an account that proved to receive its mail, ends all its sessions, and returns its address. In this
+ * order: a sign-in with the old password either waits for the new one and fails, or its session is seen and ended.
+ */
+export async function replacePassword(
+  db: Database,
+  userId: number,
+  passwordHash: string,
+  at: Date,
+): Promise<{ email: string }> {
+  const user = await db
+    .updateTable('users')
+    .set({
+      password_hash: passwordHash,
+      email_verified_at: sql<Date>`coalesce(email_verified_at, ${at})`,
+      updated_at: at,
+    })
+    .where('id', '=', userId)
+    .returning('email')
+    .executeTakeFirstOrThrow()
+  await db.deleteFrom('sessions').where('user_id', '=', userId).execute()
+  return user
+}
+
+export function findAddress(db: Database, userId: number) {
+  return db.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst()
+}
