@@ -97,7 +97,7 @@ export function toPublicError(error: unknown): PublicError {
     }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
-  const { code, statusCode } = error as Partial<FastifyError>
+  const { code, statusCode } = (error ?? {}) as Partial<FastifyError>
   const known = frameworkErrors[code ?? '']
   if (known !== undefined) return known
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
