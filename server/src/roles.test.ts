@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { permissions, roleCan, roleIds } from './roles.ts'
+import type { Permission, RoleName } from './roles.ts'
+
+const roles: RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
+
+test('the ids of the wire: 1 super_admin, 2 admin, 3 member, 4 viewer', () => {
+  expect(roleIds).toEqual({ super_admin: 1, admin: 2, member: 3, viewer: 4 })
+})
+
+const least: [permission: Permission, role: RoleName][] = [
+  ['readOrganization', 'viewer'],
+  ['readCatalog', 'viewer'],
+  ['readOwnDeployments', 'viewer'],
+  ['useOwnDeployments', 'viewer'],
+  ['createDeployments', 'member'],
+  ['terminateOwnDeployments', 'member'],
+  ['updateOrganization', 'admin'],
+  ['manageInvitations', 'admin'],
+]
+
+test.each(least)('%s: %s and whoever is more', (permission, role) => {
+  const allowed = roles.filter((each) => roleCan(each, permission))
+  expect(allowed).toEqual(roles.slice(roles.indexOf(role)))
+})
+
+test('no role may do less than a lesser one', () => {
+  for (const permission of Object.keys(permissions) as Permission[]) {
+    const allowed = roles.map((role) => roleCan(role, permission))
+    expect(allowed, permission).toEqual(allowed.toSorted((a, b) => Number(a) - Number(b)))
+    expect(roleCan('super_admin', permission), permission).toBe(true)
+  }
+})
