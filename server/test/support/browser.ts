@@ -1,0 +1,92 @@
+import type { Answer } from './client.ts'
+
+interface Cookie {
+  name: string
+  value: string
+  path: string
+  attributes: string[]
+}
+
+/** As much of a browser as redirects need: a jar of cookies for each site that minds their paths. */
+export interface Browser {
+  /** Opens one address, a path of Berth's or a whole one, and follows nothing. */
+  open(address: string): Promise<Answer & { location: string }>
+  /** A JSON request to Berth. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Follows redirects until one leads to an address that begins with `prefix`, and returns that one unopened. */
+  followTo(prefix: string, address: string): Promise<string>
+  /** Berth's cookie of that name. */
+  cookie(name: string): Cookie | undefined
+  setCookie(name: string, value: string, path: string): void
+}
+
+/** A browser for which Berth has the address `site`, though it listens at `serverUrl`. */
+export function openBrowser(serverUrl: string, site: string): Browser {
+  const jars = new Map<string, Map<string, Cookie>>()
+
+  function jarOf(origin: string): Map<string, Cookie> {
+    const jar = jars.get(origin) ?? new Map<string, Cookie>()
+    jars.set(origin, jar)
+    return jar
+  }
+
+  function keep(origin: string, line: string): void {
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
+    const name = pair.slice(0, pair.indexOf('='))
+    const value = pair.slice(pair.indexOf('=') + 1)
+    const path = attributes.find((each) => /^path=/i.test(each))?.slice(5) ?? '/'
+    const key = `${name};${path}`
+    const gone = attributes.some((each) => /^expires=/i.test(each) && Date.parse(each.slice(8)) <= Date.now())
+    if (gone || value === '') jarOf(origin).delete(key)
+    else jarOf(origin).set(key, { name, value, path, attributes })
+  }
+
+  async function send(method: string, address: string, init: { body?: string; headers?: object } = {}) {
+    const url = new URL(address, site)
+    const cookies = [...jarOf(url.origin).values()].filter(({ path }) => matches(url.pathname, path))
+    const target = url.origin === site ? new URL(url.pathname + url.search, serverUrl) : url
+    const response = await fetch(target, {
+      method,
+      redirect: 'manual',
+      ...init,
+      headers: { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '), ...init.headers },
+    })
+    for (const line of response.headers.getSetCookie()) keep(url.origin, line)
+    const text = await response.text()
+    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    const location = response.headers.get('location')
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && text !== '' ? JSON.parse(text) : text,
+      location: location ?? '',
+      next: location === null ? null : new URL(location, url).href,
+    }
+  }
+
+  return {
+    open: (address) => send('GET', address),
+    post: (path, body, headers) =>
+      send('POST', path, {
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    async followTo(prefix, address) {
+      let next = address
+      for (let hops = 0; hops < 10; hops += 1) {
+        if (next.startsWith(prefix)) return next
+        const answer = await send('GET', next)
+        if (answer.next === null) throw new Error(`${next} answered ${answer.status}: ${answer.body}`)
+        next = answer.next
+      }
+      throw new Error(`too many redirects after ${address}`)
+    },
+    cookie: (name) => [...jarOf(site).values()].find((cookie) => cookie.name === name),
+    setCookie: (name, value, path) =>
+      void jarOf(site).set(`${name};${path}`, { name, value, path, attributes: [] }),
+  }
+}
+
+function matches(pathname: string, path: string): boolean {
+  return path === '/' || pathname === path || pathname.startsWith(path.endsWith('/') ? path : `${path}/`)
+}
