@@ -10,7 +10,7 @@ import {
 import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
 import { toHistory } from './history.ts'
-import { ANY_OBJECT, toGrammarSchema } from './json-schema.ts'
+import { ANY_OBJECT, narrowNumbers, toGrammarSchema } from './json-schema.ts'
 import type { Engine } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
@@ -147,6 +147,8 @@ export async function writeAnswer(
     if (signal.aborted) throw signal.reason
     if (error instanceof StopFound) return end('stop')
     if (error instanceof ContextFull) return end('length')
+    // The library checks a finished call again, against more than its grammar held; the caller has the call already.
+    if (calls.isComplete()) return end('tool_calls')
     throw error
   } finally {
     chat.dispose()
@@ -196,7 +198,12 @@ async function createGrammar(engine: Engine, request: ChatRequest): Promise<Llam
       ? ANY_OBJECT
       : toGrammarSchema(format.json_schema.schema, { param, lenient: false })
   try {
-    return await engine.llama.createGrammarForJsonSchema(schema as { type: 'object' })
+    const made = await engine.llama.createGrammarForJsonSchema(schema as { type: 'object' })
+    return await engine.llama.createGrammar({
+      grammar: narrowNumbers(made.grammar),
+      stopGenerationTriggers: made.stopGenerationTriggers,
+      trimWhitespaceSuffix: made.trimWhitespaceSuffix,
+    })
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
     throw invalid(param, `No grammar can be made of the schema: ${reason}`, 'invalid_json_schema')

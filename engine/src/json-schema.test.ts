@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTooDeep, toGrammarSchema } from './json-schema.ts'
+import { isTooDeep, narrowNumbers, toGrammarSchema } from './json-schema.ts'
 
 const strict = (schema: unknown) => toGrammarSchema(schema, { param: 'schema', lenient: false })
 const lenient = (schema: unknown) => toGrammarSchema(schema, { param: 'schema', lenient: true })
@@ -70,4 +70,13 @@ test('finds deep nesting without running out of stack', () => {
   const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
   expect(isTooDeep(nested(50))).toBe(false)
   expect(isTooDeep(nested(10_000))).toBe(true)
+})
+
+test('keeps exponents out of integers, and small elsewhere', () => {
+  const digits = '("0" | [1-9] [0-9]{0,15})'
+  const exponent = `([eE] [-+]? ${digits})?`
+  expect(narrowNumbers(`a ::= "-"? ${digits} ${exponent} "x"`)).toBe(`a ::= "-"? ${digits} "x"`)
+  expect(narrowNumbers(`a ::= "-"? ${digits} ("." [0-9]{1,16})? ${exponent}`)).toBe(
+    `a ::= "-"? ${digits} ("." [0-9]{1,16})? ([eE] [-+]? ("0" | [1-9] [0-9]?))?`,
+  )
 })

@@ -239,6 +239,19 @@ export function toGrammarSchema(
   return { ...converted, $defs } as GbnfJsonSchema
 }
 
+const INTEGER = '("0" | [1-9] [0-9]{0,15})'
+const EXPONENT = ` ([eE] [-+]? ${INTEGER})?`
+
+/**
+ * A grammar of node-llama-cpp with narrower numbers: it lets an integer have an exponent, and so be 12e-1, and lets
+ * exponents go beyond what a JSON parser can hold.
+ */
+export function narrowNumbers(grammar: string): string {
+  return grammar
+    .replaceAll(INTEGER + EXPONENT, INTEGER)
+    .replaceAll(EXPONENT, ' ([eE] [-+]? ("0" | [1-9] [0-9]?))?')
+}
+
 function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -86,18 +86,30 @@ export function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
   const reported = new Set<number>()
   let finished = 0
   let blank = ''
+  let written = ''
   const begin = (index: number, name: string): void => {
     if (reported.has(index)) return
     reported.add(index)
     blank = ''
+    written = ''
     onPiece({ type: 'tool_call', index, name })
   }
   return {
+    /** True when the arguments of the last call are whole JSON. */
+    isComplete: (): boolean => {
+      try {
+        JSON.parse(written)
+        return true
+      } catch {
+        return false
+      }
+    },
     onChunk: (chunk: { callIndex: number; functionName: string; paramsChunk: string }): void => {
       begin(chunk.callIndex, chunk.functionName)
       const all = blank + chunk.paramsChunk
       const text = all.trimEnd()
       blank = all.slice(text.length)
+      written += text
       if (text !== '') onPiece({ type: 'tool_arguments', index: chunk.callIndex, text })
     },
     onCall: (call: { functionName: string }): void => {

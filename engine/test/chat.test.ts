@@ -119,6 +119,17 @@ describe('answers of a form', () => {
     expect(['small', 'large']).toContain(thing['kind'])
   })
 
+  test('whole numbers, many times over', async () => {
+    const schema = { type: 'array', items: { type: 'integer' }, minItems: 4, maxItems: 4 }
+    const format = { type: 'json_schema' as const, json_schema: { name: 'numbers', schema } }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, seed) => complete({ seed, response_format: format })),
+    )
+    const numbers = answers.flatMap(({ choices }) => JSON.parse(choices[0]!.message.content!) as number[])
+    expect(numbers.filter((number) => !Number.isInteger(number))).toEqual([])
+    expect(numbers).toHaveLength(80)
+  })
+
   test('any JSON object', async () => {
     const { choices } = await complete({ response_format: { type: 'json_object' }, max_tokens: 200 })
     expect(choices[0]?.message.content).toMatch(/^\{/)
@@ -173,6 +184,17 @@ describe('tools', () => {
     expect(call.id).toMatch(/^call_/)
     expect(call.function.name).toBe('two')
     expectWeatherCall(call)
+  })
+
+  test('with whole numbers always end in a call', async () => {
+    const parameters = { type: 'object', properties: { count: { type: 'integer' } } }
+    const count: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'count', parameters } }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, seed) =>
+        complete({ seed, tools: [count], tool_choice: 'required', max_tokens: 200 }),
+      ),
+    )
+    expect(new Set(answers.map(({ choices }) => choices[0]?.finish_reason))).toEqual(new Set(['tool_calls']))
   })
 
   test('without parameters are called with an empty object', async () => {
