@@ -82,13 +82,13 @@ test('METRICS_PORT: /metrics is on a port of its own and not among the API', asy
   const database = await createTestDatabase()
   const dataDirectory = await createDataDirectory()
   const metricsPort = await findFreePort()
-  const { child, listening, exited, output } = spawnServer({
+  const process = spawnServer({
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,
     METRICS_PORT: String(metricsPort),
   })
   try {
-    const url = await listening
+    const url = await process.listening
     const api = createClient(url)
     expect((await api.get('/healthz')).status).toBe(200)
     expect((await api.get('/metrics')).status).toBe(404)
@@ -96,11 +96,11 @@ test('METRICS_PORT: /metrics is on a port of its own and not among the API', asy
     const metrics = await createClient(`http://127.0.0.1:${metricsPort}`).get<string>('/metrics')
     expect(metrics.status).toBe(200)
     expect(metrics.body).toContain('route="/healthz",status="200"')
-    child.kill('SIGTERM')
-    expect(await exited, output()).toBe(0)
+    process.child.kill('SIGTERM')
+    expect(await process.exited, process.output()).toBe(0)
   } finally {
-    child.kill('SIGKILL')
-    await exited
+    process.child.kill('SIGKILL')
+    await process.exited
     await removeDataDirectory(dataDirectory)
     await database.drop()
   }

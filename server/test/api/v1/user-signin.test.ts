@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildServer } from '../../../src/server.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -136,6 +137,23 @@ test('POST /v1/user/signin: after 100 failures an address is a 429, another addr
   expect(answer.status).toBe(429)
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await signIn(email, rightPassword, '10.5.0.2')).status).toBe(200)
+})
+
+test('POST /v1/user/signin: without TRUST_PROXY X-Forwarded-For does not make another address', async () => {
+  const config = { ...server.application.config, trustProxy: false as const }
+  const app = await buildServer({ ...server.application, config })
+  const tries = Array.from({ length: 101 }, (_, index) =>
+    app.inject({
+      method: 'POST',
+      url: '/v1/user/signin',
+      remoteAddress: '10.7.0.1',
+      headers: { 'x-forwarded-for': `10.7.1.${index}`, forwarded: `for=10.7.1.${index}` },
+      payload: { email: `nobody-${index}@example.com`, password: 'x' },
+    }),
+  )
+  const statuses = (await Promise.all(tries)).map(({ statusCode }) => statusCode)
+  expect(statuses.filter((status) => status === 429)).toHaveLength(1)
+  await app.close()
 })
 
 test('POST /v1/user/signin: the database holds the SHA-256 of a token, neither table nor log the token or the password', async () => {
