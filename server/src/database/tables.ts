@@ -200,3 +200,42 @@ interface SsoFlowsTable {
   invitation_token_hash: Buffer | null
   expires_at: Date
 }
+
+interface SandboxObjectsTable {
+  id: string
+  sequence: Generated<number>
+  type: string
+  customer_id: string | null
+  data: ColumnType<unknown, string, string>
+  created_at: Date
+  due_at: Date | null
+}
+
+interface SandboxEventsTable {
+  id: string
+  sequence: Generated<number>
+  type: string
+  data: ColumnType<unknown, string, string>
+  created_at: Date
+  attempts: Generated<number>
+  due_at: Date | null
+  delivered_at: Date | null
+  last_error: string | null
+}
+
+interface SandboxIdempotencyKeysTable {
+  key: string
+  fingerprint: Buffer
+  status: number | null
+  body: ColumnType<unknown, string, string>
+  created_at: Date
+}
+
+interface SandboxMeterEventsTable {
+  identifier: string
+  event_name: string
+  customer_id: string
+  at: Date
+  value: string
+  created_at: Date
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import Stripe from 'stripe'
+import type { MeteredPrice } from '../../../ports/payment-processor.ts'
+import { Exact } from '../decimal.ts'
+import { nullIfMissing } from './errors.ts'
+
+/** A subscription holds 20 items at most, and each of ours holds all prices (docs.stripe.com/api/subscriptions/create). */
+const mostPrices = 20
+
+/** Our prices at the processor, oldest first: those whose lookup key is the `berth_key` that they were made with. */
+export async function findMeteredPrices(stripe: Stripe): Promise<Stripe.Price[]> {
+  return (await listOurPrices(stripe)).filter(isCurrent)
+}
+
+async function listOurPrices(stripe: Stripe): Promise<Stripe.Price[]> {
+  const prices = await Array.fromAsync(stripe.prices.list({ active: true, type: 'recurring', limit: 100 }))
+  return prices.filter((price) => price.metadata.berth_key !== undefined).reverse()
+}
+
+/** False for a price whose lookup key has moved on to its successor. */
+function isCurrent(price: Stripe.Price): boolean {
+  return price.lookup_key === price.metadata.berth_key
+}
+
+/**
+ * Makes a product, a meter and a monthly price for each of `prices`, and nothing where they exist. Amounts can't be changed at
+ * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one.
+ */
+export async function publishPrices(
+  stripe: Stripe,
+  installation: string,
+  prices: readonly MeteredPrice[],
+): Promise<void> {
+  if (prices.length > mostPrices) {
+    throw new Error(`A subscription takes ${mostPrices} prices at most, and there are ${prices.length}`)
+  }
+  const meters = await Array.fromAsync(stripe.billing.meters.list({ status: 'active', limit: 100 }))
+  const published = await listOurPrices(stripe)
+  const current: Stripe.Price[] = []
+  for (const price of prices) {
+    const meter =
+      meters.find(({ event_name: name }) => name === price.key)?.id ?? (await createMeter(stripe, price)).id
+    const amount = toMinorUnits(price)
+    const existing = published.find((candidate) => isCurrent(candidate) && candidate.lookup_key === price.key)
+    current.push(
+      existing !== undefined && isSamePrice(existing, price.currency, amount, meter)
+        ? existing
+        : await createPrice(stripe, price, amount, meter),
+    )
+  }
+  await updateSubscriptions(stripe, installation, current)
+  // Only now: a price that a killed run had replaced is closed by the next one.
+  for (const old of published) {
+    const successor = current.find(({ metadata }) => metadata.berth_key === old.metadata.berth_key)
+    if (successor !== undefined && successor.id !== old.id) {
+      await stripe.prices.update(old.id, { active: false })
+    }
+  }
+}
+
+function createMeter(stripe: Stripe, price: MeteredPrice): Promise<Stripe.Billing.Meter> {
+  return stripe.billing.meters.create({
+    display_name: price.displayName,
+    event_name: price.key,
+    default_aggregation: { formula: 'sum' },
+    customer_mapping: { type: 'by_id', event_payload_key: 'stripe_customer_id' },
+    value_settings: { event_payload_key: 'value' },
+  })
+}
+
+async function createPrice(
+  stripe: Stripe,
+  price: MeteredPrice,
+  amount: string,
+  meter: string,
+): Promise<Stripe.Price> {
+  const productId = `berth_${createHash('sha256').update(price.key).digest('hex').slice(0, 24)}`
+  const product =
+    (await nullIfMissing(stripe.products.retrieve(productId))) ??
+    (await stripe.products.create({
+      id: productId,
+      name: price.displayName,
+      metadata: { berth_key: price.key },
+    }))
+  return stripe.prices.create({
+    product: product.id,
+    currency: price.currency,
+    unit_amount_decimal: Stripe.Decimal.from(amount),
+    recurring: { interval: 'month', usage_type: 'metered', meter },
+    nickname: price.displayName,
+    lookup_key: price.key,
+    transfer_lookup_key: true,
+    metadata: { berth_key: price.key },
+  })
+}
+
+function isSamePrice(price: Stripe.Price, currency: string, amount: string, meter: string): boolean {
+  return (
+    price.currency === currency &&
+    price.recurring?.meter === meter &&
+    new Exact(String(price.unit_amount_decimal)).equals(amount)
+  )
+}
+
+/** Brings this installation's live subscriptions to the current prices: a new one is added, a replaced one swapped. */
+async function updateSubscriptions(
+  stripe: Stripe,
+  installation: string,
+  prices: readonly Stripe.Price[],
+): Promise<void> {
+  for await (const subscription of stripe.subscriptions.list({ limit: 100 })) {
+    if (subscription.metadata.installation !== installation) continue
+    const changes = prices.flatMap((price): Stripe.SubscriptionUpdateParams.Item[] => {
+      const item = subscription.items.data.find(
+        (candidate) => candidate.price.metadata.berth_key === price.metadata.berth_key,
+      )
+      if (item === undefined) return [{ price: price.id }]
+      return item.price.id === price.id ? [] : [{ id: item.id, price: price.id }]
+    })
+    if (changes.length > 0) {
+      await stripe.subscriptions.update(subscription.id, { items: changes, proration_behavior: 'none' })
+    }
+  }
+}
+
+/** Currencies without two decimals at Stripe (docs.stripe.com/currencies). */
+const minorDigits: Record<string, number> = {
+  ...Object.fromEntries(
+    'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ').map((code) => [code, 0]),
+  ),
+  ...Object.fromEntries('bhd jod kwd omr tnd'.split(' ').map((code) => [code, 3])),
+}
+
+/** A price in the smallest unit of its currency, which Stripe takes with 12 decimals at most. */
+function toMinorUnits({ key, unitAmountDecimal, currency }: MeteredPrice): string {
+  const amount = new Exact(unitAmountDecimal).times(new Exact(10).pow(minorDigits[currency] ?? 2))
+  if (amount.isNegative() || amount.decimalPlaces() > 12) {
+    throw new Error(
+      `The price of ${key} can't be published: ${unitAmountDecimal} ${currency} is negative or too fine`,
+    )
+  }
+  return amount.toFixed()
+}
