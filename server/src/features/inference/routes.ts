@@ -130,7 +130,7 @@ async function sendWhole(
   asked: InferenceRequest,
   answer: EngineAnswer,
 ): Promise<FastifyReply> {
-  const bytes = await readWhole(answer, reply)
+  const bytes = await readWhole(answer)
   if (answer.status !== 200) return reply.send(bytes)
   const parsed = parse(bytes)
   record(application, request, answer, readUsage(parsed))
@@ -138,11 +138,10 @@ async function sendWhole(
   return encoded === null ? reply.send(bytes) : reply.serializer(JSON.stringify).send(encoded)
 }
 
-async function readWhole(answer: EngineAnswer, reply: FastifyReply): Promise<Buffer> {
+async function readWhole({ body }: EngineAnswer): Promise<Buffer> {
   try {
-    return Buffer.concat(await answer.body.toArray())
+    return Buffer.concat(await body.toArray())
   } catch (error) {
-    reply.type('application/json')
     throw toUpstreamError(error)
   }
 }
