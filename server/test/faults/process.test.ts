@@ -29,7 +29,7 @@ const outputs: (() => string)[] = []
 
 function start(): ServerProcess {
   const started = spawnServer({ DATA_DIR: dataDirectory, LOG_LEVEL: 'trace' })
-  outputs.push(started.output)
+  outputs.push(() => started.output())
   return started
 }
 
