@@ -83,6 +83,7 @@ export async function registerClient(
   const email = details.email ?? `${randomBytes(6).toString('hex')}@example.com`
   const password = 'correct horse battery'
   const answer = await client.post('/v1/user/register', { email, password, organization: 'Acme', ...details })
-  if (answer.status !== 200) throw new Error(`registration answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+  if (answer.status !== 200)
+    throw new Error(`registration answered ${answer.status}: ${JSON.stringify(answer.body)}`)
   return { ...client, email, password }
 }

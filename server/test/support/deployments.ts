@@ -14,7 +14,10 @@ export async function waitForStatus(client: Client, id: string, status: string, 
 }
 
 /** Deploys a model that ships with Berth and waits until it runs. */
-export async function deployBundled(client: Client, model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny') {
+export async function deployBundled(
+  client: Client,
+  model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny',
+) {
   const created = await client.post('/api/v1/model-deployments', { model_name: model })
   expect(created.status).toBe(201)
   return waitForStatus(client, created.body.id, 'running')
