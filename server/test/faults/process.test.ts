@@ -84,65 +84,77 @@ test('a second server on the same DATA_DIR is refused by name, and the first goe
   await expectAnswer()
 })
 
-test('SIGTERM: no new requests, the stream under way is finished, exit code 0, PostgreSQL stops', async () => {
-  const engine = await findEngine()
-  const url = await server.listening
-  const items = { type: 'array', minItems: 100, maxItems: 100, items: { type: 'boolean' } }
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { cookie, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: deploymentId,
-      messages: [{ role: 'user', content: longPrompt }],
-      max_tokens: 1000,
-      stream: true,
-      response_format: {
-        type: 'json_schema',
-        json_schema: {
-          name: 'flags',
-          schema: { type: 'object', properties: { items }, required: ['items'], additionalProperties: false },
+test(
+  'SIGTERM: no new requests, the stream under way is finished, exit code 0, PostgreSQL stops',
+  {
+    // Shorter than the 30 s after which a server cuts what is still open.
+    timeout: 25_000,
+  },
+  async () => {
+    const engine = await findEngine()
+    const url = await server.listening
+    const items = { type: 'array', minItems: 100, maxItems: 100, items: { type: 'boolean' } }
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { cookie, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: deploymentId,
+        messages: [{ role: 'user', content: longPrompt }],
+        max_tokens: 1000,
+        stream: true,
+        response_format: {
+          type: 'json_schema',
+          json_schema: {
+            name: 'flags',
+            schema: {
+              type: 'object',
+              properties: { items },
+              required: ['items'],
+              additionalProperties: false,
+            },
+          },
         },
-      },
-    }),
-  })
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
-  let received = (await reader.read()).value ?? ''
-  // Held still, the engine is in the middle of its answer for as long as the test wants.
-  signal(engine, 'SIGSTOP')
-  server.child.kill('SIGTERM')
-  await expect
-    .poll(
-      () =>
-        fetch(`${url}/readyz`).then(
-          (answer) => answer.status,
-          () => 'refused',
-        ),
-      patient,
-    )
-    .not.toBe(200)
-  await expect
-    .poll(
-      () =>
-        fetch(`${url}/healthz`).then(
-          (answer) => answer.status,
-          () => 'refused',
-        ),
-      patient,
-    )
-    .toBe('refused')
-  expect(received).not.toContain('[DONE]')
-  expect(server.child.exitCode).toBeNull()
-  signal(engine, 'SIGCONT')
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) break
-    received += value
-  }
-  expect(received).toMatch(/data: \[DONE\]\s+$/)
-  expect(await server.exited).toBe(0)
-  expect(await findPostmaster(dataDirectory)).toBeNull()
-  expect(await findEngine()).toBe(engine)
-})
+      }),
+    })
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let received = (await reader.read()).value ?? ''
+    // Held still, the engine is in the middle of its answer for as long as the test wants.
+    signal(engine, 'SIGSTOP')
+    server.child.kill('SIGTERM')
+    await expect
+      .poll(
+        () =>
+          fetch(`${url}/readyz`).then(
+            (answer) => answer.status,
+            () => 'refused',
+          ),
+        patient,
+      )
+      .not.toBe(200)
+    await expect
+      .poll(
+        () =>
+          fetch(`${url}/healthz`).then(
+            (answer) => answer.status,
+            () => 'refused',
+          ),
+        patient,
+      )
+      .toBe('refused')
+    expect(received).not.toContain('[DONE]')
+    expect(server.child.exitCode).toBeNull()
+    signal(engine, 'SIGCONT')
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      received += value
+    }
+    expect(received).toMatch(/data: \[DONE\]\s+$/)
+    expect(await server.exited).toBe(0)
+    expect(await findPostmaster(dataDirectory)).toBeNull()
+    expect(await findEngine()).toBe(engine)
+  },
+)
 
 test('the next server adopts the engine that runs', async () => {
   const engine = await findEngine()
