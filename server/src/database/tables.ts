@@ -23,6 +23,10 @@ export interface Tables {
   invitations: InvitationsTable
   identities: IdentitiesTable
   sso_flows: SsoFlowsTable
+  sandbox_objects: SandboxObjectsTable
+  sandbox_events: SandboxEventsTable
+  sandbox_idempotency_keys: SandboxIdempotencyKeysTable
+  sandbox_meter_events: SandboxMeterEventsTable
 }
 
 type DefaultedTimestamp = ColumnType<Date, Date | undefined, Date>
