@@ -9,11 +9,17 @@ const timeouts = {
   greetingTimeout: 10 * seconds,
   socketTimeout: 20 * seconds,
 }
-const wholeAttempt = 60 * seconds
 
-/** Sends mail through the server at `url`, `smtp://` or `smtps://`, over a few connections that are kept open for a while. */
-export function createSmtpMailer(options: { url: string; from: Config['mail']['from'] }): Mailer {
-  const { url, from } = options
+/**
+ * Sends mail through the server at `url`, `smtp://` or `smtps://`, over a few connections that are kept open for a while. An
+ * attempt ends after `attemptMilliseconds` (a minute) at the latest.
+ */
+export function createSmtpMailer(options: {
+  url: string
+  from: Config['mail']['from']
+  attemptMilliseconds?: number | undefined
+}): Mailer {
+  const { url, from, attemptMilliseconds = 60 * seconds } = options
   const transport = createTransport({
     url,
     pool: true,
@@ -38,7 +44,7 @@ export function createSmtpMailer(options: { url: string; from: Config['mail']['f
           messageId: mail.messageId,
           headers: { 'Auto-Submitted': 'auto-generated' },
           // The timeouts above begin anew with every byte; a server that drips must end too.
-          signal: AbortSignal.timeout(wholeAttempt),
+          signal: AbortSignal.timeout(attemptMilliseconds),
         })
         return { outcome: 'sent' }
       } catch (error) {

@@ -6,7 +6,7 @@ import type { Viewer } from '../../viewer.ts'
 import { passwordBytes } from './passwords.ts'
 
 export const emailAddress = text({ min: 3, max: 320 })
-  .refine((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'Give an e-mail address such as name@example.com.')
+  .refine((value) => /^[^\s@<>]+@[^\s@<>]+$/.test(value), 'Give an e-mail address such as name@example.com.')
   .meta({ format: 'email', examples: ['ada@example.com'] })
 
 export const newPassword = unicodeText()
