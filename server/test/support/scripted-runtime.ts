@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
+  EngineEndpoint,
   EngineObservation,
   EngineSpec,
   InstanceOffer,
@@ -48,12 +49,13 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
   }
 }
 
-/** A runtime that does what a test tells it, with engines that all answer at `baseUrl`. */
+/** A runtime that does what a test tells it, with engines that answer at `baseUrl` unless `ensureEngine` says otherwise. */
 export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedRuntime {
   const held = new Set<string>()
   const specs: EngineSpec[] = []
   const calls: { name: keyof Script; deploymentId: string }[] = []
   const logs: LogLine[] = []
+  const endpoints = new Map<string, EngineEndpoint>()
   const usual: Script = {
     listOffers: () => [makeOffer('small')],
     provision: ({ deploymentId, instanceType }) => ({
@@ -67,7 +69,7 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
       },
     }),
     ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
-    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
+    observeEngine: (id) => ({ phase: 'ready', endpoint: endpoints.get(id) ?? { baseUrl } }),
     stopEngine: () => true,
     release: () => true,
   }
@@ -104,9 +106,11 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
         return provisioning
       }),
     ensureEngine: (spec) =>
-      play('ensureEngine', spec.deploymentId, () => {
+      play('ensureEngine', spec.deploymentId, async () => {
         specs.push(spec)
-        return script.ensureEngine(spec)
+        const seen = await script.ensureEngine(spec)
+        if (seen.phase === 'ready') endpoints.set(spec.deploymentId, seen.endpoint)
+        return seen
       }),
     observeEngine: (id) => play('observeEngine', id, () => script.observeEngine(id)),
     stopEngine: (id) => play('stopEngine', id, () => script.stopEngine(id)),

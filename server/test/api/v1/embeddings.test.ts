@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../../support/client.ts'
+import type { Client } from '../../support/client.ts'
+import { deployBundled, waitForStatus } from '../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
+import { startTestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
+
+const path = '/v1/embeddings'
+const patience = { timeout: 20_000 }
+
+let server: TestServer
+let client: Client
+let id: string
+beforeAll(async () => {
+  server = await startTestServer()
+  client = await registerClient(server.url)
+  id = (await deployBundled(client, 'berth-tiny-embedding')).id
+})
+afterAll(() => server.close())
+
+test('POST /v1/embeddings: one vector for each text, in order, and its tokens metered', async () => {
+  const answer = await client.post(path, {
+    model: 'berth-tiny-embedding',
+    input: ['a ship', 'a harbour', 'a ship'],
+  })
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ object: 'list', data: [{ index: 0 }, { index: 1 }, { index: 2 }] })
+  const [ship, harbour, again] = answer.body.data.map(({ embedding }: { embedding: number[] }) => embedding)
+  expect(ship.length).toBeGreaterThan(1)
+  expect(again).toEqual(ship)
+  expect(harbour).not.toEqual(ship)
+  await expect
+    .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body, patience)
+    .toMatchObject({ requests: 1, input_tokens: answer.body.usage.prompt_tokens, output_tokens: 0 })
+})
+
+test('POST /v1/embeddings: encoding_format base64 holds the same numbers as 32-bit floats', async () => {
+  const ask = { model: id, input: 'a ship' }
+  const floats: number[] = (await client.post(path, ask)).body.data[0].embedding
+  const encoded = (await client.post(path, { ...ask, encoding_format: 'base64' })).body.data[0].embedding
+  const bytes = Buffer.from(encoded, 'base64')
+  expect(floats.map((_, index) => bytes.readFloatLE(index * 4))).toEqual(floats.map(Math.fround))
+  expect(bytes).toHaveLength(floats.length * 4)
+})
+
+test('POST /v1/embeddings: encoding_format base64 where the engine answers numbers, and where it answers base64', async () => {
+  const engine = await startRecordingEngine()
+  const other = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  try {
+    const person = await registerClient(other.url)
+    const created = await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
+    await waitForStatus(person, created.body.id, 'running')
+    const ask = { model: created.body.id, input: 'a', encoding_format: 'base64' }
+
+    engine.answer((response) =>
+      answerJson(response, '{"x":1,"data":[{"index":0,"embedding":[1,-0.5,1e39]}]}'),
+    )
+    const turned = await person.post(path, ask)
+    expect(turned.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(turned.body).toMatchObject({ x: 1, data: [{ index: 0, embedding: expect.any(String) }] })
+    const bytes = Buffer.from(turned.body.data[0].embedding, 'base64')
+    expect([bytes.readFloatLE(0), bytes.readFloatLE(4), bytes.readFloatLE(8)]).toEqual([1, -0.5, Infinity])
+    expect(JSON.parse(engine.last().body)).toMatchObject({ encoding_format: 'base64' })
+
+    const own = '{ "x":1.0, "data":[{"embedding":"AACAPw=="}]}'
+    engine.answer((response) => answerJson(response, own))
+    const response = await fetch(other.url + path, {
+      method: 'POST',
+      headers: { cookie: person.cookie(), 'content-type': 'application/json' },
+      body: JSON.stringify(ask),
+    })
+    expect(await response.text()).toBe(own)
+  } finally {
+    await other.close()
+    await engine.close()
+  }
+})
+
+test('POST /v1/embeddings: the engine’s own refusal of an input reaches the caller', async () => {
+  const answer = await client.post(path, { model: id, input: { not: 'a text' } })
+  expect(answer.status).toBe(400)
+  expect(answer.body.error).toMatchObject({
+    type: 'invalid_request_error',
+    message: expect.stringContaining('input'),
+  })
+})

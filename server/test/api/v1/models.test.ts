@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../support/client.ts'
+import { waitForStatus } from '../../support/deployments.ts'
+import { setRole } from '../../support/roles.ts'
+import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
+import { startTestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
+
+const runtime = createScriptedRuntime()
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ runtime })
+})
+afterAll(() => server.close())
+
+test('GET /v1/models: the running deployments’ models in OpenAI’s shape, each once, nobody else’s', async () => {
+  const client = await registerClient(server.url, { organization: 'Harbour Ltd' })
+  const deploy = async (model_name: string, by = client) =>
+    (await by.post('/api/v1/model-deployments', { model_name })).body
+  expect((await client.get('/v1/models')).body).toEqual({ object: 'list', data: [] })
+  const chats = [await deploy('berth-tiny'), await deploy('berth-tiny')]
+  const embedding = await deploy('berth-tiny-embedding')
+  const stranger = await registerClient(server.url)
+  await deploy('berth-tiny', stranger)
+  for (const { id } of [...chats, embedding]) await waitForStatus(client, id, 'running')
+  const created = (text: string) => Math.floor(Date.parse(text) / 1000)
+  const { status, body } = await client.get('/v1/models')
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    object: 'list',
+    data: expect.arrayContaining([
+      {
+        id: 'berth-tiny',
+        object: 'model',
+        created: created(chats[0].created_at),
+        owned_by: 'Harbour Ltd',
+        deployments: [chats[1].id, chats[0].id],
+      },
+      {
+        id: 'berth-tiny-embedding',
+        object: 'model',
+        created: created(embedding.created_at),
+        owned_by: 'Harbour Ltd',
+        deployments: [embedding.id],
+      },
+    ]),
+  })
+  expect(body.data).toHaveLength(2)
+  await setRole(server, client.email, 'viewer')
+  expect((await client.get('/v1/models')).body).toEqual(body)
+})
+
+test('GET /v1/models: what does not run is left out', async () => {
+  const client = await registerClient(server.url)
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
+  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'deploying')
+  expect((await client.get('/v1/models')).body.data).toEqual([])
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+  expect((await client.get('/v1/models')).body.data).toHaveLength(1)
+  await client.delete(`/api/v1/model-deployments/${id}`)
+  expect((await client.get('/v1/models')).body.data).toEqual([])
+})
+
+test('GET /v1/models: 401 without a session, in OpenAI’s shape', async () => {
+  const answer = await createClient(server.url).get('/v1/models')
+  expect(answer.status).toBe(401)
+  expect(answer.body).toEqual({
+    error: { message: expect.any(String), type: 'authentication_error', param: null, code: 'not_authenticated' },
+  })
+})
