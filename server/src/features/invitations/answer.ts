@@ -2,6 +2,7 @@ import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import { confirmEmail } from '../accounts/confirm-email.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
 import { joinOrganization } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
 import { answerPendingInvitation, findInvitation, getInvitation } from './store.ts'
@@ -9,13 +10,15 @@ import type { Invitation, InvitationKey } from './store.ts'
 
 /**
  * Answers an invitation, exactly once: of several answers at the same time one gets the row, the others get
- * `invitation_answered`. Also throws `invitation_expired` and not found.
+ * `invitation_answered`. Also throws `invitation_expired` and not found. An account that answers is locked before the
+ * invitation, here as in a sign-in through a provider, so that the two never wait for each other.
  */
 export async function claimInvitation(
   transaction: DatabaseTransaction,
   key: InvitationKey,
   answer: { status: 'accepted' | 'rejected'; userId: number | null; at: Date },
 ) {
+  if (answer.userId !== null) await lockAccount(transaction, answer.userId)
   const claimed = await answerPendingInvitation(transaction, key, answer)
   if (claimed !== undefined) return claimed
   const invitation = await findInvitation(transaction, key)

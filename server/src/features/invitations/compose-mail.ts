@@ -1,5 +1,5 @@
 import type { Application } from '../../application.ts'
-import { deriveLinkToken } from '../accounts/link-token.ts'
+import { deriveLinkToken, hashToken } from '../accounts/link-token.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { getInvitationStatus } from './lifecycle.ts'
@@ -26,13 +26,21 @@ export async function composeInvitationMail(
   if (invitation?.mail_id !== mailId || getInvitationStatus(invitation, clock()) !== 'pending') return null
   const { organization_name: organization, inviter_name: inviter, invitee_email: email } = invitation
   const token = deriveLinkToken(secretKey, 'invitation', invitation.nonce)
+  if (!hashToken(token).equals(invitation.token_hash)) {
+    throw new Error(
+      'this invitation was made under another key: give all server processes the same SECRET_KEY',
+    )
+  }
   return formatMail({
     subject: `${inviter} invites you to ${organization} on Berth`,
     paragraphs: [
       'Hello,',
       `${inviter} invites you (${email}) to join ${organization} on Berth as ${roleNames[invitation.role]}.`,
     ],
-    action: { label: 'See the invitation', url: new URL(`/invitations/${token}`, config.publicUrl).href },
+    action: {
+      label: 'See the invitation',
+      url: `${config.publicUrl.href.replace(/\/$/, '')}/invitations/${token}`,
+    },
     notes: [
       `The link is good until ${dateFormat.format(invitation.expires_at)} UTC and is meant for you alone: do not pass this mail on.`,
       'If you do not know what this is about, you need not do anything.',

@@ -30,6 +30,7 @@ function selectInvitations(db: Database) {
       'invitations.role',
       'invitations.status',
       'invitations.nonce',
+      'invitations.token_hash',
       'invitations.mail_id',
       'mails.status as mail_status',
       'mails.sent_at as mail_sent_at',
