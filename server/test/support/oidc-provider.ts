@@ -30,8 +30,16 @@ export interface TestProvider {
 
 export const client = { id: 'berth', secret: 'a client secret of some length', site: 'https://berth.test' }
 
-/** A real OpenID Connect provider on loopback, where signing in takes no form. `claimsInIdToken`: not only at userinfo. */
-export async function startTestProvider(options: { claimsInIdToken?: boolean } = {}): Promise<TestProvider> {
+export interface TestProviderOptions {
+  /** The claims are in the ID token too, not at the userinfo endpoint alone */
+  claimsInIdToken?: boolean
+  /** The only way in which clients may show their secret */
+  secretBy?: 'client_secret_basic' | 'client_secret_post'
+}
+
+/** A real OpenID Connect provider on loopback, where signing in takes no form. */
+export async function startTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
+  const secretBy = options.secretBy ?? 'client_secret_basic'
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -44,6 +52,7 @@ export async function startTestProvider(options: { claimsInIdToken?: boolean } =
       {
         client_id: client.id,
         client_secret: client.secret,
+        token_endpoint_auth_method: secretBy,
         redirect_uris: [`${client.site}/v1/sso/callback/oidc`],
       },
     ],
@@ -54,6 +63,7 @@ export async function startTestProvider(options: { claimsInIdToken?: boolean } =
       email: ['email', 'email_verified'],
       profile: ['name', 'given_name', 'family_name'],
     },
+    clientAuthMethods: [secretBy],
     conformIdTokenClaims: options.claimsInIdToken !== true,
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
@@ -109,10 +119,10 @@ export interface SsoServer extends TestServer {
 
 /** A server and its identity provider. */
 export async function startSsoServer(
-  options: TestServerOptions & { claimsInIdToken?: boolean } = {},
+  options: TestServerOptions & { offers?: TestProviderOptions } = {},
 ): Promise<SsoServer> {
-  const { claimsInIdToken = false, settings, ...rest } = options
-  const provider = await startTestProvider({ claimsInIdToken })
+  const { offers, settings, ...rest } = options
+  const provider = await startTestProvider(offers)
   const server = await startTestServer({
     worker: false,
     ...rest,

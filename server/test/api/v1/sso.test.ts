@@ -187,8 +187,10 @@ test('GET /v1/sso/callback/{p}: 8 first sign-ins of one subject at once end in o
   expect(await countUsers()).toBe(users + 1)
 })
 
-test('GET /v1/sso/callback/{p}: claims in the ID token do as well as those at userinfo', async () => {
-  const other = await startSsoServer({ claimsInIdToken: true })
+test('GET /v1/sso/callback/{p}: a provider with the claims in the ID token, and the secret in the body', async () => {
+  const other = await startSsoServer({
+    offers: { claimsInIdToken: true, secretBy: 'client_secret_post' },
+  })
   try {
     other.provider.setFault(({ url }, response) => {
       if (url !== '/me') return false

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { ConfigError, readConfig } from './config.ts'
+
+const complete = {
+  OIDC_ISSUER_URL: 'https://login.example.com/realms/one',
+  OIDC_CLIENT_ID: 'berth',
+  OIDC_CLIENT_SECRET: 'an unguessable secret',
+}
+
+function problemOf(env: Record<string, string | undefined>): string {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+  throw new Error('the settings were taken')
+}
+
+test('without the three settings of OIDC there is no SSO', () => {
+  expect(readConfig({ SSO_PROVIDER: 'corp', SSO_DISPLAY_NAME: 'Corp' }).sso).toBeNull()
+  expect(readConfig({ OIDC_ISSUER_URL: ' ', OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }).sso).toBeNull()
+})
+
+test('the three settings of OIDC are enough', () => {
+  expect(readConfig(complete).sso).toEqual({
+    provider: 'oidc',
+    displayName: 'Single sign-on',
+    issuerUrl: new URL(complete.OIDC_ISSUER_URL),
+    clientId: 'berth',
+    clientSecret: complete.OIDC_CLIENT_SECRET,
+    scopes: 'openid email profile',
+  })
+})
+
+test.each([
+  [{ OIDC_CLIENT_SECRET: undefined }, 'OIDC_CLIENT_SECRET: '],
+  [{ OIDC_CLIENT_ID: undefined, OIDC_CLIENT_SECRET: ' ' }, 'OIDC_CLIENT_ID, OIDC_CLIENT_SECRET: '],
+  [{ OIDC_ISSUER_URL: undefined }, 'OIDC_ISSUER_URL: '],
+])('a part of them, without %j, is refused with the names of what is missing', (change, names) => {
+  const problem = problemOf({ ...complete, ...change })
+  expect(problem).toContain(`- ${names}`)
+  expect(problem).not.toContain('unguessable')
+})
+
+test.each(['Corp', 'a b', '../x', 'a--b', '-a', 'ä', 'x'.repeat(64), 'password'])(
+  'SSO_PROVIDER %j is refused',
+  (name) => {
+    expect(problemOf({ ...complete, SSO_PROVIDER: name })).toContain('SSO_PROVIDER: ')
+  },
+)
+
+test.each([
+  'http://login.example.com',
+  'http://127.0.0.1.evil.test',
+  'http://localhost.evil.test',
+  'http://[::2]',
+  'ftp://login.example.com',
+  'login.example.com',
+  'https://user:secret@login.example.com',
+  'https://login.example.com?tenant=1',
+])('OIDC_ISSUER_URL %j is refused', (issuer) => {
+  expect(problemOf({ ...complete, OIDC_ISSUER_URL: issuer })).toContain('OIDC_ISSUER_URL: ')
+})
+
+test.each(['http://127.0.0.1:3000', 'http://localhost:3000/realm', 'http://[::1]:3000'])(
+  'OIDC_ISSUER_URL %j is on this machine, so plain http is taken',
+  (issuer) => {
+    expect(readConfig({ ...complete, OIDC_ISSUER_URL: issuer }).sso?.issuerUrl.href).toContain(issuer)
+  },
+)
+
+test('OIDC_SCOPES needs openid', () => {
+  expect(readConfig({ ...complete, OIDC_SCOPES: ' openid   groups ' }).sso?.scopes).toBe('openid groups')
+  expect(problemOf({ ...complete, OIDC_SCOPES: 'email profile' })).toContain('OIDC_SCOPES: ')
+})
