@@ -41,12 +41,22 @@ export async function endLeasesFrom(db: Database, place: string): Promise<void> 
     .execute()
 }
 
-/** Keeps what `worker` holds for another `leaseSeconds`; a lease that ran out meanwhile and was taken by another stays lost. */
-export async function renewLeases(db: Database, worker: string, leaseSeconds: number): Promise<void> {
+/**
+ * Keeps what `worker` holds of `ids` for another `leaseSeconds`; a lease that ran out meanwhile and was taken by another stays
+ * lost, and one that the worker no longer works on runs out.
+ */
+export async function renewLeases(
+  db: Database,
+  worker: string,
+  ids: readonly string[],
+  leaseSeconds: number,
+): Promise<void> {
+  if (ids.length === 0) return
   await db
     .updateTable('deployments')
     .set({ leased_until: leaseEnd(leaseSeconds) })
     .where('leased_by', '=', worker)
+    .where('id', 'in', ids)
     .execute()
 }
 

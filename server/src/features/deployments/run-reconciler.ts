@@ -19,7 +19,8 @@ export async function runReconciler(application: Application): Promise<{ stop():
   const place = `${hostname()}:${config.dataDirectory}:`
   await endLeasesFrom(db, place)
   const worker = `${place}${randomUUID()}`
-  const underWay = new Set<Promise<void>>()
+  // Each work with the deployment that it is on.
+  const underWay = new Map<Promise<void>, string>()
   let looking: Promise<void> | null = null
   let lookAgain = false
   let stopped = false
@@ -39,7 +40,7 @@ export async function runReconciler(application: Application): Promise<{ stop():
             underWay.delete(work)
             wake()
           })
-        underWay.add(work)
+        underWay.set(work, deployment.id)
       }
     }
   }
@@ -57,8 +58,7 @@ export async function runReconciler(application: Application): Promise<{ stop():
   const unsubscribe = [notifications.subscribe('deployment_due', wake), notifications.onReconnected(wake)]
   const poll = setInterval(wake, pollMilliseconds)
   const renew = setInterval(() => {
-    if (underWay.size === 0) return
-    renewLeases(db, worker, leaseSeconds).catch((error: unknown) =>
+    renewLeases(db, worker, [...underWay.values()], leaseSeconds).catch((error: unknown) =>
       log.error({ err: error }, 'renewing leases failed'),
     )
   }, renewMilliseconds)
@@ -70,7 +70,7 @@ export async function runReconciler(application: Application): Promise<{ stop():
       clearInterval(poll)
       for (const end of unsubscribe) end()
       await looking
-      await Promise.all(underWay)
+      await Promise.all(underWay.keys())
       clearInterval(renew)
     },
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { leaseDueDeployments } from '../../../src/features/deployments/leases.ts'
+import { leaseDueDeployments, renewLeases } from '../../../src/features/deployments/leases.ts'
 import { mayBecome } from '../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../src/features/deployments/lifecycle.ts'
 import { reconcileDeployment } from '../../../src/features/deployments/reconcile.ts'
@@ -217,3 +217,14 @@ test.each([
     expect(await listEvents(id)).toEqual(events)
   },
 )
+
+test('a worker keeps the leases of what it works on, and one that it gave up runs out', async () => {
+  const { db } = server.application
+  const [kept, givenUp] = [await create(), await create()]
+  for (const id of [kept, givenUp]) await makeDue(id)
+  const leased = await leaseDueDeployments(db, 'one', 0, 2)
+  expect(leased.map(({ id }) => id).toSorted()).toEqual([kept, givenUp].toSorted())
+  await renewLeases(db, 'one', [kept], 60)
+  await renewLeases(db, 'two', [givenUp], 60)
+  expect((await leaseDueDeployments(db, 'two', 60, 1)).map(({ id }) => id)).toEqual([givenUp])
+})
