@@ -6,6 +6,7 @@ import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { deployBundled, waitForStatus } from '../../support/deployments.ts'
 import { openEventStream } from '../../support/event-stream.ts'
+import type { StreamedEvent } from '../../support/event-stream.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -42,23 +43,21 @@ test('GET …/{id}/logs with Accept: text/event-stream: lines as they are writte
   const stream = await openEventStream(server.url, `${path}/${id}/logs`, client)
   expect(stream.status).toBe(200)
   expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
-  const next = stream.next()
   const log = join(server.dataDirectory, 'engines', id, 'engine.log')
-  let arrived = false
-  void next.then(() => {
-    arrived = true
-  })
+  const arrived: StreamedEvent[] = []
+  const arriving = stream.next().then((event) => event !== null && arrived.push(event))
   // Written until one is seen, because following begins a moment after the stream was opened.
   await expect
     .poll(
       async () => {
-        if (!arrived) await appendFile(log, '2026-01-02T03:04:05.678Z written by the test\n')
-        return arrived
+        if (arrived.length === 0) await appendFile(log, '2026-01-02T03:04:05.678Z written by the test\n')
+        return arrived.length
       },
       { timeout: 20_000, interval: 200 },
     )
-    .toBe(true)
-  expect(await next).toEqual({
+    .toBe(1)
+  await arriving
+  expect(arrived[0]).toEqual({
     event: 'line',
     data: { at: '2026-01-02T03:04:05.678Z', line: 'written by the test' },
   })

@@ -30,7 +30,10 @@ afterAll(async () => {
 })
 
 /** Calls as a program does that reads the answer's bytes itself. */
-function call(body: string, options: RequestInit = {}): Promise<Response> {
+function call(
+  body: string,
+  options: { signal?: AbortSignal; headers?: Record<string, string> } = {},
+): Promise<Response> {
   return fetch(server.url + path, {
     method: 'POST',
     body,
@@ -132,9 +135,9 @@ test('each event of a stream reaches the caller when it is there, not when the a
     void next.promise.then(() => response.end('data: [DONE]\n\n'))
   })
   const reader = (await call(`{"model":"${id}","stream":true}`)).body!.getReader()
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe(`${chunk}\n\n`)
+  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${chunk}\n\n`)
   next.resolve()
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe('data: [DONE]\n\n')
+  expect(Buffer.from((await reader.read()).value).toString()).toBe('data: [DONE]\n\n')
 })
 
 test.each(['before', 'after'])(
@@ -164,7 +167,7 @@ test('an engine that breaks off in mid-stream breaks the caller’s stream off t
     response.write(`${chunk}\n\n`, () => response.destroy())
   })
   const reader = (await call(`{"model":"${id}","stream":true}`)).body!.getReader()
-  expect(Buffer.from((await reader.read()).value!).toString()).toBe(`${chunk}\n\n`)
+  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${chunk}\n\n`)
   await expect(reader.read()).rejects.toThrow()
 })
 

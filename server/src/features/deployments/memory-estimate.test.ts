@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
+import { estimateMemory } from './memory-estimate.ts'
+
+const GiB = 2 ** 30
+const MiB = 2 ** 20
+
+/** Llama 3.1 8B as its configuration has it. */
+const llama: ModelVariant = {
+  modelName: 'llama',
+  modelType: 'LLM',
+  format: 'pytorch',
+  sizeInBillions: 8,
+  quantization: 'none',
+  contextLength: 131_072,
+  architecture: {
+    parameters: 8_030_261_248,
+    layers: 32,
+    attentionHeads: 32,
+    kvHeads: 8,
+    headDimension: 128,
+    hiddenSize: 4096,
+    vocabularySize: 128_256,
+  },
+  weightBytes: null,
+  weights: { kind: 'huggingface', repo: 'a/b', revision: 'main', files: [] },
+}
+const serving = { contextTokens: 8192, parallelSequences: 4 }
+
+test('weights at 16 bits, 128 KiB of KV cache per token, and 1.5 GiB for one GPU', () => {
+  const estimate = estimateMemory(llama, serving, 1)
+  expect(estimate.weightBytes).toBe(16_060_522_496)
+  expect(estimate.cacheBytes).toBe(128 * 1024 * 8192 * 4)
+  expect(estimate.overheadBytes).toBeCloseTo(16_060_522_496 * 0.05 + 1.5 * GiB, 0)
+  expect(estimate.totalBytes).toBe(
+    Math.ceil(estimate.weightBytes + estimate.cacheBytes + estimate.overheadBytes),
+  )
+})
+
+test('the overhead counts each GPU', () => {
+  const [one, two] = [1, 2].map((gpus) => estimateMemory(llama, serving, gpus).overheadBytes)
+  expect(two! - one!).toBe(1.5 * GiB)
+})
+
+test('on the host: 192 MiB, and 32-bit scores of a batch of 512 tokens', () => {
+  const { overheadBytes, weightBytes } = estimateMemory(llama, serving, 0)
+  expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 512 * 128_256 * 4, 0)
+})
+
+test('on the host, an embedding model: scores of each pair of tokens for each head', () => {
+  const { overheadBytes, weightBytes } = estimateMemory({ ...llama, modelType: 'embedding' }, serving, 0)
+  expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 8192 ** 2 * 32 * 4, 0)
+})
+
+test.each([
+  ['Q4_K_M', 4.89],
+  ['q8_0', 8.5],
+  ['UD-Q4_K_M', 4.89],
+  ['Int4', 5.1],
+  ['an unknown one', 16],
+])('%s takes %d bits a weight', (quantization, bits) => {
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, serving, 1)
+  expect(weightBytes).toBeCloseTo((8_030_261_248 * bits) / 8, 0)
+})
+
+test('the size of the files counts where it is known', () => {
+  expect(estimateMemory({ ...llama, weightBytes: 5 }, serving, 1).weightBytes).toBe(5)
+})
+
+test('without facts of the architecture: weights × 1.2 + 2 GiB', () => {
+  const { totalBytes } = estimateMemory({ ...llama, architecture: null }, serving, 1)
+  expect(totalBytes).toBe(Math.ceil(16e9 * 1.2 + 2 * GiB))
+})
