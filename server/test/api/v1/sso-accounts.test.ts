@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../support/client.ts'
-import { newPerson, signInAs, startSsoServer } from '../../support/oidc-provider.ts'
+import { authorize, newPerson, signInAs, startSsoServer } from '../../support/oidc-provider.ts'
 import type { Person, SsoServer } from '../../support/oidc-provider.ts'
 
 let server: SsoServer
@@ -32,19 +32,19 @@ test.each([
   [{ email: 'nul\u0000@example.com' }],
   [{ email: `${'a'.repeat(320)}@example.com` }],
   [{ email: ['a@example.com'] }],
-])('without a verified e-mail address nobody new comes in: %j', async (claims) => {
+])('GET /v1/sso/callback/{p}: without a verified e-mail address nobody new comes in: %j', async (claims) => {
   const accounts = await countAccounts()
   await expectRefused(newPerson(claims as never))
   expect(await countAccounts()).toBe(accounts)
 })
 
-test('an unverified address is never linked to the account that has it', async () => {
+test('GET /v1/sso/callback/{p}: an unverified address is never linked to the account that has it', async () => {
   const victim = await registerClient(server.url)
   const attacker = newPerson({ email: victim.email, email_verified: false })
   await expectRefused(attacker)
 })
 
-test('who registered somebody else’s address before loses password and sessions when its owner comes', async () => {
+test('GET /v1/sso/callback/{p}: who registered somebody else’s address before loses password and sessions when its owner comes', async () => {
   const person = newPerson()
   const squatter = await registerClient(server.url, { email: person.email })
   const { email, password } = squatter
@@ -55,4 +55,21 @@ test('who registered somebody else’s address before loses password and session
   expect(tried.status).toBe(401)
   expect((await owner.open('/v1/auth/session')).body.user.email).toBe(person.email)
   expect((await signInAs(server, server.browse(), person)).location).toBe('/')
+})
+
+test('GET /v1/sso/callback/{p}: a sign-in of theirs at the same moment leaves no session either', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const person = newPerson()
+    const { email, password } = await registerClient(server.url, { email: person.email })
+    const owner = server.browse()
+    const callback = await authorize(server, owner, person)
+    const squatters = Array.from({ length: 10 }, () => createClient(server.url))
+    const [answer] = await Promise.all([
+      owner.open(callback.href),
+      ...squatters.map((squatter) => squatter.post('/v1/user/signin', { email, password })),
+    ])
+    expect(answer.location).toBe('/')
+    for (const squatter of squatters) expect((await squatter.get('/v1/auth/session')).status).toBe(401)
+    expect((await owner.open('/v1/auth/session')).status).toBe(200)
+  }
 })

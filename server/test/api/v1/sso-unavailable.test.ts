@@ -83,7 +83,7 @@ async function expectFailure(server: SsoServer, fault: Fault, code: string): Pro
   expect(await users.execute()).toEqual(before)
 }
 
-test('unconfigured: GET /v1/sso/providers is empty; login, callback and start are 404s', async () => {
+test('GET /v1/sso/providers: empty where nothing is configured; login, callback and start are 404s', async () => {
   const off = await startTestServer({ worker: false })
   try {
     const client = createClient(off.url)
