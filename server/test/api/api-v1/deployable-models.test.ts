@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readCatalogFile } from '../../../src/features/catalog/catalog-file.ts'
-import { replaceCatalog } from '../../../src/features/catalog/store.ts'
+import { createApplication } from '../../../src/application.ts'
+import { readConfig } from '../../../src/config.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { startTestServer } from '../../support/server.ts'
@@ -170,13 +171,21 @@ test.each([path, `${path}/zebra`])('GET %s: 401 without a session', async (each)
 })
 
 // Last, as it replaces what the tests above read.
-test('another catalog file, read as at a start: changed, left, returned and swapped names', async () => {
+test('a start with another catalog file: changed, left, returned and swapped names', async () => {
   const before = (await client.get(`${path}?enabled_only=false`)).body.items
   const find = (items: { id: string; created_at: string }[], id: string) =>
     items.find((item) => item.id === id)
+  const settings = {
+    ROLE: 'api',
+    SECRET_KEY: 'x'.repeat(32),
+    DATABASE_URL: server.application.config.databaseUrl!,
+    DATA_DIR: server.dataDirectory,
+    CATALOG_FILE: catalogFile,
+  }
   const start = async (entries: unknown[]) => {
     await writeFile(catalogFile, JSON.stringify({ models: entries }))
-    await replaceCatalog(server.application.db, readCatalogFile(catalogFile).models)
+    const again = await createApplication(readConfig(settings), { log: pino({ level: 'silent' }) })
+    await again.close()
     return (await client.get(`${path}?enabled_only=false`)).body.items
   }
   const zebra = makeEntry('zebra', { model_name: 'albatross' })
