@@ -62,7 +62,8 @@ export function emailTaken(): ApplicationError {
   )
 }
 
-function nameFrom(person: Pick<Registration, 'email' | 'firstName' | 'lastName'>): string {
+/** The name of somebody who gave none. */
+export function nameFrom(person: Pick<Registration, 'email' | 'firstName' | 'lastName'>): string {
   const parts = [person.firstName, person.lastName].filter((part) => part !== null)
   return parts.length > 0 ? parts.join(' ') : person.email.slice(0, person.email.lastIndexOf('@'))
 }

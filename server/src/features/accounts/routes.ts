@@ -1,14 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
 import { clearSessionCookie, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
+import { updateProfile } from './profile.ts'
 import { registerAccount } from './register.ts'
 import {
   acceptedBody,
   passwordResetBody,
   passwordResetRequestBody,
+  profileChangesBody,
   registerBody,
   resetBody,
   sessionBody,
@@ -144,6 +147,34 @@ export function accountRoutes(app: App, application: Application): void {
       },
     },
     (request) => toSessionBody(request.viewer),
+  )
+
+  app.patch(
+    '/v1/user/profile',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'updateProfile',
+        summary: 'Change your profile, or switch to another organization',
+        tags,
+        body: profileChangesBody,
+        response: { 200: sessionBody, ...bodyProblems, ...protectedProblems, ...problems(404, 409) },
+      },
+    },
+    async (request) => {
+      const { first_name, last_name, contact_number, current_organization_id, ...body } = request.body
+      await updateProfile(application, request.viewer, {
+        ...body,
+        firstName: first_name,
+        lastName: last_name,
+        contactNumber: contact_number,
+        currentOrganizationId: current_organization_id,
+      })
+      const token = readSessionToken(request, sessionCookie)
+      const found = token === null ? null : await findViewer(application, token)
+      if (found === null) throw new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
+      return toSessionBody(found.viewer)
+    },
   )
 
   app.post(

@@ -31,6 +31,23 @@ export const registerBody = z
   })
   .meta({ id: 'Registration' })
 
+const clearableName = text({ min: 1, max: 255 }).nullable().optional()
+
+export const profileChangesBody = z
+  .object({
+    name: optionalName,
+    first_name: clearableName,
+    last_name: clearableName,
+    country: clearableName,
+    contact_number: clearableName,
+    organization: optionalName.describe('Names the organization of an account from SSO, once'),
+    current_organization_id: z
+      .int()
+      .optional()
+      .describe('Switches to another organization that you are a member of'),
+  })
+  .meta({ id: 'ProfileChanges' })
+
 export const signInBody = z
   .object({ email: unicodeText().trim(), password: unicodeText() })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })

@@ -61,6 +61,68 @@ export function lockUserByEmail(transaction: DatabaseTransaction, email: string)
     .executeTakeFirst()
 }
 
+export interface Profile {
+  email: string
+  name: string
+  firstName: string | null
+  lastName: string | null
+  country: string | null
+  contactNumber: string | null
+  currentOrganizationId: number
+  profileIncomplete: boolean
+}
+
+/** A user's profile, which nobody else changes until the transaction ends. */
+export function lockProfile(transaction: DatabaseTransaction, userId: number): Promise<Profile> {
+  return transaction
+    .selectFrom('users')
+    .select([
+      'email',
+      'name',
+      'first_name as firstName',
+      'last_name as lastName',
+      'country',
+      'contact_number as contactNumber',
+      'current_organization_id as currentOrganizationId',
+      'profile_incomplete as profileIncomplete',
+    ])
+    .where('id', '=', userId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow()
+}
+
+export async function writeProfile(
+  transaction: DatabaseTransaction,
+  userId: number,
+  profile: Omit<Profile, 'email'>,
+  at: Date,
+): Promise<void> {
+  await transaction
+    .updateTable('users')
+    .set({
+      name: profile.name,
+      first_name: profile.firstName,
+      last_name: profile.lastName,
+      country: profile.country,
+      contact_number: profile.contactNumber,
+      current_organization_id: profile.currentOrganizationId,
+      profile_incomplete: profile.profileIncomplete,
+      updated_at: at,
+    })
+    .where('id', '=', userId)
+    .execute()
+}
+
+export async function isMember(db: Database, userId: number, organizationId: number): Promise<boolean> {
+  const membership = await db
+    .selectFrom('memberships')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst()
+  return membership !== undefined
+}
+
 /** Takes a user's password and sessions away. */
 export async function dropCredentials(
   transaction: DatabaseTransaction,
