@@ -1,6 +1,7 @@
-import type { ColumnType, Generated, JSONColumnType, Kysely, Transaction } from 'kysely'
+import type { ColumnType, Generated, GeneratedAlways, JSONColumnType, Kysely, Transaction } from 'kysely'
 import type { CatalogModel } from '../features/catalog/catalog-file.ts'
 import type { DeploymentStatus } from '../features/deployments/lifecycle.ts'
+import type { MeterName } from '../features/metering/meters.ts'
 import type { FailureStage, ModelType, ModelVariant } from '../ports/model-runtime.ts'
 import type { InvitationRole, RoleName } from '../roles.ts'
 
@@ -18,6 +19,10 @@ export interface Tables {
   deployments: DeploymentsTable
   deployment_events: DeploymentEventsTable
   token_usage: TokenUsageTable
+  usage_cursors: UsageCursorsTable
+  instance_spans: InstanceSpansTable
+  usage_buckets: UsageBucketsTable
+  usage_anomalies: UsageAnomaliesTable
   mails: MailsTable
   password_resets: PasswordResetsTable
   invitations: InvitationsTable
@@ -145,6 +150,53 @@ interface TokenUsageTable {
   requests: number
   input_tokens: number
   output_tokens: number
+}
+
+interface UsageCursorsTable {
+  organization_id: number
+  sealed_through: DefaultedTimestamp
+  settled_at: Date | null
+}
+
+interface InstanceSpansTable {
+  id: Generated<number>
+  organization_id: number
+  deployment_id: string
+  instance_type: string
+  region: string
+  started_at: Date
+  ended_at: Date | null
+  confirmed_at: Date | null
+  voided_at: Date | null
+  reported_start_at: Date
+  reported_end_at: Date | null
+}
+
+interface UsageBucketsTable {
+  organization_id: number
+  deployment_id: string
+  meter: MeterName
+  hour: Date
+  dimensions: JSONColumnType<Record<string, string>>
+  dimensions_key: GeneratedAlways<string>
+  quantity: string
+  price_key: string
+  service_key: string
+  display_name: string
+  unit_amount: string | null
+  currency: string | null
+  sealed_at: Date | null
+}
+
+interface UsageAnomaliesTable {
+  id: Generated<number>
+  organization_id: number | null
+  kind: string
+  subject: string
+  message: string
+  opened_at: Date
+  seen_at: Date
+  closed_at: Date | null
 }
 
 interface MailsTable {
