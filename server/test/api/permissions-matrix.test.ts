@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Answer } from '../support/client.ts'
+import { matrixRequests } from '../support/matrix-requests.ts'
+import { startSsoServer } from '../support/oidc-provider.ts'
+import type { SsoServer } from '../support/oidc-provider.ts'
+import { listOperations } from '../support/operations.ts'
+import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import type { RecordingEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { createTenants, openClient, readTenant } from '../support/tenants.ts'
+import type { Actor, Tenants } from '../support/tenants.ts'
+
+/**
+ * What everybody gets from every operation. Nobody and the stranger, a super_admin of another organization, ask for what belongs to the
+ * tenant of the four in between; where the stranger gets a 200 or 201 from an operation without an id, it is about their own.
+ */
+const matrix = parseMatrix(`
+                                                            nobody viewer member admin super_admin stranger
+  GET    /healthz                                           200    200    200    200   200         200
+  GET    /readyz                                            200    200    200    200   200         200
+  GET    /metrics                                           200    200    200    200   200         200
+  POST   /v1/user/register                                  200    200    200    200   200         200
+  POST   /v1/user/signin                                    200    200    200    200   200         200
+  POST   /v1/user/logout                                    401    200    200    200   200         200
+  PATCH  /v1/user/profile                                   401    200    200    200   200         200
+  GET    /v1/auth/session                                   401    200    200    200   200         200
+  POST   /v1/auth/password-reset/request                    200    200    200    200   200         200
+  POST   /v1/auth/password-reset/confirm                    400    400    400    400   400         400
+  GET    /v1/sso/providers                                  200    200    200    200   200         200
+  GET    /v1/sso/login/{sso_provider}                       302    302    302    302   302         302
+  GET    /v1/sso/callback/{sso_provider}                    302    302    302    302   302         302
+
+  GET    /v1/organization                                   401    200    200    200   200         200
+  PATCH  /v1/organization                                   401    403    403    200   200         200
+  GET    /v1/organization/members                           401    200    200    200   200         200
+  GET    /v1/organization/invitations                       401    403    403    200   200         200
+  POST   /v1/organization/invitations                       401    403    403    200   200         200
+  POST   /v1/organization/invitations/{invitation_id}/resend 401   403    403    200   200         404
+  GET    /v1/invitations                                    401    200    200    200   200         200
+  POST   /v1/invitations/{invitation_id}/reject             401    200    200    200   200         404
+  POST   /v1/invitations/by-token/{token}/accept            401    200    200    200   200         403
+  POST   /v1/invitations/by-token/{token}/reject            401    200    200    200   200         403
+  GET    /v1/invitations/by-token/{token}                   200    200    200    200   200         200
+  POST   /v1/invitations/register                           200    200    200    200   200         200
+  POST   /v1/invitations/sso/{sso_provider}/start           200    200    200    200   200         200
+
+  GET    /api/v1/deployable-models                          401    200    200    200   200         200
+  GET    /api/v1/deployable-models/{model_id}               401    200    200    200   200         200
+  GET    /api/v1/model-deployments                          401    200    200    200   200         200
+  POST   /api/v1/model-deployments                          401    403    201    201   201         201
+  GET    /api/v1/model-deployments/{deployment_id}          401    200    200    200   200         404
+  DELETE /api/v1/model-deployments/{deployment_id}          401    403    200    200   200         404
+  GET    /api/v1/model-deployments/{deployment_id}/events   401    200    200    200   200         404
+  GET    /api/v1/model-deployments/{deployment_id}/logs     401    200    200    200   200         404
+  GET    /api/v1/model-deployments/{deployment_id}/usage    401    200    200    200   200         404
+  GET    /v1/models                                         401    200    200    200   200         200
+  POST   /v1/chat/completions                               401    200    200    200   200         404
+  POST   /v1/embeddings                                     401    200    200    200   200         404
+`)
+
+/** Who holds the token of an invitation may see what it is about and register with it: the token is the right to. */
+const opensByToken = new Set([
+  'GET /v1/invitations/by-token/{token}',
+  'POST /v1/invitations/register',
+  'POST /v1/invitations/sso/{sso_provider}/start',
+])
+
+type ActorName = 'nobody' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
+
+const outsiders: readonly ActorName[] = ['nobody', 'stranger']
+const insiders: readonly ActorName[] = ['viewer', 'member', 'admin', 'super_admin']
+
+function parseMatrix(table: string): Map<string, Record<ActorName, number>> {
+  const [header = '', ...lines] = table.split('\n').filter((line) => line.trim() !== '')
+  const actors = header.trim().split(/\s+/) as ActorName[]
+  return new Map(
+    lines.map((line) => {
+      const [method, path, ...statuses] = line.trim().split(/\s+/)
+      const row = Object.fromEntries(actors.map((actor, index) => [actor, Number(statuses[index])]))
+      return [`${method} ${path}`, row as Record<ActorName, number>]
+    }),
+  )
+}
+
+const runtime = createScriptedRuntime()
+/** What everybody was answered, with what they had sent: an answer may repeat that. */
+const exchanges: { actor: ActorName; operation: string; sent: string; answer: string }[] = []
+
+let engine: RecordingEngine
+let server: SsoServer
+let tenants: Tenants
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  engine.answer((response) => answerJson(response, '{"choices":[],"data":[]}'))
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+  })
+  server = await startSsoServer({ worker: true, runtime })
+  tenants = await createTenants(server)
+})
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+function findActor(name: ActorName): Actor | null {
+  return name === 'nobody' ? null : name === 'stranger' ? tenants.stranger : tenants.members[name]
+}
+
+async function ask(operation: string, name: ActorName): Promise<Answer> {
+  const actor = findActor(name)
+  const isOutsider = outsiders.includes(name)
+  const request = (await matrixRequests[operation]?.({ server, tenants, actor, isOutsider })) ?? {}
+  const [method = '', pattern = ''] = operation.split(' ')
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
+    const value = request.parameters?.[parameter]
+    if (value === undefined) throw new Error(`nothing is said about ${parameter} of ${operation}`)
+    return String(value)
+  })
+  const client = await openClient(server, actor)
+  const before = isOutsider ? await readTenant(server, tenants) : null
+  const answer = await client.request(method, path, request.body)
+  if (before !== null && !opensByToken.has(operation)) {
+    expect(await readTenant(server, tenants), `${name} changed the tenant`).toEqual(before)
+  }
+  exchanges.push({
+    actor: name,
+    operation,
+    sent: `${path} ${JSON.stringify(request.body)}`,
+    answer: JSON.stringify([...answer.headers, answer.body]),
+  })
+  return answer
+}
+
+test('every operation of the API has a row, and every row an operation', async () => {
+  const document = (await (await openClient(server, null)).get('/openapi.json')).body
+  const operations = listOperations(document).map(({ method, path }) => `${method} ${path}`)
+  expect([...matrix.keys()].toSorted()).toEqual(operations.toSorted())
+})
+
+test.each([...matrix])('%s', async (operation, expected) => {
+  const statuses: Partial<Record<ActorName, number>> = {}
+  for (const name of Object.keys(expected) as ActorName[])
+    statuses[name] = (await ask(operation, name)).status
+  expect(statuses).toEqual(expected)
+})
+
+test.each([...matrix.keys()].filter((operation) => operation.includes('{deployment_id}')))(
+  '%s: a colleague’s is a 404, for admins too',
+  async (operation) => {
+    const [method = '', pattern = ''] = operation.split(' ')
+    const path = pattern.replace('{deployment_id}', tenants.deployments.get(tenants.members.member)!)
+    for (const name of ['admin', 'super_admin'] as const) {
+      const client = await openClient(server, findActor(name))
+      expect((await client.request(method, path)).status).toBe(404)
+    }
+  },
+)
+
+/** Everything by which a tenant could be told: names, addresses, ids. */
+async function listMarks(actor: Actor): Promise<string[]> {
+  const { db } = server.application
+  const { organizationId } = actor
+  const [organization] = await db
+    .selectFrom('organizations')
+    .selectAll()
+    .where('id', '=', organizationId)
+    .execute()
+  const people = await db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select(['memberships.id', 'users.id as user_id', 'users.email', 'users.name'])
+    .where('organization_id', '=', organizationId)
+    .execute()
+  const owned = await db
+    .selectFrom('deployments')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .execute()
+  const invited = await db
+    .selectFrom('invitations')
+    .select(['id', 'invitee_email', 'nonce'])
+    .where('organization_id', '=', organizationId)
+    .execute()
+  const { id, name, slug, description } = organization!
+  return [{ id, name, slug, description }, ...people, ...owned, ...invited]
+    .flatMap((row) => Object.values(row).map(String))
+    .filter((mark) => mark.length >= 6)
+}
+
+test.each([
+  ['the tenant', outsiders, 'nobody and the stranger', () => tenants.members.super_admin],
+  ['the stranger', insiders, 'the tenant', () => tenants.stranger],
+] as const)('no answer tells anything of %s', async (_whose, readers, _to, owner) => {
+  const marks = await listMarks(owner())
+  expect(marks.length).toBeGreaterThan(readers === outsiders ? 50 : 5)
+  const seen = exchanges.filter(
+    ({ actor, operation }) => readers.includes(actor) && !opensByToken.has(operation),
+  )
+  expect(seen.length).toBeGreaterThan(matrix.size)
+  const leaks = seen.flatMap(({ actor, operation, sent, answer }) =>
+    marks
+      .filter((mark) => answer.includes(mark) && !sent.includes(mark))
+      .map((mark) => ({ actor, operation, mark })),
+  )
+  expect(leaks).toEqual([])
+})

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import { expect, vi } from 'vitest'
+import { startSession } from '../../src/features/accounts/sessions.ts'
+import { deriveLinkToken } from '../../src/features/accounts/link-token.ts'
+import { requestDeployment } from '../../src/features/deployments/request.ts'
+import { issueInvitationLink } from '../../src/features/invitations/lifecycle.ts'
+import { insertInvitation } from '../../src/features/invitations/store.ts'
+import type { RoleName } from '../../src/roles.ts'
+import { createClient, registerClient } from './client.ts'
+import type { Client } from './client.ts'
+import { joinClient } from './organizations.ts'
+import type { TestServer } from './server.ts'
+
+export interface Actor {
+  userId: number
+  email: string
+  name: string
+  organizationId: number
+  role: RoleName
+}
+
+/** A tenant with a member of each role, and the super_admin of another: each with a deployment that runs. */
+export interface Tenants {
+  members: Record<RoleName, Actor>
+  stranger: Actor
+  deployments: Map<Actor, string>
+}
+
+/** The ids of the first tenant are long numbers, so that they are told from any other number in an answer. */
+export async function createTenants(server: TestServer): Promise<Tenants> {
+  const { db } = server.application
+  const stranger = await toActor(server, await registerClient(server.url, { organization: 'Elsewhere & Co' }))
+  const tables = ['organizations', 'users', 'memberships', 'invitations']
+  for (const [index, table] of tables.entries()) {
+    await sql`ALTER TABLE ${sql.table(table)} ALTER id RESTART WITH ${sql.lit(731_000_000 + index * 1_000_000)}`.execute(
+      db,
+    )
+  }
+  const owner = await registerClient(server.url, { organization: 'Analytical Engines', name: 'Ada Lovelace' })
+  await owner.patch('/v1/organization', { description: 'Mills and stores' })
+  const members = {
+    viewer: await toActor(server, await joinClient(server, owner, 'viewer', { first_name: 'Vannevar' })),
+    member: await toActor(server, await joinClient(server, owner, 'member', { first_name: 'Margaret' })),
+    admin: await toActor(server, await joinClient(server, owner, 'admin', { first_name: 'Annabelle' })),
+    super_admin: await toActor(server, owner),
+  }
+  const actors = [...Object.values(members), stranger]
+  const deployments = new Map<Actor, string>()
+  for (const actor of actors) deployments.set(actor, await deployFor(server, actor))
+  for (const id of deployments.values()) await waitUntilRunning(server, id)
+  return { members, stranger, deployments }
+}
+
+async function toActor(server: TestServer, client: Client): Promise<Actor> {
+  const { user } = (await client.get('/v1/auth/session')).body
+  const { id } = (await client.get('/v1/organization')).body
+  return { userId: user.id, email: user.email, name: user.name, organizationId: id, role: user.role.name }
+}
+
+/** A client with a new session of an actor's, or with none. */
+export async function openClient(server: TestServer, actor: Actor | null): Promise<Client> {
+  const client = createClient(server.url)
+  if (actor !== null) {
+    const session = { userId: actor.userId, authMethod: 'password', replaces: null }
+    client.setCookie(`session=${(await startSession(server.application, session)).token}`)
+  }
+  return client
+}
+
+/** A new deployment of an actor's, whatever their role. */
+export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
+  const viewer = { ...actor, organizationName: '', requiresProfileCompletion: false }
+  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
+  const { id } = await requestDeployment(application, { ...viewer, session }, { modelName: 'berth-tiny' })
+  return id
+}
+
+async function waitUntilRunning({ application: { db } }: TestServer, id: string): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const row = await db.selectFrom('deployments').select('status').where('id', '=', id).executeTakeFirst()
+      expect(row?.status).toBe('running')
+    },
+    { timeout: 30_000, interval: 50 },
+  )
+}
+
+/** A new pending invitation into the organization of `inviter`, to members of it too, which the API refuses. */
+export async function addInvitation({ application }: TestServer, inviter: Actor, email: string) {
+  const { db, secretKey, clock } = application
+  const at = clock()
+  const link = issueInvitationLink(secretKey, at)
+  const { organizationId, userId: invitedByUserId } = inviter
+  const id = await insertInvitation(db, { organizationId, email, invitedByUserId, role: 'viewer', at }, link)
+  if (id === null) throw new Error(`${email} is invited already`)
+  return { id, token: deriveLinkToken(secretKey, 'invitation', link.nonce) }
+}
+
+export function newEmail(): string {
+  return `${randomBytes(6).toString('hex')}@example.com`
+}
+
+/** All rows of a tenant's that a request could change; of deployments those that its tenants were created with. */
+export async function readTenant({ application: { db } }: TestServer, tenants: Tenants) {
+  const { organizationId } = tenants.members.super_admin
+  const memberships = await db
+    .selectFrom('memberships')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute()
+  const userIds = memberships.map(({ user_id }) => user_id)
+  return {
+    memberships,
+    organization: await db.selectFrom('organizations').selectAll().where('id', '=', organizationId).execute(),
+    users: await db.selectFrom('users').selectAll().where('id', 'in', userIds).orderBy('id').execute(),
+    invitations: await db
+      .selectFrom('invitations')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+      .orderBy('id')
+      .execute(),
+    deployments: await db
+      .selectFrom('deployments')
+      .select(['id', 'status', 'inference_model_uid'])
+      .where('organization_id', '=', organizationId)
+      .where('id', 'in', [...tenants.deployments.values()])
+      .orderBy('id')
+      .execute(),
+  }
+}
