@@ -260,10 +260,12 @@ async function endAll(loop: Loop, server: ServerProcess): Promise<void> {
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+  const rounds = Number(values.rounds ?? 30)
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
+  if (!(rounds >= 1) || !(seed >= 0)) throw new RangeError('--rounds and --seed take numbers')
   console.log(`seed ${seed}`)
   const { recoverySeconds, startSeconds, ...counts } = await runKillLoop({
-    rounds: Number(values.rounds ?? 30),
+    rounds,
     seed,
     report: (line) => console.log(line),
   })
