@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { simpleParser } from 'mailparser'
 import type { ParsedMail } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
@@ -50,6 +51,19 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     }
   }
 
+  async function take(
+    stream: Readable,
+    session: SMTPServerSession,
+    done: (error?: Error | null) => void,
+  ): Promise<void> {
+    const trouble = troubles.shift()
+    const mail = await simpleParser(stream)
+    if (trouble !== undefined && 'code' in trouble) return done(refuse(trouble))
+    received.push({ ...mail, recipients: session.envelope.rcptTo.map(({ address }) => address) })
+    if (trouble === undefined) return done()
+    if ('cut' in trouble) cut(session)
+  }
+
   async function start(): Promise<void> {
     server = new SMTPServer({
       disabledCommands: ['STARTTLS', 'AUTH'],
@@ -62,19 +76,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
         return done(refuse(trouble))
       },
       onData(stream, session, done) {
-        const trouble = troubles.shift()
-        simpleParser(stream).then((mail) => {
-          const recipients = session.envelope.rcptTo.map(({ address }) => address)
-          if (trouble === undefined) {
-            received.push({ ...mail, recipients })
-            done()
-          } else if ('code' in trouble) {
-            done(refuse(trouble))
-          } else {
-            received.push({ ...mail, recipients })
-            if ('cut' in trouble) cut(session)
-          }
-        }, done)
+        void take(stream, session, done)
       },
     })
     server.on('error', () => {})
