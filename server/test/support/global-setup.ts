@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -14,6 +14,8 @@ declare module 'vitest' {
 /** One real PostgreSQL for all test files of a run. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
+  // Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
+  await chmod(dataDirectory, 0o755)
   const database = await startEmbeddedDatabase({
     dataDirectory,
     log: () => {},
