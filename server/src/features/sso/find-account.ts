@@ -3,7 +3,7 @@ import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
-import { createAccount } from '../accounts/register.ts'
+import { createAccount, nameFrom } from '../accounts/register.ts'
 import { takeOverAccount } from '../accounts/take-over.ts'
 import { acceptInvitationWithin } from '../invitations/answer.ts'
 import { createInvitedAccount } from '../invitations/register.ts'
@@ -81,7 +81,7 @@ async function createAccountOfItsOwn(
   at: Date,
 ): Promise<number> {
   const person = personOf(identity)
-  const owner = person.name ?? email.slice(0, email.lastIndexOf('@'))
+  const owner = person.name ?? nameFrom({ ...person, email })
   const organizationId = await createOrganization(
     transaction,
     `${firstCharacters(owner, 200)}’s organization`,

@@ -123,7 +123,7 @@ test.each([
 ])('GET /v1/sso/callback/{p}: of the claims %j the name is %s', async (claims, name) => {
   const browser = server.browse()
   await signInAs(server, browser, newPerson(claims as never))
-  expect((await getSession(browser)).user.name).toBe(name)
+  expect((await getSession(browser)).user).toMatchObject({ name, organization: `${name}’s organization` })
 })
 
 test('GET /v1/sso/callback/{p}: the same subject is the same account, whatever its address is by now', async () => {
