@@ -67,6 +67,10 @@ const badValues: Record<string, string[]> = {
   SSO_DISPLAY_NAME: ['x'.repeat(256)],
   OIDC_ISSUER_URL: ['login.example.com', 'http://login.example.com'],
   OIDC_SCOPES: ['email profile'],
+  BILLING_TRIAL: ['true', 'maybe'],
+  BILLING_TRIAL_CREDIT: ['-1', '1e3', '1,50', '.5', '$10', '9'.repeat(10)],
+  BILLING_TRIAL_MAX_ACTIVE: [...notNumbers, '1000001'],
+  BILLING_POSTPAID_MAX_ACTIVE: [...notNumbers, '1000001'],
 }
 
 /** Any text will do. */
@@ -132,6 +136,7 @@ test('defaults', () => {
     inferenceBodyLimit: 33_554_432,
     secretKey: null,
     sso: null,
+    billing: { trial: true, trialCredit: '10.00', trialMaxActive: 2, postpaidMaxActive: 20 },
   })
   expect(config.publicUrl.href).toBe('http://localhost:8080/')
   expect(config.dataDirectory).toBe(resolve('data'))

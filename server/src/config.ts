@@ -47,6 +47,19 @@ export interface Config {
   proxy: { http: string | null; https: string | null; exceptions: string | null }
   /** null: nobody signs in through a provider */
   sso: SsoConfig | null
+  billing: BillingConfig
+}
+
+/** What an organization may use before it pays by subscription, and then. */
+export interface BillingConfig {
+  /** false: nothing is deployed without a subscription */
+  trial: boolean
+  /** What a trial may use, a decimal string in the main unit of the currency */
+  trialCredit: string
+  /** Deployments at a time in a trial */
+  trialMaxActive: number
+  /** Deployments at a time with a subscription */
+  postpaidMaxActive: number
 }
 
 /** An OpenID Connect provider through which people may sign in. */
@@ -234,6 +247,14 @@ const environment = z.object({
     .transform((text) => text.trim().split(/\s+/).join(' '))
     .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
     .default('openid email profile'),
+  BILLING_TRIAL: oneOf(['on', 'off']).default('on'),
+  BILLING_TRIAL_CREDIT: z
+    .string()
+    .trim()
+    .regex(/^\d{1,9}(\.\d{1,6})?$/, 'give an amount such as 10.00')
+    .default('10.00'),
+  BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(2),
+  BILLING_POSTPAID_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(20),
 })
 
 /** The names of all settings, as `.env.example` must list them. */
@@ -313,6 +334,12 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       exceptions: settings.NO_PROXY ?? null,
     },
     sso,
+    billing: {
+      trial: settings.BILLING_TRIAL === 'on',
+      trialCredit: settings.BILLING_TRIAL_CREDIT,
+      trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,
+      postpaidMaxActive: settings.BILLING_POSTPAID_MAX_ACTIVE,
+    },
   }
 }
 

@@ -17,6 +17,8 @@ const least: [permission: Permission, role: RoleName][] = [
   ['terminateOwnDeployments', 'member'],
   ['updateOrganization', 'admin'],
   ['manageInvitations', 'admin'],
+  ['readUsage', 'viewer'],
+  ['manageBilling', 'admin'],
 ]
 
 test.each(least)('%s: %s and whoever is more', (permission, role) => {

@@ -22,6 +22,8 @@ export const permissions = {
   readOrganization: everyone,
   updateOrganization: admins,
   manageInvitations: admins,
+  readUsage: everyone,
+  manageBilling: admins,
 } as const satisfies Record<string, readonly RoleName[]>
 
 export type Permission = keyof typeof permissions

@@ -1,8 +1,10 @@
 import type { ColumnType, Generated, GeneratedAlways, JSONColumnType, Kysely, Transaction } from 'kysely'
 import type { CatalogModel } from '../features/catalog/catalog-file.ts'
+import type { AccountStatus, BillingMode, SubscriptionStatus } from '../features/billing/account-state.ts'
 import type { DeploymentStatus } from '../features/deployments/lifecycle.ts'
 import type { MeterName } from '../features/metering/meters.ts'
 import type { FailureStage, ModelType, ModelVariant } from '../ports/model-runtime.ts'
+import type { CollectionMethod } from '../ports/payment-processor.ts'
 import type { InvitationRole, RoleName } from '../roles.ts'
 
 /** A pool of connections or a transaction: what every store function takes first. */
@@ -28,6 +30,11 @@ export interface Tables {
   invitations: InvitationsTable
   identities: IdentitiesTable
   sso_flows: SsoFlowsTable
+  billing_accounts: BillingAccountsTable
+  billing_activations: BillingActivationsTable
+  billing_events: BillingEventsTable
+  billing_event_sweeps: BillingEventSweepsTable
+  usage_sends: UsageSendsTable
   sandbox_objects: SandboxObjectsTable
   sandbox_events: SandboxEventsTable
   sandbox_idempotency_keys: SandboxIdempotencyKeysTable
@@ -255,6 +262,71 @@ interface SsoFlowsTable {
   return_to: string
   invitation_token_hash: Buffer | null
   expires_at: Date
+}
+
+interface BillingAccountsTable {
+  id: Generated<number>
+  organization_id: number
+  account_type: Generated<'organization'>
+  currency: string
+  billing_mode: Generated<BillingMode>
+  status: Generated<AccountStatus>
+  processor_customer_id: string | null
+  processor_subscription_id: string | null
+  subscription_status: Generated<SubscriptionStatus>
+  collection_method: CollectionMethod | null
+  current_period_start: Date | null
+  current_period_end: Date | null
+  auto_charge_enabled_at: Date | null
+  auto_charge_enabled_by_user_id: number | null
+  postpaid_since: Date | null
+  max_active_resources: number
+  lease_number: Generated<number>
+  leased_until: Date | null
+  synced_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+interface BillingActivationsTable {
+  id: string
+  billing_account_id: number
+  processor_payment_method_id: string
+  user_id: number
+  status: Generated<'pending' | 'done' | 'refused'>
+  created_at: Date
+  finished_at: Date | null
+}
+
+interface BillingEventsTable {
+  id: string
+  type: string
+  customer_id: string | null
+  created_at: Date
+  received_at: DefaultedTimestamp
+  handled_at: Date | null
+  outcome: 'applied' | 'ignored' | null
+}
+
+interface BillingEventSweepsTable {
+  processor: string
+  swept_until: Date
+}
+
+interface UsageSendsTable {
+  organization_id: number
+  price_key: string
+  hour: Date
+  identifier: string
+  customer_id: string
+  quantity: number
+  at: Date
+  status: 'pending' | 'sent' | 'unknown'
+  first_attempt_at: Date
+  last_attempt_at: Date
+  attempts: Generated<number>
+  sent_at: Date | null
+  last_error: string | null
 }
 
 interface SandboxObjectsTable {

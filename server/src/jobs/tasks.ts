@@ -10,6 +10,14 @@ export interface Tasks {
   'sweep-orphans': null
   /** Deletes expired sessions and counters */
   'forget-expired': null
+  /** Brings an account in line with what the processor has after one of its events */
+  'apply-billing-event': { eventId: string }
+  /** Carries on with an activation whose process may have died */
+  'resume-activation': { activationId: string }
+  /** Asks the processor for events that never arrived, and looks after those that lie unhandled */
+  'sweep-billing-events': null
+  /** Tells the processor of the usage of sealed hours */
+  'send-usage': null
 }
 
 export type TaskName = keyof Tasks
@@ -20,6 +28,10 @@ export const taskNames: readonly TaskName[] = [
   'request-password-reset',
   'sweep-orphans',
   'forget-expired',
+  'apply-billing-event',
+  'resume-activation',
+  'sweep-billing-events',
+  'send-usage',
 ]
 
 /** What runs by the clock: minute, hour, day of month, month, day of week, in UTC. */
@@ -27,4 +39,7 @@ export const schedule: readonly { task: TaskName; cron: string }[] = [
   { task: 'sweep-mails', cron: '* * * * *' },
   { task: 'sweep-orphans', cron: '* * * * *' },
   { task: 'forget-expired', cron: '17 * * * *' },
+  { task: 'sweep-billing-events', cron: '23 * * * *' },
+  // An invoice is open for late usage for an hour only, so an hour is told of soon after it is sealed.
+  { task: 'send-usage', cron: '*/10 * * * *' },
 ]

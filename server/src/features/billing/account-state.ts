@@ -1,0 +1,121 @@
+import type {
+  CollectionMethod,
+  ProcessorSubscription,
+  ProcessorSubscriptionStatus,
+} from '../../ports/payment-processor.ts'
+
+/**
+ * What an account's status may become. The processor moves it between `active` and `past_due`; an operator alone suspends and
+ * closes, and what an operator did no event undoes.
+ */
+export const accountTransitions = {
+  active: ['past_due', 'suspended', 'closed'],
+  past_due: ['active', 'suspended', 'closed'],
+  suspended: ['active', 'closed'],
+  closed: [],
+} as const satisfies Record<string, readonly string[]>
+
+export type AccountStatus = keyof typeof accountTransitions
+
+export const accountStatuses = Object.keys(accountTransitions) as [AccountStatus, ...AccountStatus[]]
+
+/** The statuses that may follow `From`; anything else does not compile. */
+export type NextAccountStatus<From extends AccountStatus> = (typeof accountTransitions)[From][number]
+
+export type BillingMode = 'trial' | 'postpaid'
+
+export const billingModes = ['trial', 'postpaid'] as const satisfies readonly BillingMode[]
+
+/** Stripe's eight, and `none` before the first subscription. */
+export type SubscriptionStatus = ProcessorSubscriptionStatus | 'none'
+
+/**
+ * What a subscription's status means here: `good`, it is charged; `late`, it goes on and something is not paid; `over`, nothing is
+ * charged to it any more.
+ */
+export const standings = {
+  none: 'over',
+  incomplete: 'late',
+  incomplete_expired: 'over',
+  trialing: 'good',
+  active: 'good',
+  past_due: 'late',
+  canceled: 'over',
+  unpaid: 'late',
+  paused: 'over',
+} as const satisfies Record<SubscriptionStatus, 'good' | 'late' | 'over'>
+
+export const subscriptionStatuses = Object.keys(standings) as [SubscriptionStatus, ...SubscriptionStatus[]]
+
+/** True while the processor charges a subscription, or tries to. */
+export function isLive(status: SubscriptionStatus): boolean {
+  return standings[status] !== 'over'
+}
+
+/** The part of an account that follows the processor. */
+export interface FollowingState {
+  billing_mode: BillingMode
+  status: AccountStatus
+  processor_subscription_id: string | null
+  subscription_status: SubscriptionStatus
+  collection_method: CollectionMethod | null
+  current_period_start: Date | null
+  current_period_end: Date | null
+  postpaid_since: Date | null
+  max_active_resources: number
+}
+
+/**
+ * An account as it must be when the processor has this subscription: a function of the two alone, so neither the order nor the
+ * number of the events that led to it counts. A subscription that is over leaves the account postpaid and owing nothing new.
+ */
+export function followProcessor(
+  account: FollowingState,
+  subscription: ProcessorSubscription | null,
+  terms: { postpaidMaxActive: number },
+): FollowingState {
+  if (subscription === null) {
+    // The processor forgot what it had: whatever that was, it charges nothing any more.
+    const status = account.processor_subscription_id === null ? 'none' : 'canceled'
+    return { ...account, status: nextStatus(account.status, status), subscription_status: status }
+  }
+  const followed = {
+    ...account,
+    status: nextStatus(account.status, subscription.status),
+    processor_subscription_id: subscription.id,
+    subscription_status: subscription.status,
+    collection_method: subscription.collectionMethod,
+    current_period_start: subscription.currentPeriodStart,
+    current_period_end: subscription.currentPeriodEnd,
+  }
+  if (account.billing_mode === 'postpaid' || !isLive(subscription.status)) return followed
+  return {
+    ...followed,
+    billing_mode: 'postpaid',
+    postpaid_since: floorHour(subscription.currentPeriodStart),
+    max_active_resources: terms.postpaidMaxActive,
+  }
+}
+
+function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): AccountStatus {
+  if (status === 'suspended' || status === 'closed') return status
+  return standings[subscription] === 'late' ? 'past_due' : 'active'
+}
+
+function floorHour(moment: Date): Date {
+  const hour = new Date(moment)
+  hour.setUTCMinutes(0, 0, 0)
+  return hour
+}
+
+/** Why an account may not deploy, by the code of the answer; null when nothing but its limit and its credit stand in the way. */
+export function findBlock(
+  account: Pick<FollowingState, 'billing_mode' | 'status' | 'subscription_status'>,
+  terms: { trial: boolean },
+): 'account_suspended' | 'payment_past_due' | 'billing_not_activated' | null {
+  const { billing_mode: mode, status, subscription_status: subscription } = account
+  if (status === 'suspended' || status === 'closed') return 'account_suspended'
+  if (status === 'past_due') return 'payment_past_due'
+  const isActivated = mode === 'trial' ? terms.trial : isLive(subscription)
+  return isActivated ? null : 'billing_not_activated'
+}
