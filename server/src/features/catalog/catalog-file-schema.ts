@@ -1,6 +1,8 @@
 /** The shape of the catalog file, and what must hold in it beyond the shape. Keys are in the file's own snake_case. */
 
 import { z } from 'zod'
+import { toMistakes } from '../../yaml-file.ts'
+import type { DocumentPath, Mistake } from '../../yaml-file.ts'
 
 // PostgreSQL holds no NUL.
 const text = z
@@ -112,13 +114,6 @@ const documentSchema = z.strictObject({
 
 export type ModelEntry = z.output<typeof modelSchema>
 export type VariantEntry = z.output<typeof variantSchema>
-export type DocumentPath = (string | number)[]
-
-/** Something wrong in the file: `path` leads to it from the document's root. */
-export interface Mistake {
-  path: DocumentPath
-  message: string
-}
 
 /** Checks the whole document: the models that are right, and every mistake of the others. */
 export function checkModels(document: unknown): { models: ModelEntry[]; mistakes: Mistake[] } {
@@ -133,15 +128,6 @@ export function checkModels(document: unknown): { models: ModelEntry[]; mistakes
   }
   for (const key of ['id', 'model_name']) mistakes.push(...findRepeats(parsed.data.models, key))
   return { models, mistakes }
-}
-
-/** An unknown key is told at the key itself, each on its own. */
-function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
-  return error.issues.flatMap((issue) => {
-    const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
-    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field here' }))
-  })
 }
 
 /** Names are compared without case, as callers may write them. */

@@ -1,12 +1,10 @@
 /** Reads the catalog file: which models can be deployed, in which variants, and where their weights are. */
 
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isNode, LineCounter, parseDocument } from 'yaml'
-import type { Document } from 'yaml'
 import type { ModelType, ModelVariant, WeightSource } from '../../ports/model-runtime.ts'
+import { readYamlFile } from '../../yaml-file.ts'
 import { checkModels } from './catalog-file-schema.ts'
-import type { DocumentPath, ModelEntry, VariantEntry } from './catalog-file-schema.ts'
+import type { ModelEntry, VariantEntry } from './catalog-file-schema.ts'
 
 /** A variant that the file offers; `gated` says that the hub wants an accepted license, so a token of one's own. */
 export interface CatalogVariant extends ModelVariant {
@@ -54,27 +52,10 @@ export interface VariantChoice {
  * that lists every mistake with its line and its path in the document.
  */
 export function readCatalogFile(path: string): CatalogFile {
-  let source: string
-  try {
-    source = readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new Error(`The catalog file ${path} cannot be read: ${String(error)}`, { cause: error })
-  }
-  const lines = new LineCounter()
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
-  if (document.errors.length > 0) {
-    throw toError(
-      path,
-      document.errors.map((fault) => `line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`),
-    )
-  }
-  const { models, mistakes } = checkModels(toPlainValue(path, document))
-  if (mistakes.length > 0) {
-    throw toError(
-      path,
-      mistakes.map((mistake) => `${locate(document, lines, mistake.path)}: ${mistake.message}`),
-    )
-  }
+  const models = readYamlFile(path, 'catalog', (content) => {
+    const { models: value, mistakes } = checkModels(content)
+    return { value, mistakes }
+  })
   const folder = dirname(resolve(path))
   return { models: models.map((model, index) => toCatalogModel(model, index, folder)) }
 }
@@ -205,36 +186,4 @@ function splitIntoParts(file: string, parts: number): string[] {
   const stem = file.replace(/\.gguf$/, '')
   const number = (value: number) => String(value).padStart(5, '0')
   return Array.from({ length: parts }, (_, index) => `${stem}-${number(index + 1)}-of-${number(parts)}.gguf`)
-}
-
-function toPlainValue(path: string, document: Document): unknown {
-  try {
-    return document.toJS()
-  } catch (error) {
-    // Unresolved aliases, and more of them than a honest file has.
-    throw toError(path, [error instanceof Error ? error.message : String(error)])
-  }
-}
-
-function toError(path: string, mistakes: string[]): Error {
-  const counted = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
-  return new Error(
-    `The catalog file ${path} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`,
-  )
-}
-
-/** `line 7, models[0].sizes[1].billions`: the line of the nearest thing that is there. */
-function locate(document: Document, lines: LineCounter, path: DocumentPath): string {
-  const name = path.reduce<string>(
-    (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? key : `${name}.${key}`),
-    '',
-  )
-  for (let length = path.length; length >= 0; length--) {
-    const node = document.getIn(path.slice(0, length), true)
-    if (isNode(node) && node.range) {
-      const { line } = lines.linePos(node.range[0])
-      return name === '' ? `line ${line}` : `line ${line}, ${name}`
-    }
-  }
-  return name === '' ? 'line 1' : `line 1, ${name}`
 }

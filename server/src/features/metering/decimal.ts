@@ -1,0 +1,22 @@
+import { Decimal } from 'decimal.js'
+
+/** Decimals that no product of a price and a quantity exceeds in digits. */
+const Exact = Decimal.clone({ precision: 100 })
+
+/** A decimal as the API shows it: digits and at most one point, no exponent, no zeros at its ends, e.g. `12.345` and `0`. */
+export function formatDecimal(value: string | Decimal): string {
+  return new Exact(value).toFixed()
+}
+
+export function multiply(one: string, other: string): string {
+  return new Exact(one).times(other).toFixed()
+}
+
+export function add(one: string, other: string): string {
+  return new Exact(one).plus(other).toFixed()
+}
+
+/** A whole number of thousandths as a decimal, e.g. 12345 as `12.345`. */
+export function fromThousandths(thousandths: number): string {
+  return new Exact(thousandths).dividedBy(1000).toFixed()
+}

@@ -1,0 +1,23 @@
+const hourMilliseconds = 3_600_000
+
+/** The beginning of the UTC hour that a moment lies in. */
+export function floorHour(moment: Date): Date {
+  return new Date(Math.floor(moment.getTime() / hourMilliseconds) * hourMilliseconds)
+}
+
+export function addHours(moment: Date, hours: number): Date {
+  return new Date(moment.getTime() + hours * hourMilliseconds)
+}
+
+export function isWholeHour(moment: Date): boolean {
+  return moment.getTime() % hourMilliseconds === 0
+}
+
+export function earliest(...moments: (Date | null)[]): Date {
+  const times = moments.flatMap((moment) => moment?.getTime() ?? [])
+  return new Date(Math.min(...times))
+}
+
+export function latest(...moments: Date[]): Date {
+  return new Date(Math.max(...moments.map((moment) => moment.getTime())))
+}
