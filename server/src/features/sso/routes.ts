@@ -146,7 +146,7 @@ export function ssoRoutes(app: App, application: Application): void {
         summary: 'Accept an invitation by signing in through the identity provider',
         description:
           'The provider must vouch for the e-mail address that the invitation is addressed to. The answer’s cookie belongs to the browser that opens the address.',
-        tags,
+        tags: ['Invitations'],
         security: [],
         params: providerParams,
         body: startBody,
