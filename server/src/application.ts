@@ -21,6 +21,8 @@ import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
 import { openEngineConnections } from './features/inference/engines.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
+import type { Price } from './features/metering/prices.ts'
+import { readPricesFile } from './features/metering/prices-file.ts'
 import { openQueue } from './jobs/queue.ts'
 import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
@@ -33,6 +35,8 @@ export interface Application {
   log: Logger
   clock: () => Date
   db: Database
+  /** What usage costs */
+  prices: readonly Price[]
   notifications: Notifications
   jobs: Jobs
   mailer: Mailer
@@ -82,6 +86,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
+    const prices = readPricesFile(config.pricesFile, config.billing.currency)
     const notifications = await listenToNotifications(databaseUrl, (error) =>
       log.warn({ err: error }, 'notifications were interrupted'),
     )
@@ -103,6 +108,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       log,
       clock: overrides.clock ?? (() => new Date()),
       db,
+      prices,
       notifications,
       jobs,
       mailer,

@@ -30,6 +30,8 @@ export interface Config {
   secretKey: string | null
   /** Absolute path of the catalog of models */
   catalogFile: string
+  /** Absolute path of the file of prices */
+  pricesFile: string
   huggingFace: { endpoint: string; token: string | null }
   /** `url` null: mails are written to files in `dataDirectory` */
   mail: { url: string | null; from: { name: string; address: string } }
@@ -52,6 +54,8 @@ export interface Config {
 
 /** What an organization may use before it pays by subscription, and then. */
 export interface BillingConfig {
+  /** Lower-case code of the one currency of all prices and accounts */
+  currency: string
   /** false: nothing is deployed without a subscription */
   trial: boolean
   /** What a trial may use, a decimal string in the main unit of the currency */
@@ -85,6 +89,7 @@ export class ConfigError extends Error {
 }
 
 const shippedCatalog = resolve(import.meta.dirname, '../../catalog/models.yaml')
+const shippedPrices = resolve(import.meta.dirname, '../../catalog/prices.yaml')
 
 const optionalText = z.string().trim().min(1).optional()
 
@@ -214,6 +219,7 @@ const environment = z.object({
     .optional(),
   MAIL_FROM: mailbox.optional(),
   CATALOG_FILE: optionalText,
+  PRICES_FILE: optionalText,
   HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
   HF_TOKEN: optionalText,
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
@@ -247,6 +253,12 @@ const environment = z.object({
     .transform((text) => text.trim().split(/\s+/).join(' '))
     .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
     .default('openid email profile'),
+  BILLING_CURRENCY: z
+    .string()
+    .trim()
+    .toLowerCase()
+    .regex(/^[a-z]{3}$/, 'give a currency code of three letters such as usd')
+    .default('usd'),
   BILLING_TRIAL: oneOf(['on', 'off']).default('on'),
   BILLING_TRIAL_CREDIT: z
     .string()
@@ -317,6 +329,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
     secretKey: settings.SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
+    pricesFile: settings.PRICES_FILE === undefined ? shippedPrices : resolve(settings.PRICES_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
     mail: {
       url: settings.MAIL_URL ?? null,
@@ -335,6 +348,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     },
     sso,
     billing: {
+      currency: settings.BILLING_CURRENCY,
       trial: settings.BILLING_TRIAL === 'on',
       trialCredit: settings.BILLING_TRIAL_CREDIT,
       trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,
