@@ -16,33 +16,45 @@ async function main(): Promise<void> {
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
   if (config.role === 'migrate') return
   const stopped = AbortSignal.any([stopping, application.lost])
-  await using servers = new AsyncDisposableStack()
-  const worker = config.role === 'api' ? null : await startWorker(application)
-  if (worker !== null) servers.defer(() => worker.stop())
-  if (config.role !== 'worker') await listen(application, config, servers)
-  else application.log.info('working')
-  if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
-  application.log.info('shutting down')
+  const parts: Part[] = []
+  try {
+    if (config.role !== 'api') parts.push(await startWorker(application))
+    if (config.role !== 'worker') parts.push(await listen(application, config))
+    else application.log.info('working')
+    if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
+    application.log.info('shutting down')
+  } finally {
+    // Together: the worker must not go on for as long as a stream takes to finish.
+    await Promise.all(parts.map((part) => part.stop()))
+  }
   if (application.lost.aborted) throw application.lost.reason
 }
 
-async function listen(
-  application: Application,
-  { host, port, metricsPort }: Config,
-  servers: AsyncDisposableStack,
-): Promise<void> {
+/** The half of the server that a role asks for. */
+interface Part {
+  stop(): Promise<void>
+}
+
+async function listen(application: Application, { host, port, metricsPort }: Config): Promise<Part> {
   const app = await buildServer(application)
-  servers.defer(() => drain(app))
   const address = await app.listen({ host, port })
-  if (metricsPort !== null) {
-    const metricsApp = Fastify()
-    metricsApp.get('/metrics', async (_request, reply) =>
-      reply.type(app.metrics.contentType).send(await app.metrics.metrics()),
-    )
-    servers.defer(() => metricsApp.close())
-    await metricsApp.listen({ host, port: metricsPort })
-  }
+  const metricsApp = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
   application.log.info(`listening on ${address}`)
+  return {
+    async stop() {
+      await drain(app)
+      await metricsApp?.close()
+    },
+  }
+}
+
+async function serveMetrics(app: FastifyInstance, host: string, port: number): Promise<FastifyInstance> {
+  const metricsApp = Fastify()
+  metricsApp.get('/metrics', async (_request, reply) =>
+    reply.type(app.metrics.contentType).send(await app.metrics.metrics()),
+  )
+  await metricsApp.listen({ host, port })
+  return metricsApp
 }
 
 /** Takes no new requests and lets those under way finish, for 30 s at most. */
