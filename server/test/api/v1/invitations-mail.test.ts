@@ -130,6 +130,25 @@ test('invitation mails: one that waits is not sent once the invitation is answer
   expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toEqual([])
 })
 
+test('invitation mails: one that waits is not sent any more once a resend took its place', async () => {
+  mails.troubles.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  const { invitation } = await invite(server, owner, { email })
+  await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
+  await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
+  await waitForListed({ email_status: 'sent' })
+  const readStatuses = async () => {
+    const rows = await server.application.db
+      .selectFrom('mails')
+      .select('status')
+      .where('recipient', '=', email)
+      .orderBy('id')
+      .execute()
+    return rows.map(({ status }) => status)
+  }
+  await expect.poll(readStatuses, { timeout: 15_000, interval: 20 }).toEqual(['superseded', 'sent'])
+  expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
+})
+
 test('invitations: a token is in no table and in no line of the log', async () => {
   await invite(server, owner, { email })
   const token = await readToken(email)

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { hashToken } from '../../../src/features/accounts/link-token.ts'
+import { findAccount } from '../../../src/features/sso/find-account.ts'
+import type { Identity } from '../../../src/ports/identity-provider.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Answer, Client } from '../../support/client.ts'
 import { invite, readInvitationToken } from '../../support/organizations.ts'
@@ -173,4 +176,35 @@ test('PATCH /v1/organization while people join it: nothing blocks', async () => 
   )
   expect(count(answers)).toEqual({ '200': 16 })
   expect(await listRoles()).toHaveLength(9)
+})
+
+test('POST …/accept racing an SSO sign-in that accepts: one of them does, neither breaks', async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const inviter = await registerClient(server.url)
+    const { token } = await invite(server, inviter, { email: guest.email })
+    const identity: Identity = {
+      issuer: 'https://id.example.com',
+      subject: guest.email,
+      email: guest.email,
+      emailVerified: true,
+      name: null,
+      firstName: null,
+      lastName: null,
+    }
+    // Proven before, so that the sign-in does not end the guest's session.
+    await server.application.db
+      .updateTable('users')
+      .set({ email_verified_at: new Date() })
+      .where('email', '=', guest.email)
+      .execute()
+    const outcomes = await Promise.all([
+      accept(guest, token).then(({ body }) => body.code ?? 'accepted'),
+      findAccount(server.application, identity, hashToken(token)).then(
+        () => 'accepted',
+        (error: unknown) => (error as { code?: string }).code,
+      ),
+    ])
+    expect(outcomes.toSorted()).toEqual(['accepted', 'invitation_answered'])
+    await server.application.db.deleteFrom('identities').execute()
+  }
 })
