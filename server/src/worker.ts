@@ -28,6 +28,11 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
   })
-  await sweepOrphans(application)
+  for (const sweep of [sweepMails, sweepOrphans]) {
+    // The schedule repeats it: what can't be reached now must not keep the server from starting.
+    await sweep(application).catch((error: unknown) =>
+      application.log.warn({ err: error }, 'the first sweep failed'),
+    )
+  }
   return runReconciler(application)
 }
