@@ -89,6 +89,12 @@ test('SMTP: STARTTLS is used where it is offered, and a certificate that nobody 
   expect(await trusting.send(mail)).toEqual({ outcome: 'sent' })
 })
 
+test('SMTP: smtps:// speaks TLS from the first byte', async () => {
+  const server = await openMailServer({ secure: true, disabledCommands: ['AUTH'] })
+  const url = `${server.url.replace('smtp://', 'smtps://')}?tls.rejectUnauthorized=false`
+  expect(await openSmtpMailer(url).send(mail)).toEqual({ outcome: 'sent' })
+})
+
 test.each(['ada,eve@example.com', 'ada;eve@example.com', 'ada"eve@example.com', 'ada(eve@example.com'])(
   'SMTP: %s is never taken apart into other addresses',
   async (to) => {

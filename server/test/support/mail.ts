@@ -12,13 +12,16 @@ export interface ReceivedMail extends ParsedMail {
   recipients: string[]
 }
 
-/** What the server does with one message instead of taking it. */
-export type Trouble =
+/** What the server does with one message, the next or the next one to an address, instead of taking it. */
+export type Trouble = { to?: string } & (
   | { at: 'RCPT' | 'DATA'; code: number; text: string }
+  /** Refuses the message with its own text, as filters do */
+  | { at: 'DATA'; code: number; quote: true }
   /** Takes the whole message, then cuts the connection without a reply */
   | { at: 'DATA'; cut: true }
   /** Takes the whole message and never replies */
   | { at: 'DATA'; silent: true }
+)
 
 /** A real SMTP server on the loopback interface, which keeps what it gets. */
 export interface MailServer {
@@ -40,8 +43,14 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   let port = 0
   let server: SMTPServer
 
-  function refuse({ code, text }: { code: number; text: string }): Error {
-    return Object.assign(new Error(text), { responseCode: code })
+  function refuse(trouble: { code: number; text?: string }, quoted = ''): Error {
+    const text = trouble.text ?? quoted.replaceAll(/\s+/g, ' ')
+    return Object.assign(new Error(text), { responseCode: trouble.code })
+  }
+
+  function takeTrouble(at: Trouble['at'], recipients: string[]): Trouble | undefined {
+    const index = troubles.findIndex(({ to }) => to === undefined || recipients.includes(to))
+    return troubles[index]?.at === at ? troubles.splice(index, 1)[0] : undefined
   }
 
   function cut({ id }: SMTPServerSession): void {
@@ -56,10 +65,11 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     session: SMTPServerSession,
     done: (error?: Error | null) => void,
   ): Promise<void> {
-    const trouble = troubles.shift()
+    const recipients = session.envelope.rcptTo.map(({ address }) => address)
+    const trouble = takeTrouble('DATA', recipients)
     const mail = await simpleParser(stream)
-    if (trouble !== undefined && 'code' in trouble) return done(refuse(trouble))
-    received.push({ ...mail, recipients: session.envelope.rcptTo.map(({ address }) => address) })
+    if (trouble !== undefined && 'code' in trouble) return done(refuse(trouble, mail.text))
+    received.push({ ...mail, recipients })
     if (trouble === undefined) return done()
     if ('cut' in trouble) cut(session)
   }
@@ -69,11 +79,9 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       disabledCommands: ['STARTTLS', 'AUTH'],
       closeTimeout: 10,
       ...options,
-      onRcptTo(_address, _session, done) {
-        const trouble = troubles[0]
-        if (trouble?.at !== 'RCPT') return done()
-        troubles.shift()
-        return done(refuse(trouble))
+      onRcptTo({ address }, _session, done) {
+        const trouble = takeTrouble('RCPT', [address])
+        return trouble !== undefined && 'code' in trouble ? done(refuse(trouble)) : done()
       },
       onData(stream, session, done) {
         void take(stream, session, done)

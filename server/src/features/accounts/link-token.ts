@@ -12,6 +12,22 @@ export function deriveLinkToken(
   return createHmac('sha256', secretKey).update(`${purpose}:${nonce}`).digest('base64url')
 }
 
+/**
+ * The secret of a link whose nonce and hash are stored, for a mail. Throws where the link was made under another key: such a
+ * mail waits until all server processes have the same SECRET_KEY.
+ */
+export function recoverLinkToken(
+  secretKey: string,
+  purpose: 'invitation' | 'password_reset',
+  link: { nonce: string; token_hash: Buffer },
+): string {
+  const token = deriveLinkToken(secretKey, purpose, link.nonce)
+  if (!hashToken(token).equals(link.token_hash)) {
+    throw new Error('a link was made under another key: give all server processes the same SECRET_KEY')
+  }
+  return token
+}
+
 /** What is stored of a link's secret, and of a session's: its SHA-256. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()

@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
-import { deriveLinkToken, hashToken } from './link-token.ts'
+import { recoverLinkToken } from './link-token.ts'
 import { findAddress, findOpenReset } from './password-reset-store.ts'
 
 /**
@@ -14,10 +14,7 @@ export async function composePasswordResetMail(
 ): Promise<MailText | null> {
   const reset = await findOpenReset(db, { id: resetId }, clock())
   if (reset === undefined) return null
-  const token = deriveLinkToken(secretKey, 'password_reset', reset.nonce)
-  if (!hashToken(token).equals(reset.token_hash)) {
-    throw new Error('this reset was issued under another key: give all server processes the same SECRET_KEY')
-  }
+  const token = recoverLinkToken(secretKey, 'password_reset', reset)
   return formatMail({
     subject: 'Set a new password for Berth',
     paragraphs: [

@@ -19,14 +19,14 @@ export interface Registration {
   contactNumber: string | null
 }
 
-/** Creates an account with an organization of its own, whose super_admin it is, and returns the user's id. */
+/** Creates an account with an organization of its own, whose super_admin it is, and returns whose it is and the password's hash. */
 export async function registerAccount(
   { db }: Pick<Application, 'db'>,
   registration: Registration,
-): Promise<number> {
+): Promise<{ userId: number; passwordHash: string }> {
   const { password, organization, ...person } = registration
   const passwordHash = await hashPassword(password)
-  return db.transaction().execute(async (transaction) => {
+  const userId = await db.transaction().execute(async (transaction) => {
     const organizationId = await createOrganization(transaction, organization)
     return createAccount(
       transaction,
@@ -34,6 +34,7 @@ export async function registerAccount(
       { organizationId, role: 'super_admin' },
     )
   })
+  return { userId, passwordHash }
 }
 
 /**

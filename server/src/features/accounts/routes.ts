@@ -30,7 +30,7 @@ export function publicAccountRoutes(app: App, application: Application): void {
   async function answerWithSession(
     request: FastifyRequest,
     reply: FastifyReply,
-    account: { userId: number; passwordHash?: string },
+    account: { userId: number; passwordHash: string },
   ) {
     const replaces = readSessionToken(request, sessionCookie)
     const { token, expiresAt } = await startSession(application, {
@@ -58,7 +58,7 @@ export function publicAccountRoutes(app: App, application: Application): void {
     },
     async (request, reply) => {
       const { first_name, last_name, contact_number, ...body } = request.body
-      const userId = await registerAccount(application, {
+      const account = await registerAccount(application, {
         email: body.email,
         password: body.password,
         organization: body.organization,
@@ -68,7 +68,7 @@ export function publicAccountRoutes(app: App, application: Application): void {
         country: body.country ?? null,
         contactNumber: contact_number ?? null,
       })
-      return answerWithSession(request, reply, { userId })
+      return answerWithSession(request, reply, account)
     },
   )
 

@@ -1,5 +1,5 @@
 import type { Application } from '../../application.ts'
-import { deriveLinkToken, hashToken } from '../accounts/link-token.ts'
+import { recoverLinkToken } from '../accounts/link-token.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { getInvitationStatus } from './lifecycle.ts'
@@ -25,12 +25,7 @@ export async function composeInvitationMail(
   const invitation = await findInvitation(db, { id: invitationId })
   if (invitation?.mail_id !== mailId || getInvitationStatus(invitation, clock()) !== 'pending') return null
   const { organization_name: organization, inviter_name: inviter, invitee_email: email } = invitation
-  const token = deriveLinkToken(secretKey, 'invitation', invitation.nonce)
-  if (!hashToken(token).equals(invitation.token_hash)) {
-    throw new Error(
-      'this invitation was made under another key: give all server processes the same SECRET_KEY',
-    )
-  }
+  const token = recoverLinkToken(secretKey, 'invitation', invitation)
   return formatMail({
     subject: `${inviter} invites you to ${organization} on Berth`,
     paragraphs: [

@@ -109,6 +109,20 @@ test('password reset: a mail server that is down delays the mail and fails no re
   expect((await anyone.post(confirm, { token, password: newPassword })).status).toBe(200)
 })
 
+test('password reset: a mail server that quotes the link in its refusal does not get it into the database or the log', async () => {
+  mails.troubles.push({ to: client.email, at: 'DATA', code: 451, quote: true })
+  const token = await fetchToken()
+  const { db } = server.application
+  const rows = await db.selectFrom('mails').selectAll().where('recipient', '=', client.email).execute()
+  expect(rows).toMatchObject([{ attempts: 2 }])
+  const refusal = server.logs.find(
+    (line) => line.includes('451') && line.includes('asked for a new password'),
+  )
+  expect(refusal).toContain('[link]')
+  expect(refusal).not.toContain(token)
+  expect(await dumpDatabase()).not.toContain(token)
+})
+
 test('password reset: tokens and passwords are nowhere in the database and nowhere in the log', async () => {
   const token = await fetchToken()
   const before = await dumpDatabase()
