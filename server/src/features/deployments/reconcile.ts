@@ -1,5 +1,6 @@
 import type { Application } from '../../application.ts'
 import type { EngineObservation, FailureCode, FailureStage } from '../../ports/model-runtime.ts'
+import { closeInstanceSpan, confirmInstanceSpan, openInstanceSpan } from '../metering/spans.ts'
 import { toEngineSpec } from './engine-spec.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { Selection, SelectionResult } from './instance-selection.ts'
@@ -118,9 +119,10 @@ async function provision(look: Look): ReturnType<Step> {
   const provisioning = await world.runtime.provision(toEngineSpec(deployment, world.secretKey))
   if (provisioning.outcome === 'refused') return tryNextOffer(look, provisioning)
   const { instance } = provisioning
+  const at = world.clock()
   await moveDeployment(
     world.db,
-    { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at: world.clock() },
+    { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at },
     {
       status_message: null,
       cluster_id: instance.clusterId,
@@ -133,6 +135,19 @@ async function provision(look: Look): ReturnType<Step> {
       stage: 'provisioning',
       message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is there.`,
     },
+    (transaction) =>
+      openInstanceSpan(
+        transaction,
+        {
+          organizationId: deployment.organization_id,
+          deploymentId: deployment.id,
+          instanceType: deployment.selected_instance_type ?? '',
+          region: instance.region,
+          startedAt: instance.startedAt,
+          requestedAt: deployment.created_at,
+        },
+        at,
+      ),
   )
   return 'again'
 }
@@ -162,6 +177,7 @@ async function bringUp(look: Look): ReturnType<Step> {
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
     { status_message: null, engine_url: seen.endpoint.baseUrl, ran_at: at },
     { stage: null, message: 'The model answers requests.' },
+    (transaction) => confirmInstanceSpan(transaction, deployment, at),
   )
   return 'again'
 }
@@ -253,11 +269,20 @@ async function fail({ world, deployment, lease }: Look, failure: Failure): Promi
 }
 
 async function giveBack(look: Look): ReturnType<Step> {
-  const { deployment, world } = look
+  const { deployment, lease, world } = look
   if (!(await world.runtime.release(deployment.id))) return { waitMilliseconds: pause.stopping }
   if (deployment.instance_started_at !== null && deployment.instance_released_at === null) {
     const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
-    await record(look, { instance_released_at: world.clock(), status_message: null }, event)
+    const at = world.clock()
+    await updateDeployment(
+      world.db,
+      lease,
+      deployment.status,
+      { instance_released_at: at, status_message: null },
+      event,
+      at,
+      (transaction) => closeInstanceSpan(transaction, deployment, at),
+    )
   }
   return { waitMilliseconds: null }
 }
@@ -280,6 +305,7 @@ async function terminate(look: Look): ReturnType<Step> {
       ...(cleanedUp ? { failure_stage: null, failure_reason: null } : {}),
     },
     { stage: null, message: 'Everything that it held was given back.' },
+    (transaction) => closeInstanceSpan(transaction, deployment, at),
   )
   return 'again'
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { notify } from '../../database/notifications.ts'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
 import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
 
 export type Deployment = Selectable<Tables['deployments']>
@@ -16,6 +16,9 @@ export interface EventText {
   stage: string | null
   message: string
 }
+
+/** What else is written exactly if a change of a deployment is, in the same transaction. */
+export type Alongside = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
 /** The right to reconcile one deployment: writes under a number that is no longer the row's do nothing. */
 export interface Lease {
@@ -110,6 +113,7 @@ export async function moveDeployment<From extends DeploymentStatus>(
   move: { id: string; from: From; to: NextStatus<From>; lease?: Lease; at: Date },
   changes: DeploymentChanges,
   event: EventText,
+  alongside?: Alongside,
 ): Promise<Deployment | undefined> {
   return db.transaction().execute(async (transaction) => {
     let update = transaction
@@ -127,6 +131,7 @@ export async function moveDeployment<From extends DeploymentStatus>(
     const moved = await update.returningAll().executeTakeFirst()
     if (moved === undefined) return undefined
     await insertEvent(transaction, moved, event, move.at)
+    await alongside?.(transaction, moved)
     await notify(transaction, 'deployment_due', moved.id)
     return moved
   })
@@ -140,6 +145,7 @@ export async function updateDeployment(
   changes: DeploymentChanges,
   event: EventText | null,
   at: Date,
+  alongside?: Alongside,
 ): Promise<Deployment | undefined> {
   return db.transaction().execute(async (transaction) => {
     const updated = await transaction
@@ -150,7 +156,9 @@ export async function updateDeployment(
       .where('lease_number', '=', lease.number)
       .returningAll()
       .executeTakeFirst()
-    if (updated !== undefined && event !== null) await insertEvent(transaction, updated, event, at)
+    if (updated === undefined) return undefined
+    if (event !== null) await insertEvent(transaction, updated, event, at)
+    await alongside?.(transaction, updated)
     return updated
   })
 }

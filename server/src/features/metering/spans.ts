@@ -1,0 +1,93 @@
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { toSpanEnd, toSpanStart } from './ledger.ts'
+
+/** An instance that a provider gave to a deployment. */
+export interface GivenInstance {
+  organizationId: number
+  deploymentId: string
+  instanceType: string
+  region: string
+  /** When the provider says that it gave the instance */
+  startedAt: Date
+  /** When the deployment was asked for */
+  requestedAt: Date
+}
+
+/** Starts the clock of a deployment's instance; one that runs already stays as it is. */
+export async function openInstanceSpan(
+  transaction: DatabaseTransaction,
+  given: GivenInstance,
+  now: Date,
+): Promise<void> {
+  const { organizationId, startedAt: reported, requestedAt } = given
+  const sealedThrough = await lockLedger(transaction, organizationId)
+  await transaction
+    .insertInto('instance_spans')
+    .values({
+      organization_id: organizationId,
+      deployment_id: given.deploymentId,
+      instance_type: given.instanceType,
+      region: given.region,
+      started_at: toSpanStart(reported, { requestedAt, now, sealedThrough }),
+      reported_start_at: reported,
+    })
+    .onConflict((conflict) => conflict.column('deployment_id').where('ended_at', 'is', null).doNothing())
+    .execute()
+}
+
+/** Says that the deployment has served: from now on its instance is billed, from the start. */
+export async function confirmInstanceSpan(
+  transaction: DatabaseTransaction,
+  { id, organization_id: organizationId }: { id: string; organization_id: number },
+  now: Date,
+): Promise<void> {
+  await lockLedger(transaction, organizationId)
+  await transaction
+    .updateTable('instance_spans')
+    .set({ confirmed_at: now })
+    .where('deployment_id', '=', id)
+    .where('ended_at', 'is', null)
+    .where('confirmed_at', 'is', null)
+    .execute()
+}
+
+/** Stops the clock once the instance's release is confirmed; what never served is voided. One that is stopped stays as it is. */
+export async function closeInstanceSpan(
+  transaction: DatabaseTransaction,
+  { id, organization_id: organizationId }: { id: string; organization_id: number },
+  now: Date,
+): Promise<void> {
+  const sealedThrough = await lockLedger(transaction, organizationId)
+  const span = await transaction
+    .selectFrom('instance_spans')
+    .select(['id', 'started_at', 'confirmed_at'])
+    .where('deployment_id', '=', id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+  if (span === undefined) return
+  await transaction
+    .updateTable('instance_spans')
+    .set({
+      ended_at: toSpanEnd(now, span.started_at, sealedThrough),
+      reported_end_at: now,
+      voided_at: span.confirmed_at === null ? now : null,
+    })
+    .where('id', '=', span.id)
+    .execute()
+}
+
+/** Locks an organization's ledger until the transaction ends, and returns the hour up to which it is sealed. */
+export async function lockLedger(db: Database, organizationId: number): Promise<Date> {
+  await db
+    .insertInto('usage_cursors')
+    .values({ organization_id: organizationId })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const cursor = await db
+    .selectFrom('usage_cursors')
+    .select('sealed_through')
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  return cursor.sealed_through
+}

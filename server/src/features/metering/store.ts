@@ -1,0 +1,144 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import { fromThousandths } from './decimal.ts'
+import { earliest } from './hours.ts'
+import type { OpenLedger, UsageBucket } from './ledger.ts'
+
+/** Organizations with usage that is not sealed, in order. */
+export async function listUnsettled(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ organization_id: number }>`
+    SELECT organization_id FROM usage_cursors AS cursor
+    WHERE EXISTS (
+        SELECT FROM instance_spans AS span WHERE span.organization_id = cursor.organization_id
+          AND span.voided_at IS NULL AND (span.ended_at IS NULL OR span.ended_at > cursor.sealed_through))
+      OR EXISTS (
+        SELECT FROM token_usage AS tokens WHERE tokens.organization_id = cursor.organization_id
+          AND tokens.hour >= cursor.sealed_through)
+      OR EXISTS (
+        SELECT FROM usage_buckets AS bucket WHERE bucket.organization_id = cursor.organization_id
+          AND bucket.sealed_at IS NULL)
+    ORDER BY organization_id`.execute(db)
+  return rows.map((row) => row.organization_id)
+}
+
+/** The hour up to which an organization's usage is sealed; null before its first instance. */
+export async function findSealedThrough(db: Database, organizationId: number): Promise<Date | null> {
+  const cursor = await db
+    .selectFrom('usage_cursors')
+    .select('sealed_through')
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst()
+  return cursor?.sealed_through ?? null
+}
+
+/** What is not sealed yet. The caller holds the ledger's lock or reads from one snapshot. */
+export async function loadOpenLedger(
+  db: Database,
+  organizationId: number,
+  sealedThrough: Date,
+): Promise<OpenLedger> {
+  const spans = await db
+    .selectFrom('instance_spans')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('voided_at', 'is', null)
+    .where((where) => where.or([where('ended_at', 'is', null), where('ended_at', '>', sealedThrough)]))
+    .orderBy('id')
+    .execute()
+  const tokens = await db
+    .selectFrom('token_usage')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('hour', '>=', sealedThrough)
+    .orderBy('hour')
+    .orderBy('deployment_id')
+    .execute()
+  // A provider may have given these an instance that nobody has written down yet.
+  const provisioning = await db
+    .selectFrom('deployments')
+    .select('status_changed_at')
+    .where('organization_id', '=', organizationId)
+    .where('status', '=', 'provisioning')
+    .execute()
+  const undecided = [
+    ...spans.flatMap((span) => (span.confirmed_at === null ? [span.started_at] : [])),
+    ...provisioning.map((deployment) => deployment.status_changed_at),
+  ]
+  return {
+    sealedThrough,
+    spans: spans
+      .filter((span) => span.confirmed_at !== null)
+      .map((span) => ({
+        deploymentId: span.deployment_id,
+        instanceType: span.instance_type,
+        region: span.region,
+        startedAt: span.started_at,
+        endedAt: span.ended_at,
+      })),
+    tokens: tokens.map((row) => ({
+      deploymentId: row.deployment_id,
+      modelName: row.model_name,
+      hour: row.hour,
+      inputTokens: row.input_tokens,
+      outputTokens: row.output_tokens,
+    })),
+    undecidedSince: undecided.length === 0 ? null : earliest(...undecided),
+  }
+}
+
+/** Makes `buckets` all that an organization has in hours that are not sealed, and seals the hours before `sealedThrough`. */
+export async function writeBuckets(
+  db: Database,
+  organizationId: number,
+  { buckets, sealedThrough }: { buckets: readonly UsageBucket[]; sealedThrough: Date },
+  now: Date,
+): Promise<void> {
+  const wanted = JSON.stringify(buckets.map(toRow))
+  await sql`
+    WITH wanted AS (
+      SELECT * FROM jsonb_to_recordset(${wanted}::jsonb) AS row (deployment_id uuid, meter text, hour timestamptz,
+        dimensions jsonb, quantity numeric, price_key text, service_key text, display_name text, unit_amount numeric,
+        currency text)
+    ), dropped AS (
+      DELETE FROM usage_buckets AS bucket
+      WHERE organization_id = ${organizationId} AND sealed_at IS NULL AND NOT EXISTS (
+        SELECT FROM wanted WHERE wanted.deployment_id = bucket.deployment_id AND wanted.meter = bucket.meter
+          AND wanted.hour = bucket.hour AND wanted.dimensions = bucket.dimensions)
+    )
+    INSERT INTO usage_buckets AS bucket (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
+      service_key, display_name, unit_amount, currency)
+    SELECT ${organizationId}, wanted.* FROM wanted
+    ON CONFLICT (organization_id, deployment_id, meter, hour, dimensions_key) DO UPDATE SET
+      quantity = excluded.quantity, price_key = excluded.price_key, service_key = excluded.service_key,
+      display_name = excluded.display_name, unit_amount = excluded.unit_amount, currency = excluded.currency
+    WHERE (bucket.quantity, bucket.price_key, bucket.service_key, bucket.display_name, bucket.unit_amount, bucket.currency)
+      IS DISTINCT FROM (excluded.quantity, excluded.price_key, excluded.service_key, excluded.display_name,
+        excluded.unit_amount, excluded.currency)`.execute(db)
+  await db
+    .updateTable('usage_buckets')
+    .set({ sealed_at: now })
+    .where('organization_id', '=', organizationId)
+    .where('sealed_at', 'is', null)
+    .where('hour', '<', sealedThrough)
+    .execute()
+  await db
+    .updateTable('usage_cursors')
+    .set({ sealed_through: sealedThrough, settled_at: now })
+    .where('organization_id', '=', organizationId)
+    .execute()
+}
+
+function toRow({ deploymentId, meter, hour, dimensions, thousandths, price }: UsageBucket) {
+  return {
+    deployment_id: deploymentId,
+    meter,
+    hour,
+    dimensions,
+    quantity: fromThousandths(thousandths),
+    price_key: price.priceKey,
+    service_key: price.serviceKey,
+    display_name: price.displayName,
+    unit_amount: price.unit?.amount ?? null,
+    currency: price.unit?.currency ?? null,
+  }
+}
