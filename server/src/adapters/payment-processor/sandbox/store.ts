@@ -108,8 +108,9 @@ export interface ObjectFilter {
   customer?: string | undefined
   /** What the object must contain, at the same places */
   contains?: object | undefined
+  /** What it must not contain */
+  lacks?: object | undefined
   lookupKeys?: string[] | undefined
-  ids?: string[] | undefined
   created?: { gt?: number; gte?: number; lt?: number; lte?: number } | undefined
 }
 
@@ -128,7 +129,8 @@ export async function listObjects<T extends ObjectType>(
   if (filter.customer !== undefined) query = query.where('customer_id', '=', filter.customer)
   if (filter.contains !== undefined)
     query = query.where(sql<boolean>`data @> ${JSON.stringify(filter.contains)}::jsonb`)
-  if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids)
+  if (filter.lacks !== undefined)
+    query = query.where(sql<boolean>`NOT data @> ${JSON.stringify(filter.lacks)}::jsonb`)
   if (filter.lookupKeys !== undefined)
     query = query.where(sql<boolean>`data->>'lookup_key' = ANY(${filter.lookupKeys})`)
   for (const [name, operator] of Object.entries(comparisons)) {

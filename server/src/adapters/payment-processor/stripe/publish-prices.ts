@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import Stripe from 'stripe'
 import type { MeteredPrice } from '../../../ports/payment-processor.ts'
-import { Exact } from '../decimal.ts'
+import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
 
 /** A subscription holds 20 items at most, and each of ours holds all prices (docs.stripe.com/api/subscriptions/create). */
@@ -123,17 +123,9 @@ async function updateSubscriptions(
   }
 }
 
-/** Currencies without two decimals at Stripe (docs.stripe.com/currencies). */
-const minorDigits: Record<string, number> = {
-  ...Object.fromEntries(
-    'bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' ').map((code) => [code, 0]),
-  ),
-  ...Object.fromEntries('bhd jod kwd omr tnd'.split(' ').map((code) => [code, 3])),
-}
-
 /** A price in the smallest unit of its currency, which Stripe takes with 12 decimals at most. */
 function toMinorUnits({ key, unitAmountDecimal, currency }: MeteredPrice): string {
-  const amount = new Exact(unitAmountDecimal).times(new Exact(10).pow(minorDigits[currency] ?? 2))
+  const amount = new Exact(unitAmountDecimal).times(new Exact(10).pow(currencyDigits(currency)))
   if (amount.isNegative() || amount.decimalPlaces() > 12) {
     throw new Error(
       `The price of ${key} can't be published: ${unitAmountDecimal} ${currency} is negative or too fine`,

@@ -1,0 +1,92 @@
+import Fastify from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import qs from 'qs'
+import Stripe from 'stripe'
+import type { Answer, Engine } from './engine.ts'
+import { SandboxError } from './errors.ts'
+import { parseParameters } from './parameters.ts'
+import { readRoutes } from './read-routes.ts'
+import { Refused } from './route.ts'
+import { present } from './secrets.ts'
+import type { Addresses, PageSecrets } from './secrets.ts'
+import { writeRoutes } from './write-routes.ts'
+
+export interface ApiOptions {
+  engine: Engine
+  secretKey: string
+  secrets: PageSecrets
+  addresses: Addresses
+}
+
+/** The part of Stripe's REST API that Berth uses: form-encoded requests, JSON answers. */
+export function buildSandboxApi({ engine, secretKey, secrets, addresses }: ApiOptions): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: 1024 * 1024,
+    routerOptions: { maxParamLength: 5000, querystringParser: (text) => parseForm(text) },
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => done(null, parseForm(body as string)),
+  )
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('request-id', `req_${request.id}`).header('stripe-version', Stripe.API_VERSION)
+    if (request.headers.authorization !== `Bearer ${secretKey}`) {
+      throw new SandboxError(401, 'Invalid API Key provided.')
+    }
+  })
+  app.setErrorHandler((error, _request, reply) => sendError(error as Error, reply))
+  app.setNotFoundHandler((request, reply) =>
+    sendError(new SandboxError(404, `Unrecognized request URL (${request.method}: ${request.url}).`), reply),
+  )
+  const show = (body: object) => present(body, secrets, addresses)
+  for (const route of writeRoutes) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: async (request, reply) => {
+        const { id = '' } = request.params as { id?: string }
+        const input = parseParameters(route.parameters, request.body ?? {})
+        const answer = await engine.runOnce(
+          keyOf(request),
+          [request.method, request.url, JSON.stringify(request.body ?? {})],
+          async (step): Promise<Answer> => {
+            const result = await route.run(step, input, id)
+            if (result instanceof Refused) return { status: 402, body: result.error.body }
+            return { status: 200, body: result }
+          },
+        )
+        return reply.code(answer.status).send(show(answer.body as object))
+      },
+    })
+  }
+  for (const route of readRoutes) {
+    app.get(route.path, async (request) => {
+      const { id = '', child = '' } = request.params as { id?: string; child?: string }
+      const found = await route.run(engine, parseParameters(route.parameters, request.query), { id, child })
+      const { data } = found as { data?: object[] }
+      return Array.isArray(data) ? { ...found, data: data.map(show) } : show(found)
+    })
+  }
+  return app
+}
+
+function parseForm(text: string): Record<string, unknown> {
+  return qs.parse(text, { depth: 5, arrayLimit: 100, parameterLimit: 1000, plainObjects: false })
+}
+
+function keyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  return typeof key === 'string' ? key : undefined
+}
+
+function sendError(error: Error & { statusCode?: number }, reply: FastifyReply): FastifyReply {
+  if (error instanceof SandboxError) return reply.code(error.status).send(error.body)
+  const status = error.statusCode ?? 500
+  if (status < 500) return reply.code(status).send(new SandboxError(status, error.message).body)
+  reply.request.log.error({ err: error }, 'the payment sandbox failed')
+  return reply
+    .code(500)
+    .send(new SandboxError(500, 'The payment sandbox failed.', { type: 'api_error' }).body)
+}
