@@ -3,6 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import { fromThousandths } from './decimal.ts'
 import { earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
+import type { Dimensions, MeterName } from './meters.ts'
 
 /** Organizations with usage that is not sealed, in order. */
 export async function listUnsettled(db: Database): Promise<number[]> {
@@ -141,4 +142,75 @@ function toRow({ deploymentId, meter, hour, dimensions, thousandths, price }: Us
     unit_amount: price.unit?.amount ?? null,
     currency: price.unit?.currency ?? null,
   }
+}
+
+/** Usage at one price, summed up. */
+export interface UsageSum {
+  meter: MeterName
+  dimensions: Dimensions
+  /** A decimal */
+  quantity: string
+  serviceKey: string
+  displayName: string
+  unitAmount: string
+  currency: string
+}
+
+/** Sealed usage of the hours in [from, to); null: since or until ever. */
+export async function sumSealedUsage(
+  db: Database,
+  organizationId: number,
+  from: Date | null,
+  to: Date | null,
+): Promise<UsageSum[]> {
+  let query = db
+    .selectFrom('usage_buckets')
+    .select(['meter', 'dimensions', 'service_key', 'display_name', 'unit_amount', 'currency'])
+    .select(({ fn }) => fn.sum<string>('quantity').as('quantity'))
+    .where('organization_id', '=', organizationId)
+    .where('sealed_at', 'is not', null)
+    .groupBy(['meter', 'dimensions', 'service_key', 'display_name', 'unit_amount', 'currency'])
+  if (from !== null) query = query.where('hour', '>=', from)
+  if (to !== null) query = query.where('hour', '<', to)
+  const rows = await query.execute()
+  return rows.map(({ service_key: serviceKey, display_name: displayName, ...row }) => {
+    if (row.unit_amount === null || row.currency === null) throw new Error('Sealed usage has no price')
+    const { meter, dimensions, quantity, unit_amount: unitAmount, currency } = row
+    return { meter, dimensions, quantity, serviceKey, displayName, unitAmount, currency }
+  })
+}
+
+/** Sealed usage of each price key in each hour of [from, …), in order; whole thousandths. */
+export async function listSealedHours(
+  db: Database,
+  organizationId: number,
+  from: Date,
+): Promise<{ priceKey: string; hour: Date; thousandths: number }[]> {
+  const rows = await db
+    .selectFrom('usage_buckets')
+    .select(['price_key', 'hour'])
+    .select(sql<string>`sum(quantity) * 1000`.as('thousandths'))
+    .where('organization_id', '=', organizationId)
+    .where('sealed_at', 'is not', null)
+    .where('unit_amount', '>', '0')
+    .where('hour', '>=', from)
+    .groupBy(['price_key', 'hour'])
+    .orderBy('price_key')
+    .orderBy('hour')
+    .execute()
+  return rows.map(({ price_key, hour, thousandths }) => ({
+    priceKey: price_key,
+    hour,
+    thousandths: Number(thousandths),
+  }))
+}
+
+export async function countOpenAnomalies(db: Database, organizationId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('usage_anomalies')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('closed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
 }

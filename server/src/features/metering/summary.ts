@@ -1,0 +1,116 @@
+import type { Application } from '../../application.ts'
+import type { Database } from '../../database/tables.ts'
+import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
+import { addHours, floorHour } from './hours.ts'
+import { planSettlement } from './ledger.ts'
+import { meters } from './meters.ts'
+import type { Dimensions, MeterName } from './meters.ts'
+import { finderIn } from './settle.ts'
+import { countOpenAnomalies, findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
+import type { UsageSum } from './store.ts'
+
+type World = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>
+
+/** Usage of one meter in one combination of its dimensions at one price; quantities and amounts are decimal strings. */
+export interface UsageTotal {
+  meter: MeterName
+  unit: 'second' | 'token'
+  totalQuantity: string
+  serviceKey: string
+  displayName: string
+  dimensions: Dimensions
+  /** Of one unit, in the currency's main unit */
+  unitAmount: string
+  currency: string
+  /** Quantity times price, not rounded */
+  estimatedAmount: string
+}
+
+export interface UsageSummary {
+  organizationId: number
+  /** Whole UTC hours: what was asked for, widened to the hours that it touches */
+  periodStart: Date
+  periodEnd: Date
+  currency: string
+  usageTotals: UsageTotal[]
+  openAnomalies: number
+}
+
+/** What an organization used in the hours that [from, to) touches, what runs counted up to now. */
+export function summarizeUsage(
+  world: World,
+  organizationId: number,
+  from: Date,
+  to: Date,
+): Promise<UsageSummary> {
+  const periodStart = floorHour(from)
+  const periodEnd = addHours(floorHour(new Date(to.getTime() - 1)), 1)
+  return readSnapshot(world.db, async (db) => ({
+    organizationId,
+    periodStart,
+    periodEnd,
+    currency: world.config.billing.currency,
+    usageTotals: await listTotals(world, db, organizationId, periodStart, periodEnd),
+    openAnomalies: await countOpenAnomalies(db, organizationId),
+  }))
+}
+
+/** What all usage of an organization has cost so far, a decimal string in the currency's main unit; not rounded. */
+export function sumAmount(world: World, organizationId: number): Promise<string> {
+  return readSnapshot(world.db, async (db) => {
+    const totals = await listTotals(world, db, organizationId, null, null)
+    return totals
+      .filter(({ currency }) => currency === world.config.billing.currency)
+      .reduce((sum, { estimatedAmount }) => add(sum, estimatedAmount), '0')
+  })
+}
+
+/** Sealed hours as they are written, the others reckoned anew, so that it is exact at any moment. */
+async function listTotals(
+  { clock, prices, config }: World,
+  db: Database,
+  organizationId: number,
+  from: Date | null,
+  to: Date | null,
+): Promise<UsageTotal[]> {
+  const sealedThrough = await findSealedThrough(db, organizationId)
+  if (sealedThrough === null) return []
+  const ledger = await loadOpenLedger(db, organizationId, sealedThrough)
+  const open = planSettlement(ledger, clock(), finderIn(prices)).buckets.filter(
+    ({ hour }) => (from === null || hour >= from) && (to === null || hour < to),
+  )
+  const sealed = await sumSealedUsage(db, organizationId, from, to)
+  const sums: UsageSum[] = [
+    ...sealed,
+    ...open.map(({ meter, dimensions, thousandths, price }) => ({
+      meter,
+      dimensions,
+      quantity: fromThousandths(thousandths),
+      serviceKey: price.serviceKey,
+      displayName: price.displayName,
+      unitAmount: price.unit?.amount ?? '0',
+      currency: price.unit?.currency ?? config.billing.currency,
+    })),
+  ]
+  const totals = new Map<string, UsageTotal>()
+  for (const { quantity, unitAmount, ...same } of sums) {
+    const { meter, dimensions, serviceKey, displayName, currency } = same
+    const unitAmountDecimal = formatDecimal(unitAmount)
+    const parts = Object.entries(dimensions).toSorted(([one], [other]) => (one < other ? -1 : 1))
+    const key = JSON.stringify([meter, parts, serviceKey, displayName, unitAmountDecimal, currency])
+    const totalQuantity = add(totals.get(key)?.totalQuantity ?? '0', quantity)
+    totals.set(key, {
+      ...same,
+      unit: meters[meter].unit,
+      totalQuantity,
+      unitAmount: unitAmountDecimal,
+      estimatedAmount: multiply(totalQuantity, unitAmountDecimal),
+    })
+  }
+  return [...totals.keys()].toSorted().map((key) => totals.get(key)!)
+}
+
+/** Runs `read` in one snapshot, so that no hour is seen both as sealed and as open, or as neither. */
+function readSnapshot<Result>(db: Database, read: (db: Database) => Promise<Result>): Promise<Result> {
+  return db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read)
+}
