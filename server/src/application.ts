@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
@@ -7,6 +7,9 @@ import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createFileMailer } from './adapters/mailer/file.ts'
 import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
 import type { Config } from './config.ts'
 import { connectDatabase } from './database/connect.ts'
 import { lockDataDirectory } from './database/data-directory-lock.ts'
@@ -28,6 +31,7 @@ import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { Mailer } from './ports/mailer.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
+import type { PaymentProcessor } from './ports/payment-processor.ts'
 
 /** All that the features work with. */
 export interface Application {
@@ -42,6 +46,9 @@ export interface Application {
   mailer: Mailer
   runtime: ModelRuntime
   engines: EngineConnections
+  payments: PaymentProcessor
+  /** null: payments are Stripe's */
+  paymentSandbox: PaymentSandbox | null
   /** null: nobody signs in through a provider */
   identityProvider: IdentityProvider | null
   signInLimits: SignInLimits
@@ -62,6 +69,7 @@ export interface Overrides {
 /** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
   const log = overrides.log ?? createLog(config)
+  const clock = overrides.clock ?? (() => new Date())
   const opened = new AsyncDisposableStack()
   const lost = new AbortController()
   try {
@@ -99,6 +107,10 @@ export async function createApplication(config: Config, overrides: Overrides = {
     })
     opened.defer(() => jobs.close())
     const secretKey = config.secretKey ?? (await readOrMakeSecretKey(config.dataDirectory))
+    const paymentSandbox =
+      config.billing.stripe === null ? openSandbox(config, log, clock, db, jobs, secretKey) : null
+    const payments = paymentSandbox?.processor ?? openStripe(config, secretKey)
+    opened.defer(() => payments.close())
     const runtime = overrides.runtime ?? (await createRuntime(config, log))
     opened.defer(() => runtime.close())
     const engines = openEngineConnections()
@@ -106,7 +118,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     return {
       config,
       log,
-      clock: overrides.clock ?? (() => new Date()),
+      clock,
       db,
       prices,
       notifications,
@@ -114,6 +126,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
       mailer,
       runtime,
       engines,
+      payments,
+      paymentSandbox,
       identityProvider: createIdentityProvider(config, log),
       signInLimits: createSignInLimits(pool),
       secretKey,
@@ -129,6 +143,40 @@ export async function createApplication(config: Config, overrides: Overrides = {
 function createLog({ logLevel }: Config): Logger {
   // The driver hangs the whole connection on the errors of its pool.
   return pino({ level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } })
+}
+
+function openSandbox(
+  { publicUrl }: Config,
+  log: Logger,
+  clock: () => Date,
+  db: Database,
+  jobs: Jobs,
+  secretKey: string,
+): PaymentSandbox {
+  return createSandbox({
+    db,
+    clock,
+    secretKey,
+    publicUrl,
+    installation: installationOf(secretKey),
+    enqueueDelivery: (transaction, eventId) =>
+      jobs.enqueue(transaction, 'deliver-sandbox-webhook', { eventId }),
+    onError: (error) => log.error({ err: error }, 'the payment sandbox has a problem'),
+  })
+}
+
+function openStripe({ billing }: Config, secretKey: string): PaymentProcessor {
+  if (billing.stripe === null) throw new Error('There are no settings for Stripe')
+  return createStripeProcessor({
+    name: 'stripe',
+    ...billing.stripe,
+    installation: installationOf(secretKey),
+  })
+}
+
+/** Tells this installation from others at the same payment processor; stays the same as long as the key does. */
+function installationOf(secretKey: string): string {
+  return createHmac('sha256', secretKey).update('installation').digest('hex').slice(0, 12)
 }
 
 /** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */

@@ -54,6 +54,8 @@ export interface Config {
 
 /** What an organization may use before it pays by subscription, and then. */
 export interface BillingConfig {
+  /** null: the embedded sandbox, which charges nobody */
+  stripe: { secretKey: string; publishableKey: string; webhookSecret: string } | null
   /** Lower-case code of the one currency of all prices and accounts */
   currency: string
   /** false: nothing is deployed without a subscription */
@@ -253,6 +255,22 @@ const environment = z.object({
     .transform((text) => text.trim().split(/\s+/).join(' '))
     .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
     .default('openid email profile'),
+  BILLING_PROCESSOR: oneOf(['sandbox', 'stripe']).default('sandbox'),
+  STRIPE_SECRET_KEY: z
+    .string()
+    .trim()
+    .regex(/^(sk|rk)_(test|live)_\w+$/, 'give a secret key of Stripe, which begins with sk_ or rk_')
+    .optional(),
+  STRIPE_PUBLISHABLE_KEY: z
+    .string()
+    .trim()
+    .regex(/^pk_(test|live)_\w+$/, 'give a publishable key of Stripe, which begins with pk_')
+    .optional(),
+  STRIPE_WEBHOOK_SECRET: z
+    .string()
+    .trim()
+    .regex(/^whsec_\w+$/, 'give the signing secret of the webhook endpoint, which begins with whsec_')
+    .optional(),
   BILLING_CURRENCY: z
     .string()
     .trim()
@@ -306,6 +324,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     )
   }
   const sso = readSso(settings, problems)
+  const stripe = readStripe(settings, problems)
   if ((settings.ROLE === 'api' || settings.ROLE === 'worker') && settings.SECRET_KEY === undefined) {
     problems.push(
       `SECRET_KEY: ROLE=${settings.ROLE} derives the same engine keys as other processes; give all of them the same SECRET_KEY`,
@@ -348,6 +367,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     },
     sso,
     billing: {
+      stripe,
       currency: settings.BILLING_CURRENCY,
       trial: settings.BILLING_TRIAL === 'on',
       trialCredit: settings.BILLING_TRIAL_CREDIT,
@@ -355,6 +375,22 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       postpaidMaxActive: settings.BILLING_POSTPAID_MAX_ACTIVE,
     },
   }
+}
+
+/** What Stripe is reached with, or null where the sandbox takes its place; a problem for each setting that it lacks. */
+function readStripe(settings: z.output<typeof environment>, problems: string[]): BillingConfig['stripe'] {
+  if (settings.BILLING_PROCESSOR !== 'stripe') return null
+  const { STRIPE_SECRET_KEY: secretKey, STRIPE_PUBLISHABLE_KEY: publishableKey } = settings
+  const webhookSecret = settings.STRIPE_WEBHOOK_SECRET
+  for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_PUBLISHABLE_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
+    if (settings[name] === undefined)
+      problems.push(`${name}: BILLING_PROCESSOR=stripe needs it; it stands in Stripe's dashboard`)
+  }
+  if (secretKey === undefined || publishableKey === undefined || webhookSecret === undefined) return null
+  if (secretKey.split('_')[1] !== publishableKey.split('_')[1]) {
+    problems.push('STRIPE_PUBLISHABLE_KEY: it and STRIPE_SECRET_KEY must both be test keys or both live keys')
+  }
+  return { secretKey, publishableKey, webhookSecret }
 }
 
 /** The provider's settings, or null when none of them is given; a part of them is a problem. */
@@ -388,6 +424,8 @@ const secretSettings = new Set([
   'HTTP_PROXY',
   'HTTPS_PROXY',
   'OIDC_CLIENT_SECRET',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
 ])
 
 function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {

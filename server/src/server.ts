@@ -95,6 +95,8 @@ export async function buildServer(application: Application): Promise<App> {
     invitationRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
+  const { paymentSandbox } = application
+  if (paymentSandbox) await app.register(paymentSandbox.pages, { prefix: paymentSandbox.path })
   await app.register(serveApiDocs)
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
   return app

@@ -8,6 +8,8 @@ import { composeInvitationMail } from './features/invitations/compose-mail.ts'
 import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
+import type { App } from './http/app.ts'
+import { buildServer } from './server.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
 
 const composers: Composers = {
@@ -28,11 +30,47 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
   })
+  const sandbox = await runPaymentSandbox(application)
   for (const sweep of [sweepMails, sweepOrphans]) {
     // The schedule repeats it: what can't be reached now must not keep the server from starting.
     await sweep(application).catch((error: unknown) =>
       application.log.warn({ err: error }, 'the first sweep failed'),
     )
   }
-  return runReconciler(application)
+  const reconciler = await runReconciler(application)
+  return {
+    async stop() {
+      await reconciler.stop()
+      await sandbox?.close()
+    },
+  }
+}
+
+/**
+ * Delivers the sandbox's events by calling the webhook's route within the process: that needs no address at which the server
+ * reaches itself, which PUBLIC_URL behind a proxy often is not, and a worker without a port of its own can do it too.
+ */
+async function runPaymentSandbox(application: Application): Promise<App | null> {
+  const { jobs, paymentSandbox } = application
+  if (paymentSandbox === null) {
+    // Jobs that a time with the sandbox left behind.
+    await jobs.handle('deliver-sandbox-webhook', async () => {})
+    await jobs.handle('advance-sandbox', async () => {})
+    return null
+  }
+  const app = await buildServer(application)
+  const post = async (body: string, signature: string) => {
+    const reply = await app.inject({
+      method: 'POST',
+      url: '/v1/billing/webhook',
+      headers: { 'content-type': 'application/json', 'stripe-signature': signature },
+      payload: body,
+    })
+    return reply.statusCode
+  }
+  await jobs.handle('deliver-sandbox-webhook', ({ eventId }) => paymentSandbox.deliverEvent(eventId, post), {
+    atOnce: 10,
+  })
+  await jobs.handle('advance-sandbox', () => paymentSandbox.tick(post))
+  return app
 }

@@ -18,6 +18,10 @@ export interface Tasks {
   'sweep-billing-events': null
   /** Tells the processor of the usage of sealed hours */
   'send-usage': null
+  /** Posts an event of the payment sandbox to the webhook */
+  'deliver-sandbox-webhook': { eventId: string }
+  /** Lets the payment sandbox do what its clock has brought */
+  'advance-sandbox': null
 }
 
 export type TaskName = keyof Tasks
@@ -32,6 +36,8 @@ export const taskNames: readonly TaskName[] = [
   'resume-activation',
   'sweep-billing-events',
   'send-usage',
+  'deliver-sandbox-webhook',
+  'advance-sandbox',
 ]
 
 /** What runs by the clock: minute, hour, day of month, month, day of week, in UTC. */
@@ -40,6 +46,7 @@ export const schedule: readonly { task: TaskName; cron: string }[] = [
   { task: 'sweep-orphans', cron: '* * * * *' },
   { task: 'forget-expired', cron: '17 * * * *' },
   { task: 'sweep-billing-events', cron: '23 * * * *' },
+  { task: 'advance-sandbox', cron: '* * * * *' },
   // An invoice is open for late usage for an hour only, so an hour is told of soon after it is sealed.
   { task: 'send-usage', cron: '*/10 * * * *' },
 ]

@@ -30,21 +30,22 @@ export interface PaymentSandbox {
   apiKey: string
   /** What events are signed with */
   webhookSecret: string
-  /** Pages for people: checkout, customer portal, invoices; to be registered at `sandboxPath` */
+  /** Pages for people: checkout, customer portal, invoices; to be registered at `path` */
   pages: FastifyPluginAsync
+  path: string
   deliverEvent(id: string, post: PostWebhook): Promise<void>
   /** Does what the clock has brought: ends periods, charges invoices, delivers events again; each minute. */
   tick(post: PostWebhook): Promise<void>
 }
 
-export const sandboxPath = '/sandbox/billing'
+const path = '/sandbox/billing'
 const mostDeliveries = 500
 
 export function createSandbox(options: SandboxOptions): PaymentSandbox {
   const { secretKey, publicUrl, installation } = options
   const engine = createEngine(options)
   const secrets = createPageSecrets(deriveKey(secretKey, 'pages'))
-  const base = publicUrl.href.replace(/\/$/, '') + sandboxPath
+  const base = publicUrl.href.replace(/\/$/, '') + path
   const addresses = createAddresses(base, secrets)
   const apiKey = `sk_test_${deriveKey(secretKey, 'API').slice(0, 40)}`
   const webhookSecret = `whsec_${deriveKey(secretKey, 'webhooks')}`
@@ -63,10 +64,11 @@ export function createSandbox(options: SandboxOptions): PaymentSandbox {
     api,
     apiKey,
     webhookSecret,
+    path,
     pages: sandboxPages({ engine, secrets, addresses, publicOrigin: publicUrl.origin }),
     deliverEvent: (id, post) => deliverEvent(delivery, id, post),
     async tick(post) {
-      await advanceClock(engine, options.onError)
+      await advanceClock(engine, (error) => options.onError(error))
       for (const id of await listDueEvents(engine, mostDeliveries)) await deliverEvent(delivery, id, post)
     },
   }

@@ -117,12 +117,12 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
             </tr>
           </thead>
           <tbody>
-            ${chargedLines(invoice).map(
-              ({ description, pricing, amount: lineAmount, currency }) =>
+            ${usedLines(invoice).map(
+              (line) =>
                 html`<tr>
-                  <td>${description}</td>
-                  <td class="number">${formatUnit(pricing)}</td>
-                  <td class="number">${formatAmount(lineAmount, currency)}</td>
+                  <td>${line.description}</td>
+                  <td class="number">${formatUnit(line)}</td>
+                  <td class="number">${formatAmount(line.amount, line.currency)}</td>
                 </tr>`,
             )}
           </tbody>
