@@ -36,10 +36,11 @@ export async function openQueue(
     max: 4,
     supervise: runsSchedule,
     schedule: runsSchedule,
+    useListenNotify: runsSchedule,
   })
   boss.on('error', onError)
   await boss.start()
-  for (const task of taskNames) await boss.createQueue(task, { ...retries, ...expiry })
+  for (const task of taskNames) await boss.createQueue(task, { ...retries, ...expiry, notify: true })
   if (runsSchedule) {
     for (const { task, cron } of schedule) await boss.schedule(task, cron, null, { singletonKey: task })
   }
@@ -49,7 +50,9 @@ export async function openQueue(
     },
     async handle(task, handler, { atOnce = 1 } = {}) {
       const batches = { batchSize: atOnce, burstWhenBatchFull: true, perJobResults: true } as const
-      await boss.work(task, { pollingIntervalSeconds: 1, ...batches }, (jobs) =>
+      // A new job wakes us; the poll is for those that were put off.
+      const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
+      await boss.work(task, { ...polling, ...batches }, (jobs) =>
         Promise.all(
           jobs.map(async ({ id, data }) => {
             try {
