@@ -1,0 +1,127 @@
+import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Viewer } from '../../viewer.ts'
+import { isLive } from './account-state.ts'
+import {
+  findActivation,
+  findPendingActivation,
+  insertActivation,
+  refuseActivation,
+} from './activation-store.ts'
+import type { Activation } from './activation-store.ts'
+import { getCard } from './customer.ts'
+import { askProcessor, refuseEnded } from './errors.ts'
+import { applySubscription, withLease } from './follow.ts'
+import { ensureAccount } from './store.ts'
+import type { AccountLease, BillingAccount } from './store.ts'
+
+type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
+
+/** When a job looks after an activation that was begun. */
+const resumeSeconds = 60
+/** Processors forget an idempotency key after a day: an older activation is given up, so that it can't subscribe twice. */
+const staleMilliseconds = 23 * 3_600_000
+
+type Outcome =
+  | { outcome: 'activated'; account: BillingAccount }
+  | { outcome: 'given_up'; refusal: { code: string; message: string } | null }
+
+/**
+ * Subscribes an organization to all prices, charged to a card. The wish is written down before the processor is asked, so
+ * whatever dies on the way, the same subscription comes of it; who is subscribed already gets that subscription.
+ */
+export async function activatePostpaid(
+  application: Tools,
+  viewer: Viewer,
+  cardId: string,
+): Promise<BillingAccount> {
+  const { db, config, clock, log, payments } = application
+  const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
+  return withLease(application, id, async (account, lease) => {
+    refuseEnded(account)
+    const pending = await findPendingActivation(db, id)
+    if (pending !== undefined) {
+      const earlier = await askProcessor(log, () => carryOut(application, lease, account, pending))
+      if (earlier.outcome === 'activated') return earlier.account
+    }
+    const card = await getCard(application, account, cardId)
+    const customerId = account.processor_customer_id!
+    const existing = await askProcessor(log, () => payments.findSubscription(customerId))
+    if (existing !== null && isLive(existing.status)) return applySubscription(application, lease, existing)
+    const activation = await beginActivation(application, account, card.id, viewer.userId)
+    const result = await askProcessor(log, () => carryOut(application, lease, account, activation))
+    if (result.outcome === 'activated') return result.account
+    throw refusalOf(result.refusal)
+  })
+}
+
+function beginActivation(
+  { db, clock, jobs }: Tools,
+  { id: accountId }: BillingAccount,
+  cardId: string,
+  userId: number,
+): Promise<Activation> {
+  return db.transaction().execute(async (transaction) => {
+    const activation = await insertActivation(transaction, { accountId, cardId, userId, at: clock() })
+    const task = { activationId: activation.id }
+    await jobs.enqueue(transaction, 'resume-activation', task, { afterSeconds: resumeSeconds })
+    return activation
+  })
+}
+
+/** Carries on with an activation that was left half done. What the processor refused before, it refuses again. */
+export async function resumeActivation(application: Tools, activationId: string): Promise<void> {
+  const { db } = application
+  const found = await findActivation(db, activationId)
+  if (found?.status !== 'pending') return
+  await withLease(application, found.billing_account_id, async (account, lease) => {
+    const activation = await findActivation(db, activationId)
+    if (activation?.status === 'pending') await carryOut(application, lease, account, activation)
+  })
+}
+
+/** Each step may have been taken before: what is there is found, and the same key makes nothing twice. */
+async function carryOut(
+  application: Tools,
+  lease: AccountLease,
+  account: BillingAccount,
+  activation: Activation,
+): Promise<Outcome> {
+  const { db, payments, clock } = application
+  const customerId = account.processor_customer_id
+  if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
+
+  async function giveUp(refusal: { code: string; message: string } | null): Promise<Outcome> {
+    await refuseActivation(db, activation.id, clock())
+    return { outcome: 'given_up', refusal }
+  }
+
+  const existing = await payments.findSubscription(customerId)
+  if (existing !== null && isLive(existing.status)) {
+    return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
+  }
+  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(null)
+  const cardId = activation.processor_payment_method_id
+  if ((await payments.findCard(customerId, cardId)) === null) return giveUp(null)
+  await payments.setDefaultCard(customerId, null, cardId)
+  const result = await payments.createSubscription({
+    customerId,
+    organizationId: account.organization_id,
+    cardId,
+    idempotencyKey: activation.id,
+  })
+  if (result.outcome === 'card_refused') return giveUp(result)
+  return {
+    outcome: 'activated',
+    account: await applySubscription(application, lease, result.subscription),
+  }
+}
+
+const consentCodes = ['authentication_required', 'subscription_payment_intent_requires_action']
+
+function refusalOf(refusal: { code: string; message: string } | null): ApplicationError {
+  if (refusal === null)
+    return new ApplicationError('not_found', 'not_found', 'There is no such payment method.')
+  const code = consentCodes.includes(refusal.code) ? 'authentication_required' : 'card_declined'
+  return new ApplicationError('conflict', code, refusal.message)
+}

@@ -1,0 +1,70 @@
+import type { Selectable } from 'kysely'
+import { v7 as uuidv7 } from 'uuid'
+import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
+import { isLive } from './account-state.ts'
+import type { FollowingState } from './account-state.ts'
+import type { AccountChanges, BillingAccount } from './store.ts'
+
+export type Activation = Selectable<Tables['billing_activations']>
+
+export function findActivation(db: Database, id: string): Promise<Activation | undefined> {
+  return db.selectFrom('billing_activations').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** The activation of an account that was begun and of which nobody knows yet what became. */
+export function findPendingActivation(db: Database, accountId: number): Promise<Activation | undefined> {
+  return db
+    .selectFrom('billing_activations')
+    .selectAll()
+    .where('billing_account_id', '=', accountId)
+    .where('status', '=', 'pending')
+    .executeTakeFirst()
+}
+
+export function insertActivation(
+  db: Database,
+  activation: { accountId: number; cardId: string; userId: number; at: Date },
+): Promise<Activation> {
+  return db
+    .insertInto('billing_activations')
+    .values({
+      id: uuidv7(),
+      billing_account_id: activation.accountId,
+      processor_payment_method_id: activation.cardId,
+      user_id: activation.userId,
+      created_at: activation.at,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function refuseActivation(db: Database, id: string, at: Date): Promise<void> {
+  await db
+    .updateTable('billing_activations')
+    .set({ status: 'refused', finished_at: at })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
+/**
+ * Ends the pending activation of an account that has a live subscription now, whoever noticed it; returns who is charged from when on
+ * because of it.
+ */
+export async function finishActivations(
+  transaction: DatabaseTransaction,
+  followed: FollowingState,
+  { id }: BillingAccount,
+  at: Date,
+): Promise<AccountChanges> {
+  if (!isLive(followed.subscription_status)) return {}
+  const done = await transaction
+    .updateTable('billing_activations')
+    .set({ status: 'done', finished_at: at })
+    .where('billing_account_id', '=', id)
+    .where('status', '=', 'pending')
+    .returning('user_id')
+    .executeTakeFirst()
+  if (done === undefined) return {}
+  return { auto_charge_enabled_at: at, auto_charge_enabled_by_user_id: done.user_id }
+}

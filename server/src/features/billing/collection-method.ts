@@ -1,0 +1,47 @@
+import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { CollectionMethod } from '../../ports/payment-processor.ts'
+import type { Viewer } from '../../viewer.ts'
+import { isLive } from './account-state.ts'
+import { askProcessor, blocked, refuseEnded } from './errors.ts'
+import { applySubscription, withLease } from './follow.ts'
+import { ensureAccount } from './store.ts'
+import type { BillingAccount } from './store.ts'
+
+/** Has the next invoices charged to the card, or sent to be paid by hand. */
+export async function setCollectionMethod(
+  application: Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
+  viewer: Viewer,
+  method: CollectionMethod,
+): Promise<BillingAccount> {
+  const { db, config, clock, log, payments } = application
+  const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
+  return withLease(application, id, async (account, lease) => {
+    refuseEnded(account)
+    const { processor_customer_id: customerId } = account
+    if (customerId === null) throw blocked('billing_not_activated')
+    const subscription = await askProcessor(log, () => payments.findSubscription(customerId))
+    if (subscription === null || !isLive(subscription.status)) throw blocked('billing_not_activated')
+    let cardId: string | null = null
+    if (method === 'charge_automatically') {
+      const cards = await askProcessor(log, () => payments.listCards(customerId))
+      const own = cards.find((card) => card.id === subscription.defaultPaymentMethodId)
+      const card = own ?? cards.find(({ isDefault }) => isDefault)
+      if (card === undefined) {
+        throw new ApplicationError('conflict', 'payment_method_required', 'Save a card as the default first.')
+      }
+      cardId = card.id
+    }
+    if (subscription.collectionMethod === method) return applySubscription(application, lease, subscription)
+    const changed = await askProcessor(log, () =>
+      payments.setCollectionMethod(subscription.id, method, cardId),
+    )
+    const isCharged = method === 'charge_automatically'
+    return applySubscription(application, lease, changed, {
+      also: async () => ({
+        auto_charge_enabled_at: isCharged ? clock() : null,
+        auto_charge_enabled_by_user_id: isCharged ? viewer.userId : null,
+      }),
+    })
+  })
+}

@@ -1,0 +1,32 @@
+import type { Application } from '../../application.ts'
+import { NotFoundError } from '../../errors.ts'
+import type { SavedCard } from '../../ports/payment-processor.ts'
+import { askProcessor } from './errors.ts'
+import { setCustomer } from './store.ts'
+import type { BillingAccount } from './store.ts'
+
+/** The customer that the processor knows an account as; who makes it first is its contact. Call it under the account's lease. */
+export async function ensureCustomer(
+  { db, payments, clock, log }: Pick<Application, 'db' | 'payments' | 'clock' | 'log'>,
+  { id, organization_id: organizationId, processor_customer_id: known }: BillingAccount,
+  contact: { email: string; organizationName: string },
+): Promise<string> {
+  if (known !== null) return known
+  const { email, organizationName: name } = contact
+  const made = await askProcessor(log, () => payments.createCustomer({ organizationId, email, name }))
+  return setCustomer(db, id, made, clock())
+}
+
+/** A card of the account; what another customer has is as unknown as what nobody has. */
+export async function getCard(
+  { payments, log }: Pick<Application, 'payments' | 'log'>,
+  { processor_customer_id: customerId }: BillingAccount,
+  cardId: string,
+): Promise<SavedCard> {
+  const card =
+    customerId !== null && /^\w{1,255}$/.test(cardId)
+      ? await askProcessor(log, () => payments.findCard(customerId, cardId))
+      : null
+  if (card === null) throw new NotFoundError('There is no such payment method.')
+  return card
+}

@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { Application } from '../../application.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
+import { followProcessor } from './account-state.ts'
+import { finishActivations } from './activation-store.ts'
+import { lockLeased, readDatabaseClock, returnLease, saveAccount, setSyncedAt, takeLease } from './store.ts'
+import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
+
+/** Longer than the calls that are made under one lease take together, when the processor answers at all. */
+const leaseSeconds = 90
+const patienceMilliseconds = 10_000
+const pollMilliseconds = 50
+
+/**
+ * Does `work` as the only one in all processes that speaks with the processor about an account, without a transaction held open
+ * meanwhile. A process that dies at it leaves the lease to run out; who waits too long is told to come back.
+ */
+export async function withLease<Result>(
+  { db }: Pick<Application, 'db'>,
+  accountId: number,
+  work: (account: BillingAccount, lease: AccountLease) => Promise<Result>,
+): Promise<Result> {
+  const deadline = performance.now() + patienceMilliseconds
+  let account = await takeLease(db, accountId, leaseSeconds)
+  while (account === undefined) {
+    if (performance.now() > deadline) throw busy()
+    await delay(pollMilliseconds)
+    account = await takeLease(db, accountId, leaseSeconds)
+  }
+  const lease = { accountId, number: account.lease_number }
+  try {
+    return await work(account, lease)
+  } finally {
+    await returnLease(db, lease)
+  }
+}
+
+function busy(): ApplicationError {
+  return new ApplicationError(
+    'unavailable',
+    'billing_busy',
+    'Something else is being done with this account. Try again in a moment.',
+    10,
+  )
+}
+
+/** Writes what the processor has into the account and ends activations that came true by it; `also`: what else changes. */
+export async function applySubscription(
+  { db, config, clock }: Pick<Application, 'db' | 'config' | 'clock'>,
+  lease: AccountLease,
+  subscription: ProcessorSubscription | null,
+  options: {
+    askedAt?: Date | undefined
+    also?:
+      | ((transaction: DatabaseTransaction, account: BillingAccount) => Promise<AccountChanges>)
+      | undefined
+  } = {},
+): Promise<BillingAccount> {
+  return db.transaction().execute(async (transaction) => {
+    const account = await lockLeased(transaction, lease)
+    if (account === undefined) throw busy()
+    const followed = followProcessor(account, subscription, config.billing)
+    const changes: AccountChanges = {
+      ...followed,
+      ...(await finishActivations(transaction, followed, account, clock())),
+      ...(await options.also?.(transaction, account)),
+    }
+    if (options.askedAt !== undefined) await setSyncedAt(transaction, account.id, options.askedAt)
+    if (isDeepStrictEqual({ ...account, ...changes }, account)) return account
+    return saveAccount(transaction, account.id, changes, clock())
+  })
+}
+
+/** Brings an account in line with the processor, unless it was asked after `unlessAskedSince`. */
+export async function followAccount(
+  application: Pick<Application, 'db' | 'config' | 'clock' | 'payments'>,
+  accountId: number,
+  unlessAskedSince: Date | null = null,
+): Promise<BillingAccount> {
+  const { db, payments } = application
+  return withLease(application, accountId, async (account, lease) => {
+    const { processor_customer_id: customerId, synced_at: syncedAt } = account
+    if (customerId === null) return account
+    if (unlessAskedSince !== null && syncedAt !== null && unlessAskedSince < syncedAt) return account
+    const askedAt = await readDatabaseClock(db)
+    return applySubscription(application, lease, await payments.findSubscription(customerId), { askedAt })
+  })
+}

@@ -1,0 +1,69 @@
+import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { SavedCard } from '../../ports/payment-processor.ts'
+import type { Viewer } from '../../viewer.ts'
+import { isLive } from './account-state.ts'
+import { getCard } from './customer.ts'
+import { askProcessor } from './errors.ts'
+import { withLease } from './follow.ts'
+import { ensureAccount } from './store.ts'
+
+type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+
+export async function listPaymentMethods(application: Tools, viewer: Viewer): Promise<SavedCard[]> {
+  const { db, config, clock, log, payments } = application
+  const { processor_customer_id: customerId } = await ensureAccount(
+    db,
+    config,
+    viewer.organizationId,
+    clock(),
+  )
+  return customerId === null ? [] : askProcessor(log, () => payments.listCards(customerId))
+}
+
+/** Has new invoices, those of the subscription too, charged to a card. */
+export async function setDefaultPaymentMethod(
+  application: Tools,
+  viewer: Viewer,
+  cardId: string,
+): Promise<SavedCard> {
+  const { db, config, clock, log, payments } = application
+  const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
+  return withLease(application, id, async (account) => {
+    const card = await getCard(application, account, cardId)
+    const customerId = account.processor_customer_id!
+    await askProcessor(log, async () => {
+      const subscription = await payments.findSubscription(customerId)
+      const live = subscription !== null && isLive(subscription.status) ? subscription.id : null
+      await payments.setDefaultCard(customerId, live, card.id)
+    })
+    return { ...card, isDefault: true }
+  })
+}
+
+/** Forgets a card, but not the one that a subscription is charged to. */
+export async function detachPaymentMethod(application: Tools, viewer: Viewer, cardId: string): Promise<void> {
+  const { db, config, clock, log, payments } = application
+  const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
+  await withLease(application, id, async (account) => {
+    const card = await getCard(application, account, cardId)
+    const subscription = await askProcessor(log, () =>
+      payments.findSubscription(account.processor_customer_id!),
+    )
+    if (
+      subscription !== null &&
+      isLive(subscription.status) &&
+      subscription.collectionMethod === 'charge_automatically' &&
+      (subscription.defaultPaymentMethodId === null
+        ? card.isDefault
+        : subscription.defaultPaymentMethodId === card.id)
+    ) {
+      throw new ApplicationError(
+        'conflict',
+        'payment_method_in_use',
+        'The subscription is charged to this card: make another one the default first.',
+      )
+    }
+    await askProcessor(log, () => payments.detachCard(card.id))
+  })
+}

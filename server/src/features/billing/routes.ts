@@ -1,0 +1,233 @@
+import { z } from 'zod'
+import type { Application } from '../../application.ts'
+import type { App } from '../../http/app.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { activatePostpaid } from './activate.ts'
+import { setCollectionMethod } from './collection-method.ts'
+import { askProcessor } from './errors.ts'
+import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
+import {
+  activatePostpaidBody,
+  billingAccountBody,
+  billingConfigBody,
+  checkoutSessionBody,
+  collectionMethodBody,
+  defaultPaymentMethodBody,
+  invoicesBody,
+  paymentMethodBody,
+  paymentMethodsBody,
+  portalSessionBody,
+  portalUrlBody,
+  setupSessionBody,
+  subscriptionBody,
+  toAccountBody,
+  toCheckoutSessionBody,
+  toInvoiceBody,
+  toPaymentMethodBody,
+  toSubscriptionBody,
+} from './schemas.ts'
+import { createPortalSession, createSetupSession } from './sessions.ts'
+import { ensureAccount } from './store.ts'
+import type { BillingAccount } from './store.ts'
+
+const tags = ['Billing']
+const manage = { permission: 'manageBilling' } as const
+const read = { permission: 'readUsage' } as const
+
+export function billingRoutes(app: App, application: Application): void {
+  const { config, payments, log } = application
+  const getAccount = ({ organizationId }: { organizationId: number }): Promise<BillingAccount> =>
+    ensureAccount(application.db, config, organizationId, application.clock())
+
+  app.get(
+    '/v1/billing/config',
+    {
+      config: read,
+      schema: {
+        operationId: 'getBillingConfig',
+        summary: 'What billing offers here',
+        tags,
+        response: { 200: billingConfigBody, ...protectedProblems },
+      },
+    },
+    async () => ({
+      publishable_key: payments.publishableKey,
+      features: {
+        processor: payments.name,
+        postpaid: true,
+        send_invoice: true,
+        portal: true,
+        trial: config.billing.trial,
+      },
+    }),
+  )
+
+  app.get(
+    '/v1/billing/account',
+    {
+      config: manage,
+      schema: {
+        operationId: 'getBillingAccount',
+        summary: 'Get the billing account of your current organization',
+        tags,
+        response: { 200: billingAccountBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => toAccountBody(await getAccount(viewer)),
+  )
+
+  app.get(
+    '/v1/billing/subscription',
+    {
+      config: manage,
+      schema: {
+        operationId: 'getSubscription',
+        summary: 'Get the subscription of your current organization',
+        tags,
+        response: { 200: subscriptionBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => toSubscriptionBody(await getAccount(viewer)),
+  )
+
+  app.post(
+    '/v1/billing/subscription/activate-postpaid',
+    {
+      config: manage,
+      schema: {
+        operationId: 'activatePostpaid',
+        summary: 'Pay for usage by a monthly subscription that is charged to a card',
+        description:
+          'Where there is a subscription already, it is what is answered. A refused card is a 409 `card_declined`, or `authentication_required` where its owner must consent first.',
+        tags,
+        body: activatePostpaidBody,
+        response: {
+          200: subscriptionBody,
+          ...protectedProblems,
+          ...bodyProblems,
+          ...problems(404, 409, 503),
+        },
+      },
+    },
+    async ({ body, viewer }) =>
+      toSubscriptionBody(await activatePostpaid(application, viewer, body.processor_payment_method_id)),
+  )
+
+  app.patch(
+    '/v1/billing/subscription/collection-method',
+    {
+      config: manage,
+      schema: {
+        operationId: 'setCollectionMethod',
+        summary: 'Have invoices charged to the card, or sent',
+        tags,
+        body: collectionMethodBody,
+        response: { 200: subscriptionBody, ...protectedProblems, ...bodyProblems, ...problems(409, 503) },
+      },
+    },
+    async ({ body, viewer }) =>
+      toSubscriptionBody(await setCollectionMethod(application, viewer, body.collection_method)),
+  )
+
+  app.get(
+    '/v1/billing/payment-methods',
+    {
+      config: manage,
+      schema: {
+        operationId: 'listPaymentMethods',
+        summary: 'List the saved cards of your current organization',
+        tags,
+        response: { 200: paymentMethodsBody, ...protectedProblems, ...problems(503) },
+      },
+    },
+    async ({ viewer }) => (await listPaymentMethods(application, viewer)).map(toPaymentMethodBody),
+  )
+
+  app.patch(
+    '/v1/billing/payment-methods/default',
+    {
+      config: manage,
+      schema: {
+        operationId: 'setDefaultPaymentMethod',
+        summary: 'Have the next invoices charged to another card',
+        tags,
+        body: defaultPaymentMethodBody,
+        response: { 200: paymentMethodBody, ...protectedProblems, ...bodyProblems, ...problems(404, 503) },
+      },
+    },
+    async ({ body, viewer }) => {
+      const { processor_default_payment_method_id: cardId } = body
+      return toPaymentMethodBody(await setDefaultPaymentMethod(application, viewer, cardId))
+    },
+  )
+
+  app.delete(
+    '/v1/billing/payment-methods/:payment_method_id',
+    {
+      config: manage,
+      schema: {
+        operationId: 'detachPaymentMethod',
+        summary: 'Forget a saved card',
+        description: 'The card that a subscription is charged to is kept: 409 `payment_method_in_use`.',
+        tags,
+        params: z.object({ payment_method_id: z.string() }),
+        response: { 204: z.null(), ...protectedProblems, ...problems(404, 409, 503) },
+      },
+    },
+    async ({ params, viewer }, reply) => {
+      await detachPaymentMethod(application, viewer, params.payment_method_id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/v1/billing/portal/session',
+    {
+      config: manage,
+      schema: {
+        operationId: 'createPortalSession',
+        summary: 'Open the payment processor’s page for cards and invoices',
+        tags,
+        body: portalSessionBody(config.publicUrl),
+        response: { 200: portalUrlBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
+      },
+    },
+    async ({ body, viewer }) => ({ url: await createPortalSession(application, viewer, body.return_url) }),
+  )
+
+  app.post(
+    '/v1/billing/checkout/setup-session',
+    {
+      config: manage,
+      schema: {
+        operationId: 'createSetupSession',
+        summary: 'Begin to save a card on the payment processor’s page',
+        tags,
+        body: setupSessionBody(config.publicUrl),
+        response: { 200: checkoutSessionBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
+      },
+    },
+    async ({ body, viewer }) => {
+      const { purpose, return_url: returnUrl } = body
+      return toCheckoutSessionBody(await createSetupSession(application, viewer, { purpose, returnUrl }))
+    },
+  )
+
+  app.get(
+    '/v1/billing/invoices',
+    {
+      config: manage,
+      schema: {
+        operationId: 'listInvoices',
+        summary: 'List the invoices of your current organization, the newest first',
+        tags,
+        response: { 200: invoicesBody, ...protectedProblems, ...problems(503) },
+      },
+    },
+    async ({ viewer }) => {
+      const { processor_customer_id: customerId } = await getAccount(viewer)
+      if (customerId === null) return []
+      return (await askProcessor(log, () => payments.listInvoices(customerId))).map(toInvoiceBody)
+    },
+  )
+}

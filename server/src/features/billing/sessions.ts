@@ -1,0 +1,56 @@
+import type { Application } from '../../application.ts'
+import type { SetupSession } from '../../ports/payment-processor.ts'
+import type { Viewer } from '../../viewer.ts'
+import { ensureCustomer } from './customer.ts'
+import { askProcessor } from './errors.ts'
+import { withLease } from './follow.ts'
+import { ensureAccount } from './store.ts'
+
+type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+
+/** Opens a page of the processor's on which a person saves a card. */
+export async function createSetupSession(
+  application: Tools,
+  viewer: Viewer,
+  setup: { purpose: 'payment_method_setup' | 'postpaid_activation'; returnUrl: string | undefined },
+): Promise<SetupSession> {
+  const { config, log, payments } = application
+  const { customerId, currency } = await findCustomer(application, viewer)
+  // The processor puts the session's id in the place of the words in braces.
+  const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
+  return askProcessor(log, () =>
+    payments.createSetupSession({
+      customerId,
+      organizationId: viewer.organizationId,
+      currency,
+      purpose: setup.purpose,
+      returnUrl: setup.returnUrl ?? fallback,
+    }),
+  )
+}
+
+/** The address of a page of the processor's on which a customer looks after cards and invoices. */
+export async function createPortalSession(
+  application: Tools,
+  viewer: Viewer,
+  returnUrl: string | undefined,
+): Promise<string> {
+  const { config, log, payments } = application
+  const { customerId } = await findCustomer(application, viewer)
+  const fallback = new URL('/billing', config.publicUrl).href
+  return askProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
+}
+
+async function findCustomer(
+  application: Tools,
+  viewer: Viewer,
+): Promise<{ customerId: string; currency: string }> {
+  const { db, config, clock } = application
+  const account = await ensureAccount(db, config, viewer.organizationId, clock())
+  const { currency, processor_customer_id: known } = account
+  if (known !== null) return { customerId: known, currency }
+  const customerId = await withLease(application, account.id, (current) =>
+    ensureCustomer(application, current, viewer),
+  )
+  return { customerId, currency }
+}

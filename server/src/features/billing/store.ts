@@ -1,0 +1,164 @@
+import { sql } from 'kysely'
+import type { Selectable, Updateable } from 'kysely'
+import type { Config } from '../../config.ts'
+import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
+
+export type BillingAccount = Selectable<Tables['billing_accounts']>
+export type AccountChanges = Omit<
+  Updateable<Tables['billing_accounts']>,
+  'id' | 'organization_id' | 'lease_number' | 'leased_until' | 'updated_at'
+>
+
+/** The right to speak with the processor about one account: writes under a number that is no longer the row's do nothing. */
+export interface AccountLease {
+  accountId: number
+  number: number
+}
+
+/** An organization's account, made now if this is the first time that it is needed. */
+export async function ensureAccount(
+  db: Database,
+  { billing }: Pick<Config, 'billing'>,
+  organizationId: number,
+  at: Date,
+): Promise<BillingAccount> {
+  const existing = await findAccountOf(db, organizationId)
+  if (existing !== undefined) return existing
+  await db
+    .insertInto('billing_accounts')
+    .values({
+      organization_id: organizationId,
+      currency: billing.currency,
+      max_active_resources: billing.trialMaxActive,
+      created_at: at,
+      updated_at: at,
+    })
+    .onConflict((conflict) => conflict.column('organization_id').doNothing())
+    .execute()
+  return getAccountOf(db, organizationId)
+}
+
+function findAccountOf(db: Database, organizationId: number): Promise<BillingAccount | undefined> {
+  return selectAccounts(db).where('organization_id', '=', organizationId).executeTakeFirst()
+}
+
+export function getAccountOf(db: Database, organizationId: number): Promise<BillingAccount> {
+  return selectAccounts(db).where('organization_id', '=', organizationId).executeTakeFirstOrThrow()
+}
+
+/** Locks an account's row until the transaction ends: what is counted for it meanwhile stays as it was counted. */
+export function lockAccount(transaction: DatabaseTransaction, id: number): Promise<BillingAccount> {
+  return selectAccounts(transaction).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+}
+
+export function findAccountByCustomer(db: Database, customerId: string): Promise<BillingAccount | undefined> {
+  return selectAccounts(db).where('processor_customer_id', '=', customerId).executeTakeFirst()
+}
+
+/** Accounts whose usage the processor is told of. */
+export function listPostpaidAccounts(db: Database): Promise<BillingAccount[]> {
+  return selectAccounts(db)
+    .where('billing_mode', '=', 'postpaid')
+    .where('processor_customer_id', 'is not', null)
+    .orderBy('id')
+    .execute()
+}
+
+function selectAccounts(db: Database) {
+  return db.selectFrom('billing_accounts').selectAll()
+}
+
+/** Keeps the customer that the processor made; one that was kept before wins. */
+export async function setCustomer(db: Database, id: number, customerId: string, at: Date): Promise<string> {
+  await db
+    .updateTable('billing_accounts')
+    .set({ processor_customer_id: customerId, updated_at: at })
+    .where('id', '=', id)
+    .where('processor_customer_id', 'is', null)
+    .execute()
+  const { processor_customer_id: kept } = await selectAccounts(db)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return kept ?? customerId
+}
+
+/** Takes the lease of an account that nobody holds, for `seconds`; undefined when somebody does. */
+export function takeLease(db: Database, id: number, seconds: number): Promise<BillingAccount | undefined> {
+  return db
+    .updateTable('billing_accounts')
+    .set({
+      lease_number: sql`lease_number + 1`,
+      leased_until: sql<Date>`clock_timestamp() + make_interval(secs => ${seconds})`,
+    })
+    .where('id', '=', id)
+    .where((where) =>
+      where.or([where('leased_until', 'is', null), where('leased_until', '<', sql<Date>`clock_timestamp()`)]),
+    )
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function returnLease(db: Database, lease: AccountLease): Promise<void> {
+  await db
+    .updateTable('billing_accounts')
+    .set({ leased_until: null })
+    .where('id', '=', lease.accountId)
+    .where('lease_number', '=', lease.number)
+    .execute()
+}
+
+/** The account, locked until the transaction ends; undefined when the lease is lost. */
+export function lockLeased(
+  transaction: DatabaseTransaction,
+  lease: AccountLease,
+): Promise<BillingAccount | undefined> {
+  return selectAccounts(transaction)
+    .where('id', '=', lease.accountId)
+    .where('lease_number', '=', lease.number)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** Changes an account whose row is locked. */
+export function saveAccount(
+  transaction: DatabaseTransaction,
+  id: number,
+  changes: AccountChanges,
+  at: Date,
+): Promise<BillingAccount> {
+  return transaction
+    .updateTable('billing_accounts')
+    .set({ ...changes, updated_at: at })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** Notes that the processor is asked from now on, by the database's clock. Resolves to that moment. */
+export async function readDatabaseClock(db: Database): Promise<Date> {
+  const { rows } = await sql<{ at: Date }>`SELECT clock_timestamp() AS at`.execute(db)
+  return rows[0]!.at
+}
+
+export async function setSyncedAt(
+  transaction: DatabaseTransaction,
+  id: number,
+  syncedAt: Date,
+): Promise<void> {
+  await transaction
+    .updateTable('billing_accounts')
+    .set({ synced_at: syncedAt })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Deployments of an organization that count against its limit: from requested to terminating, failed ones not. */
+export async function countActiveDeployments(db: Database, organizationId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('deployments')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('status', 'not in', ['failed', 'terminated'])
+    .executeTakeFirstOrThrow()
+  return count
+}
