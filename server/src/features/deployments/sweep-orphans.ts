@@ -1,6 +1,13 @@
 import type { Application } from '../../application.ts'
 import { listHolders } from './store.ts'
 
+/** The ids under which the runtime holds anything without a deployment that may own it: terminated ones and unknown ones. */
+export async function listOrphans({ db, runtime }: Pick<Application, 'db' | 'runtime'>): Promise<string[]> {
+  const held = await runtime.listHeld()
+  const holders = await listHolders(db, held)
+  return held.filter((id) => !holders.has(id))
+}
+
 /**
  * Gives back whatever the runtime holds for deployments that are terminated or that nobody knows; what can't be released is
  * logged and left to the next sweep.
@@ -10,9 +17,7 @@ export async function sweepOrphans({
   runtime,
   log,
 }: Pick<Application, 'db' | 'runtime' | 'log'>): Promise<void> {
-  const held = await runtime.listHeld()
-  const holders = await listHolders(db, held)
-  for (const id of held.filter((each) => !holders.has(each))) {
+  for (const id of await listOrphans({ db, runtime })) {
     try {
       const released = await runtime.release(id)
       log.warn({ deployment: id, released }, 'gave back what no deployment owns')

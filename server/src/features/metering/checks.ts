@@ -1,0 +1,163 @@
+import { sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
+import type { Application } from '../../application.ts'
+import type { Database } from '../../database/tables.ts'
+import { listOrphans } from '../deployments/sweep-orphans.ts'
+import { runUsageChecks } from './anomalies.ts'
+import type { Finding, UsageCheck } from './anomalies.ts'
+
+type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime'>
+
+/** How long something that is over can still be found: a billing period and some days. */
+const lookBack = sql`interval '35 days'`
+/** How long what is under way may take before it is told of. */
+const patience = sql`interval '1 day'`
+/** How far clocks that are set right may be apart. */
+const tolerance = sql`interval '2 seconds'`
+
+/** Looks through the ledger for what should not be, and through what `others` look at. */
+export async function checkUsage(world: World, others: readonly UsageCheck[] = []): Promise<void> {
+  await runUsageChecks(world, [...usageChecks(world), ...others])
+}
+
+function usageChecks(world: World): UsageCheck[] {
+  const { db, clock } = world
+  const check = (kind: string, query: (now: Date) => RawBuilder<Row>): UsageCheck => ({
+    kind,
+    find: () => findRows(db, query(clock())),
+  })
+  return [
+    { kind: 'instance_without_deployment', find: () => findOrphans(world) },
+    check('missing_span', missingSpans),
+    check('unclosed_span', unclosedSpans),
+    check('overlapping_spans', overlappingSpans),
+    check('impossible_span', impossibleSpans),
+    check('provider_disagrees', disagreements),
+    check('unsettled_usage', unsettledUsage),
+    check('missing_price', missingPrices),
+    check('unbalanced_ledger', imbalances),
+  ]
+}
+
+interface Row {
+  organization_id: number
+  subject: string
+  message: string
+}
+
+async function findRows(db: Database, query: RawBuilder<Row>): Promise<Finding[]> {
+  const { rows } = await query.execute(db)
+  return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
+}
+
+async function findOrphans({ db, runtime }: World): Promise<Finding[]> {
+  const orphans = await listOrphans({ db, runtime })
+  if (orphans.length === 0) return []
+  const known = await db
+    .selectFrom('deployments')
+    .select(['id', 'organization_id'])
+    .where(sql<boolean>`id::text = ANY (${orphans})`)
+    .execute()
+  return orphans.map((subject) => ({
+    organizationId: known.find(({ id }) => id === subject)?.organization_id ?? null,
+    subject,
+    message: `The runtime holds an instance for ${subject}, which no deployment owns.`,
+  }))
+}
+
+/** Gaps: a deployment has an instance, and no clock runs. */
+const missingSpans = () => sql<Row>`
+  SELECT organization_id, id::text AS subject, format('Deployment %s is %s, and no span of its instance is open.', id, status)
+    AS message
+  FROM deployments AS deployment
+  WHERE status IN ('deploying', 'running', 'failed', 'terminating')
+    AND instance_started_at IS NOT NULL AND instance_released_at IS NULL
+    AND NOT EXISTS (SELECT FROM instance_spans WHERE deployment_id = deployment.id AND ended_at IS NULL)`
+
+const unclosedSpans = () => sql<Row>`
+  SELECT span.organization_id, span.id::text AS subject,
+    format('The span of deployment %s is open, and its instance was given back.', deployment.id) AS message
+  FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
+  WHERE span.ended_at IS NULL AND (deployment.status = 'terminated' OR deployment.instance_released_at IS NOT NULL)`
+
+const overlappingSpans = (now: Date) => sql<Row>`
+  SELECT one.organization_id, format('%s %s', one.id, other.id) AS subject,
+    format('Two spans of deployment %s overlap from %s on.', one.deployment_id,
+      greatest(one.started_at, other.started_at)) AS message
+  FROM instance_spans AS one JOIN instance_spans AS other ON other.deployment_id = one.deployment_id AND other.id > one.id
+  WHERE one.voided_at IS NULL AND other.voided_at IS NULL
+    AND one.started_at < coalesce(other.ended_at, 'infinity') AND other.started_at < coalesce(one.ended_at, 'infinity')
+    AND coalesce(one.ended_at, other.ended_at, 'infinity') > ${now}::timestamptz - ${lookBack}`
+
+/** Spans that were cut because clocks had stepped, those that lie in the future or outside of their deployment's life. */
+const impossibleSpans = (now: Date) => sql<Row>`
+  SELECT span.organization_id, span.id::text AS subject,
+    format('The span of deployment %s is said to go from %s to %s, %s; it is counted from %s to %s.', deployment.id,
+      span.reported_start_at, coalesce(span.reported_end_at::text, 'now'),
+      CASE
+        WHEN span.reported_end_at < span.reported_start_at THEN 'which is negative'
+        WHEN span.reported_end_at < span.ended_at - ${tolerance} THEN 'which ends in hours that were sealed before'
+        WHEN greatest(span.started_at, span.reported_start_at) > ${now}::timestamptz + ${tolerance}
+          THEN 'which is in the future'
+        WHEN span.reported_start_at < deployment.created_at - ${tolerance} THEN 'which is before it was asked for'
+        WHEN span.ended_at > deployment.terminated_at + ${tolerance} THEN 'which is after it was terminated'
+        ELSE 'which cannot be'
+      END,
+      span.started_at, coalesce(span.ended_at::text, 'now')) AS message
+  FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
+  WHERE span.voided_at IS NULL AND coalesce(span.ended_at, 'infinity') > ${now}::timestamptz - ${lookBack} AND (
+    abs(extract(epoch FROM span.started_at - span.reported_start_at)) > extract(epoch FROM ${tolerance})
+    OR abs(extract(epoch FROM span.ended_at - span.reported_end_at)) > extract(epoch FROM ${tolerance})
+    OR span.started_at > ${now}::timestamptz + ${tolerance}
+    OR span.started_at < deployment.created_at - ${tolerance}
+    OR span.ended_at > deployment.terminated_at + ${tolerance})`
+
+/** Our seconds and those from the provider's start to the release are apart by more than 1 %. */
+const disagreements = (now: Date) => sql<Row>`
+  SELECT organization_id, id::text AS subject,
+    format('Deployment %s: we count %s seconds, by the provider''s start it is %s.', deployment_id, ours, theirs) AS message
+  FROM (
+    SELECT *, extract(epoch FROM coalesce(ended_at, ${now}::timestamptz) - started_at) AS ours,
+      extract(epoch FROM coalesce(reported_end_at, ${now}::timestamptz) - reported_start_at) AS theirs
+    FROM instance_spans
+    WHERE voided_at IS NULL AND coalesce(ended_at, 'infinity') > ${now}::timestamptz - ${lookBack}
+  ) AS span
+  WHERE abs(ours - theirs) > greatest(abs(theirs) / 100, extract(epoch FROM ${tolerance}))`
+
+const unsettledUsage = (now: Date) => sql<Row>`
+  SELECT organization_id, organization_id::text AS subject,
+    format('Usage since %s is not sealed yet.', min(hour)) AS message
+  FROM usage_buckets WHERE sealed_at IS NULL
+  GROUP BY organization_id HAVING min(hour) < ${now}::timestamptz - ${patience}`
+
+const missingPrices = () => sql<Row>`
+  SELECT organization_id, format('%s %s', organization_id, price_key) AS subject,
+    format('Usage of %s since %s has no price.', price_key, min(hour)) AS message
+  FROM usage_buckets WHERE sealed_at IS NULL AND unit_amount IS NULL GROUP BY organization_id, price_key`
+
+/** What was sealed must be what spans and tokens say, for each organization and meter. */
+const imbalances = (now: Date) => sql<Row>`
+  WITH sealed AS (
+    SELECT organization_id, sealed_through, least(sealed_through,
+      date_trunc('hour', ${now}::timestamptz - ${lookBack}, 'UTC')) AS since
+    FROM usage_cursors
+  ), billed AS (
+    SELECT organization_id, meter, sum(quantity) AS quantity
+    FROM usage_buckets JOIN sealed USING (organization_id)
+    WHERE hour >= since AND hour < sealed_through GROUP BY organization_id, meter
+  ), used AS (
+    SELECT organization_id, 'gpu_instance_seconds' AS meter, sum(extract(epoch FROM
+      least(coalesce(ended_at, 'infinity'), sealed_through) - greatest(started_at, since))) AS quantity
+    FROM instance_spans JOIN sealed USING (organization_id)
+    WHERE confirmed_at IS NOT NULL AND started_at < sealed_through AND coalesce(ended_at, 'infinity') > since
+    GROUP BY organization_id
+    UNION ALL
+    SELECT organization_id, meter, sum(quantity) FROM token_usage JOIN sealed USING (organization_id)
+      CROSS JOIN LATERAL (VALUES ('inference_input_tokens', input_tokens), ('inference_output_tokens', output_tokens))
+        AS counted (meter, quantity)
+    WHERE hour >= since AND hour < sealed_through GROUP BY organization_id, meter
+  )
+  SELECT organization_id, format('%s %s', organization_id, meter) AS subject,
+    format('Of %s %s were used and %s are billed.', meter, coalesce(used.quantity, 0), coalesce(billed.quantity, 0)) AS message
+  FROM used FULL JOIN billed USING (organization_id, meter)
+  WHERE coalesce(used.quantity, 0) <> coalesce(billed.quantity, 0)`
