@@ -10,6 +10,8 @@ import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
 import type { App } from './http/app.ts'
 import { buildServer } from './server.ts'
+import { checkUsage } from './features/metering/checks.ts'
+import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
 
 const composers: Composers = {
@@ -25,6 +27,8 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   await jobs.handle('sweep-mails', () => sweepMails(application))
   const issueReset = ({ email }: { email: string }) => issuePasswordReset(application, email)
   await jobs.handle('request-password-reset', issueReset, { atOnce: 20 })
+  await jobs.handle('settle-usage', () => settleUsage(application))
+  await jobs.handle('check-usage', () => checkUsage(application))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
   await jobs.handle('forget-expired', async () => {
     await deleteExpired(db, clock())

@@ -10,6 +10,10 @@ export interface Tasks {
   'sweep-orphans': null
   /** Deletes expired sessions and counters */
   'forget-expired': null
+  /** Writes the hours of the ledger and seals those that are over */
+  'settle-usage': null
+  /** Looks for what should not be in the ledger */
+  'check-usage': null
   /** Brings an account in line with what the processor has after one of its events */
   'apply-billing-event': { eventId: string }
   /** Carries on with an activation whose process may have died */
@@ -32,6 +36,8 @@ export const taskNames: readonly TaskName[] = [
   'request-password-reset',
   'sweep-orphans',
   'forget-expired',
+  'settle-usage',
+  'check-usage',
   'apply-billing-event',
   'resume-activation',
   'sweep-billing-events',
@@ -45,6 +51,8 @@ export const schedule: readonly { task: TaskName; cron: string }[] = [
   { task: 'sweep-mails', cron: '* * * * *' },
   { task: 'sweep-orphans', cron: '* * * * *' },
   { task: 'forget-expired', cron: '17 * * * *' },
+  { task: 'settle-usage', cron: '* * * * *' },
+  { task: 'check-usage', cron: '*/5 * * * *' },
   { task: 'sweep-billing-events', cron: '23 * * * *' },
   { task: 'advance-sandbox', cron: '* * * * *' },
   // An invoice is open for late usage for an hour only, so an hour is told of soon after it is sealed.
