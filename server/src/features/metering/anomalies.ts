@@ -15,7 +15,7 @@ export interface Finding {
 /** A look at one kind of anomaly: all that is wrong now. What it no longer finds is closed. */
 export interface UsageCheck {
   kind: string
-  find(): Promise<Finding[]>
+  find: () => Promise<Finding[]>
 }
 
 /** Runs checks, opens an anomaly for what is newly found and closes those that are gone; a check that throws changes nothing. */
