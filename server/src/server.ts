@@ -7,6 +7,8 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Application } from './application.ts'
 import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
 import { findViewer } from './features/accounts/sessions.ts'
+import { billingRoutes } from './features/billing/routes.ts'
+import { billingWebhookRoute } from './features/billing/webhook-route.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
 import { inferenceRoutes } from './features/inference/routes.ts'
@@ -81,6 +83,7 @@ export async function buildServer(application: Application): Promise<App> {
     publicInvitationRoutes(scope, application)
     ssoRoutes(scope, application)
     healthRoutes(scope, application)
+    await scope.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   })
   await app.register(async (scope: App) => {
     scope.addHook(
@@ -93,6 +96,7 @@ export async function buildServer(application: Application): Promise<App> {
     meteringRoutes(scope, application)
     organizationRoutes(scope, application)
     invitationRoutes(scope, application)
+    billingRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
   const { paymentSandbox } = application

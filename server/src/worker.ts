@@ -2,6 +2,12 @@ import type { Application } from './application.ts'
 import { composePasswordChangedMail, composePasswordResetMail } from './features/accounts/password-mails.ts'
 import { issuePasswordReset } from './features/accounts/password-reset.ts'
 import { deleteExpired } from './features/accounts/store.ts'
+import { resumeActivation } from './features/billing/activate.ts'
+import { usageSendingChecks } from './features/billing/check-sends.ts'
+import { applyBillingEvent } from './features/billing/events.ts'
+import { publishSandboxPrices } from './features/billing/publish-prices.ts'
+import { sendUsage } from './features/billing/send-usage.ts'
+import { sweepBillingEvents } from './features/billing/sweep.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
 import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from './features/invitations/compose-mail.ts'
@@ -28,14 +34,25 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   const issueReset = ({ email }: { email: string }) => issuePasswordReset(application, email)
   await jobs.handle('request-password-reset', issueReset, { atOnce: 20 })
   await jobs.handle('settle-usage', () => settleUsage(application))
-  await jobs.handle('check-usage', () => checkUsage(application))
+  await jobs.handle('check-usage', () => checkUsage(application, usageSendingChecks(application)))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
   await jobs.handle('forget-expired', async () => {
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
   })
+  await jobs.handle('apply-billing-event', ({ eventId }) => applyBillingEvent(application, eventId), {
+    atOnce: 5,
+  })
+  await jobs.handle('resume-activation', ({ activationId }) => resumeActivation(application, activationId), {
+    atOnce: 5,
+  })
+  await jobs.handle('sweep-billing-events', async () => {
+    await publishSandboxPrices(application)
+    await sweepBillingEvents(application)
+  })
+  await jobs.handle('send-usage', () => sendUsage(application))
   const sandbox = await runPaymentSandbox(application)
-  for (const sweep of [sweepMails, sweepOrphans]) {
+  for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices]) {
     // The schedule repeats it: what can't be reached now must not keep the server from starting.
     await sweep(application).catch((error: unknown) =>
       application.log.warn({ err: error }, 'the first sweep failed'),

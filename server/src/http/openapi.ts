@@ -19,6 +19,7 @@ const tags = [
   { name: 'Organization', description: 'The organization of the session, and its members' },
   { name: 'Invitations', description: 'Into the organization, and to it' },
   { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
+  { name: 'Billing', description: 'Usage, the subscription, cards and invoices' },
   { name: 'Service', description: 'Health and metrics' },
 ]
 

@@ -36,7 +36,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-server-'))
   const logs: string[] = []
   const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
-  const config = readConfig({ PORT: '0', DATABASE_URL: database.url, DATA_DIR: dataDirectory, ...settings })
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.url,
+    DATA_DIR: dataDirectory,
+    BILLING_TRIAL_MAX_ACTIVE: '1000',
+    ...settings,
+  })
   const application = await createApplication(config, { log, ...overrides })
   const worker = withWorker ? await startWorker(application) : null
   const app = await buildServer(application)

@@ -119,3 +119,14 @@ export function findBlock(
   const isActivated = mode === 'trial' ? terms.trial : isLive(subscription)
   return isActivated ? null : 'billing_not_activated'
 }
+
+/** The billing period that `now` lies in: the subscription's, or the calendar month in UTC where there is none. */
+export function currentPeriod(
+  account: Pick<FollowingState, 'subscription_status' | 'current_period_start' | 'current_period_end'>,
+  now: Date,
+): { start: Date; end: Date } {
+  const { subscription_status: status, current_period_start: start, current_period_end: end } = account
+  if (isLive(status) && start !== null && end !== null) return { start, end }
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
+  return { start: new Date(Date.UTC(year, month)), end: new Date(Date.UTC(year, month + 1)) }
+}

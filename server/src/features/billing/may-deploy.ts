@@ -1,8 +1,23 @@
+import { Decimal } from 'decimal.js'
 import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
+import { sumAmount } from '../metering/summary.ts'
 import { findBlock } from './account-state.ts'
 import { blocked } from './errors.ts'
 import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
+
+/**
+ * What an organization in its trial has used so far, a decimal string; null for one that pays. Read before the transaction of
+ * `assertMayDeploy`, because it reads from a snapshot of its own.
+ */
+export async function findTrialUse(
+  application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
+  organizationId: number,
+): Promise<string | null> {
+  const { db, config, clock } = application
+  const account = await ensureAccount(db, config, organizationId, clock())
+  return account.billing_mode === 'trial' ? sumAmount(application, organizationId) : null
+}
 
 /**
  * Throws where an organization may not have one more deployment. The account stays locked until the transaction that inserts the
@@ -12,6 +27,7 @@ export async function assertMayDeploy(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Application, 'config' | 'clock'>,
   organizationId: number,
+  trialUse: string | null,
 ): Promise<void> {
   const { id } = await ensureAccount(transaction, config, organizationId, clock())
   const account = await lockAccount(transaction, id)
@@ -19,4 +35,6 @@ export async function assertMayDeploy(
   if (block !== null) throw blocked(block)
   const active = await countActiveDeployments(transaction, organizationId)
   if (active >= account.max_active_resources) throw blocked('resource_limit_reached')
+  if (account.billing_mode === 'postpaid' || trialUse === null) return
+  if (new Decimal(trialUse).gte(config.billing.trialCredit)) throw blocked('trial_credit_exhausted')
 }

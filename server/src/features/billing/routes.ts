@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { summarizeUsage } from '../metering/summary.ts'
+import { currentPeriod } from './account-state.ts'
 import { activatePostpaid } from './activate.ts'
 import { setCollectionMethod } from './collection-method.ts'
 import { askProcessor } from './errors.ts'
@@ -25,6 +27,8 @@ import {
   toInvoiceBody,
   toPaymentMethodBody,
   toSubscriptionBody,
+  toUsageSummaryBody,
+  usageSummaryBody,
 } from './schemas.ts'
 import { createPortalSession, createSetupSession } from './sessions.ts'
 import { ensureAccount } from './store.ts'
@@ -74,6 +78,25 @@ export function billingRoutes(app: App, application: Application): void {
       },
     },
     async ({ viewer }) => toAccountBody(await getAccount(viewer)),
+  )
+
+  app.get(
+    '/v1/billing/usage-summary',
+    {
+      config: read,
+      schema: {
+        operationId: 'getUsageSummary',
+        summary: 'What your current organization has used in this billing period',
+        description:
+          'The period is that of the subscription, and the calendar month in UTC without one. What runs is counted up to now.',
+        tags,
+        response: { 200: usageSummaryBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => {
+      const { start, end } = currentPeriod(await getAccount(viewer), application.clock())
+      return toUsageSummaryBody(await summarizeUsage(application, viewer.organizationId, start, end))
+    },
   )
 
   app.get(

@@ -2,14 +2,15 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
+import { assertMayDeploy, findTrialUse } from '../billing/may-deploy.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { findDeployableVariant } from '../catalog/find-variant.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** Records the wish for a deployment; a worker does the rest. */
+/** Records the wish for a deployment, if the organization may have one more; a worker does the rest. */
 export async function requestDeployment(
-  application: Pick<Application, 'db' | 'clock'>,
+  application: Pick<Application, 'db' | 'clock' | 'config' | 'prices'>,
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
 ): Promise<Deployment> {
@@ -22,15 +23,18 @@ export async function requestDeployment(
       'The catalog has no such model, or not in this format, size and quantization.',
     )
   }
+  const { organizationId } = viewer
+  const trialUse = await findTrialUse(application, organizationId)
   const id = uuidv7()
   const at = application.clock()
-  return application.db.transaction().execute((transaction) =>
-    insertDeployment(
+  return application.db.transaction().execute(async (transaction) => {
+    await assertMayDeploy(transaction, application, organizationId, trialUse)
+    return insertDeployment(
       transaction,
       {
         id,
         user_id: viewer.userId,
-        organization_id: viewer.organizationId,
+        organization_id: organizationId,
         model_name: variant.modelName,
         model_format: variant.format,
         model_size_in_billions: variant.sizeInBillions,
@@ -44,6 +48,6 @@ export async function requestDeployment(
         reconcile_at: at,
       },
       `Requested by ${viewer.name}.`,
-    ),
-  )
+    )
+  })
 }

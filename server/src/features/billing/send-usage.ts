@@ -1,0 +1,137 @@
+import type { Application } from '../../application.ts'
+import { listUsageEvents } from '../metering/usage-events.ts'
+import { isLive } from './account-state.ts'
+import { followAccount } from './follow.ts'
+import { listPostpaidAccounts } from './store.ts'
+import type { BillingAccount } from './store.ts'
+import {
+  claimSend,
+  insertSend,
+  listSends,
+  markSent,
+  markUnknown,
+  planAttempt,
+  settleUnknown,
+  toCountedAt,
+} from './usage-sends.ts'
+import type { UsageSend } from './usage-sends.ts'
+
+type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+
+/** After so many failures in a row the rest of an account waits for the next run. */
+const mostFailures = 3
+
+/** Tells the processor of the sealed usage of every organization that pays by subscription; may be run at any time. */
+export async function sendUsage(application: Tools): Promise<void> {
+  for (const account of await listPostpaidAccounts(application.db)) {
+    try {
+      await sendAccountUsage(application, account)
+    } catch (error) {
+      application.log.error(
+        { err: error, organization: account.organization_id },
+        'usage could not be sent to the payment processor',
+      )
+    }
+  }
+}
+
+async function sendAccountUsage(application: Tools, listed: BillingAccount): Promise<void> {
+  const { db, clock } = application
+  const isStale = listed.current_period_end !== null && listed.current_period_end <= clock()
+  const account = isStale ? await followAccount(application, listed.id) : listed
+  const {
+    organization_id: organizationId,
+    processor_customer_id: customerId,
+    postpaid_since: since,
+  } = account
+  // Without a subscription nothing would be charged: usage waits for the next one.
+  if (!isLive(account.subscription_status) || customerId === null || since === null) return
+  const sends = await listSends(db, organizationId)
+  const known = new Set(sends.map(({ identifier }) => identifier))
+  const events = (await listUsageEvents(application, organizationId, since)).filter(
+    ({ identifier }) => !known.has(identifier),
+  )
+  const attempt = createAttempts(application)
+
+  for (const { identifier, priceKey, hour, quantity } of events) {
+    const now = clock()
+    const at = toCountedAt(hour, account.current_period_start, now)
+    const row = { organization_id: organizationId, price_key: priceKey, hour, identifier, quantity, at }
+    const send = await insertSend(db, { ...row, customer_id: customerId }, now)
+    if (send !== undefined && !(await attempt(send))) return
+  }
+  for (const send of sends.filter(({ status }) => status !== 'sent')) {
+    const now = clock()
+    if (planAttempt(send, now) !== 'send') continue
+    const at = toCountedAt(send.hour, account.current_period_start, now)
+    const claimed = await claimSend(db, send, { at, now, isFirst: false })
+    if (claimed !== undefined && !(await attempt(claimed))) return
+  }
+  await settleOld(application, account, since)
+}
+
+/** A function that tells of one hour, false once too much has failed. */
+function createAttempts({ db, clock, payments, log }: Tools): (send: UsageSend) => Promise<boolean> {
+  let failures = 0
+  return async (send) => {
+    try {
+      await payments.sendUsage({
+        priceKey: send.price_key,
+        customerId: send.customer_id,
+        identifier: send.identifier,
+        at: send.at,
+        quantity: send.quantity,
+      })
+    } catch (error) {
+      log.warn({ err: error, usage: send.identifier }, 'whether usage arrived is not known')
+      await markUnknown(db, send.identifier, error instanceof Error ? error.message : String(error))
+      failures += 1
+      return failures < mostFailures
+    }
+    failures = 0
+    await markSent(db, [send.identifier], clock())
+    return true
+  }
+}
+
+/**
+ * Settles what nobody knows about after a day by what the processor has counted: what did not arrive begins anew, and what can't
+ * be told apart stays as it is, for a person to look at.
+ */
+async function settleOld(application: Tools, account: BillingAccount, since: Date): Promise<void> {
+  const { db, clock, payments, log } = application
+  const now = clock()
+  const byPrice = Map.groupBy(await listSends(db, account.organization_id), (send) => send.price_key)
+  for (const [priceKey, sends] of byPrice) {
+    const open = sends.filter(({ status }) => status !== 'sent')
+    // As long as one may still be told again, it is: that makes what is left clearer.
+    if (open.length === 0 || open.some((send) => planAttempt(send, now) !== 'compare')) continue
+    const sent = sends.filter(({ status }) => status === 'sent')
+    const counted = await payments.countUsage(
+      priceKey,
+      account.processor_customer_id!,
+      since,
+      new Date(Math.ceil((now.getTime() + 1) / 3_600_000) * 3_600_000),
+    )
+    const verdict = settleUnknown(
+      counted,
+      sent.reduce((sum, { quantity }) => sum + quantity, 0),
+      open.map(({ quantity }) => quantity),
+    )
+    log.warn({ organization: account.organization_id, priceKey, counted, verdict }, 'old usage was settled')
+    if (verdict === 'arrived') {
+      await markSent(
+        db,
+        open.map(({ identifier }) => identifier),
+        now,
+      )
+    }
+    if (verdict !== 'lost') continue
+    const attempt = createAttempts(application)
+    for (const send of open) {
+      const at = toCountedAt(send.hour, account.current_period_start, now)
+      const claimed = await claimSend(db, send, { at, now, isFirst: true })
+      if (claimed !== undefined && !(await attempt(claimed))) break
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { expect, vi } from 'vitest'
+import { createClient } from './client.ts'
+import type { Client } from './client.ts'
+
+/** Numbers of the sandbox's test cards, by what happens with them. */
+export const cardNumbers = {
+  works: '4242424242424242',
+  worksToo: '5555555555554444',
+  isDeclined: '4000000000000002',
+  asksOnce: '4000002500003155',
+  asksAlways: '4000002760003184',
+  failsAtInvoice: '4000000000000341',
+} as const
+
+/** The page's path of a setup session, which a person's browser would be shown. */
+export function checkoutPath({ client_secret: secret }: { client_secret: string }): string {
+  return `/sandbox/billing/checkout/${secret}`
+}
+
+/** Enters a card on the checkout page as a person does, and consents where the bank asks; returns the last answer. */
+export async function enterCard(url: string, path: string, number: string) {
+  const browser = createClient(url)
+  const page = await browser.get(path)
+  expect(page.status).toBe(200)
+  const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const fields = { number, expiry: '12 / 34', cvc: '123', name: 'Ada Lovelace' }
+  const answer = await browser.request('POST', path, form(fields), headers)
+  const next = answer.headers.get('location')
+  if (answer.status !== 303 || next === null || !next.endsWith('/consent')) return answer
+  return browser.request('POST', `${path}/consent`, form({ answer: 'yes' }), headers)
+}
+
+/** Saves a card through a setup session and returns it as the API lists it. */
+export async function saveCard(url: string, client: Client, number: string = cardNumbers.works) {
+  const session = await client.post('/v1/billing/checkout/setup-session', {})
+  expect(session.status).toBe(200)
+  expect((await enterCard(url, checkoutPath(session.body), number)).status).toBe(303)
+  const cards = await client.get('/v1/billing/payment-methods')
+  return cards.body.find((card: { last4: string }) => card.last4 === number.slice(-4))
+}
+
+/** Makes the client's organization a postpaid one. */
+export async function activate(url: string, client: Client, number: string = cardNumbers.works) {
+  const card = await saveCard(url, client, number)
+  return client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
+}
+
+/** Waits until a field of the billing account has a value and returns the account. */
+export function waitForAccount(client: Client, expected: Record<string, unknown>) {
+  return vi.waitFor(
+    async () => {
+      const { body } = await client.get('/v1/billing/account')
+      expect(body).toMatchObject(expected)
+      return body
+    },
+    { timeout: 30_000, interval: 100 },
+  )
+}
