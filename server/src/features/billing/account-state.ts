@@ -97,6 +97,11 @@ export function followProcessor(
   }
 }
 
+/** True when what was heard of at `receivedAt` is part of what the processor said when it was asked at `askedAt`. */
+export function isCovered(receivedAt: Date, askedAt: Date | null): boolean {
+  return askedAt !== null && receivedAt < askedAt
+}
+
 function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): AccountStatus {
   if (status === 'suspended' || status === 'closed') return status
   return standings[subscription] === 'late' ? 'past_due' : 'active'

@@ -4,7 +4,7 @@ import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
-import { followProcessor } from './account-state.ts'
+import { followProcessor, isCovered } from './account-state.ts'
 import { finishActivations } from './activation-store.ts'
 import { lockLeased, readDatabaseClock, returnLease, saveAccount, setSyncedAt, takeLease } from './store.ts'
 import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
@@ -84,7 +84,7 @@ export async function followAccount(
   return withLease(application, accountId, async (account, lease) => {
     const { processor_customer_id: customerId, synced_at: syncedAt } = account
     if (customerId === null) return account
-    if (unlessAskedSince !== null && syncedAt !== null && unlessAskedSince < syncedAt) return account
+    if (unlessAskedSince !== null && isCovered(unlessAskedSince, syncedAt)) return account
     const askedAt = await readDatabaseClock(db)
     return applySubscription(application, lease, await payments.findSubscription(customerId), { askedAt })
   })

@@ -1,0 +1,243 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ProcessorSubscription, ProcessorSubscriptionStatus } from '../../ports/payment-processor.ts'
+import {
+  accountStatuses,
+  accountTransitions,
+  currentPeriod,
+  findBlock,
+  followProcessor,
+  isCovered,
+  isLive,
+  subscriptionStatuses,
+} from './account-state.ts'
+import type { AccountStatus, FollowingState } from './account-state.ts'
+
+const terms = { postpaidMaxActive: 20 }
+
+const trial: FollowingState = {
+  billing_mode: 'trial',
+  status: 'active',
+  processor_subscription_id: null,
+  subscription_status: 'none',
+  collection_method: null,
+  current_period_start: null,
+  current_period_end: null,
+  postpaid_since: null,
+  max_active_resources: 2,
+}
+
+function subscription(changes: Partial<ProcessorSubscription> = {}): ProcessorSubscription {
+  return {
+    id: 'sub_1',
+    status: 'active',
+    collectionMethod: 'charge_automatically',
+    currentPeriodStart: new Date('2026-03-10T10:20:30Z'),
+    currentPeriodEnd: new Date('2026-04-10T10:20:30Z'),
+    defaultPaymentMethodId: 'pm_1',
+    ...changes,
+  }
+}
+
+const statuses = subscriptionStatuses.filter((status) => status !== 'none')
+
+describe('followProcessor', () => {
+  test('a first live subscription makes a trial postpaid, from the hour in which it began', () => {
+    expect(followProcessor(trial, subscription(), terms)).toEqual({
+      billing_mode: 'postpaid',
+      status: 'active',
+      processor_subscription_id: 'sub_1',
+      subscription_status: 'active',
+      collection_method: 'charge_automatically',
+      current_period_start: new Date('2026-03-10T10:20:30Z'),
+      current_period_end: new Date('2026-04-10T10:20:30Z'),
+      postpaid_since: new Date('2026-03-10T10:00:00Z'),
+      max_active_resources: 20,
+    })
+  })
+
+  test('a later subscription keeps the hour and the limit', () => {
+    const first = { ...followProcessor(trial, subscription(), terms), max_active_resources: 50 }
+    const next = subscription({ id: 'sub_2', currentPeriodStart: new Date('2026-09-01T00:00:00Z') })
+    expect(followProcessor(first, next, terms)).toMatchObject({
+      processor_subscription_id: 'sub_2',
+      postpaid_since: first.postpaid_since,
+      max_active_resources: 50,
+    })
+  })
+
+  test('nothing at the processor changes nothing', () => {
+    expect(followProcessor(trial, null, terms)).toEqual(trial)
+  })
+
+  test('a subscription that the processor forgot counts as canceled', () => {
+    const followed = followProcessor(followProcessor(trial, subscription(), terms), null, terms)
+    expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'canceled' })
+  })
+
+  const moved: Record<ProcessorSubscriptionStatus, [AccountStatus, block: string | null]> = {
+    trialing: ['active', null],
+    active: ['active', null],
+    past_due: ['past_due', 'payment_past_due'],
+    unpaid: ['past_due', 'payment_past_due'],
+    incomplete: ['past_due', 'payment_past_due'],
+    canceled: ['active', 'billing_not_activated'],
+    incomplete_expired: ['active', 'billing_not_activated'],
+    paused: ['active', 'billing_not_activated'],
+  }
+  test.each(statuses)('a subscription that is %s', (status) => {
+    const postpaid = followProcessor(trial, subscription(), terms)
+    const followed = followProcessor(postpaid, subscription({ status }), terms)
+    expect([followed.status, findBlock(followed, { trial: true })]).toEqual(moved[status])
+    expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: status })
+  })
+
+  test.each(['suspended', 'closed'] as const)(
+    'what an operator has %s no subscription brings back',
+    (status) => {
+      for (const each of statuses) {
+        expect(followProcessor({ ...trial, status }, subscription({ status: each }), terms).status).toBe(
+          status,
+        )
+      }
+    },
+  )
+
+  test('every move is one that the table has', () => {
+    for (const status of accountStatuses) {
+      for (const each of statuses) {
+        const { status: next } = followProcessor({ ...trial, status }, subscription({ status: each }), terms)
+        if (next !== status) expect(accountTransitions[status]).toContain(next)
+      }
+    }
+  })
+})
+
+describe('findBlock', () => {
+  test('a trial is blocked only where there are none', () => {
+    expect(findBlock(trial, { trial: true })).toBeNull()
+    expect(findBlock(trial, { trial: false })).toBe('billing_not_activated')
+  })
+
+  test.each(['suspended', 'closed'] as const)('%s: account_suspended', (status) => {
+    expect(findBlock({ ...trial, status }, { trial: true })).toBe('account_suspended')
+  })
+})
+
+describe('currentPeriod', () => {
+  const now = new Date('2026-02-28T23:59:59.999Z')
+
+  test('the calendar month in UTC without a subscription, or with one that is over', () => {
+    const month = { start: new Date('2026-02-01T00:00:00Z'), end: new Date('2026-03-01T00:00:00Z') }
+    expect(currentPeriod(trial, now)).toEqual(month)
+    const over = followProcessor(
+      followProcessor(trial, subscription(), terms),
+      subscription({ status: 'canceled' }),
+      terms,
+    )
+    expect(currentPeriod(over, now)).toEqual(month)
+  })
+
+  test('the subscription’s own', () => {
+    const { currentPeriodStart: start, currentPeriodEnd: end } = subscription()
+    expect(currentPeriod(followProcessor(trial, subscription(), terms), now)).toEqual({ start, end })
+  })
+})
+
+/** What happens, in a random order: the processor changes, an event arrives (again), a worker asks and writes. */
+type Happening = { kind: 'change'; to: ProcessorSubscription } | { kind: 'deliver' | 'work'; pick: number }
+
+const change = fc.record({
+  kind: fc.constant('change' as const),
+  to: fc.record({
+    id: fc.constantFrom('sub_1', 'sub_2'),
+    status: fc.constantFrom(...statuses),
+    collectionMethod: fc.constantFrom('charge_automatically' as const, 'send_invoice' as const),
+    currentPeriodStart: fc.date({
+      min: new Date('2026-01-01'),
+      max: new Date('2027-01-01'),
+      noInvalidDate: true,
+    }),
+    currentPeriodEnd: fc.constant(new Date('2027-02-01')),
+    defaultPaymentMethodId: fc.constantFrom(null, 'pm_1'),
+  }),
+})
+const step = fc.record({ kind: fc.constantFrom('deliver' as const, 'work' as const), pick: fc.nat(1000) })
+
+test('events in 5,000 random orders, with duplicates, end in what the processor has', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(change, step, step), { maxLength: 30 }),
+      fc.array(fc.nat(1000)),
+      (happenings: Happening[], rest) => {
+        const world = createWorld()
+        for (const happening of happenings) {
+          if (happening.kind === 'change') world.change(happening.to)
+          else if (happening.kind === 'deliver') world.deliver(happening.pick)
+          else world.work(happening.pick)
+        }
+        world.finish(rest)
+        const { account, has } = world.end()
+        expect(account).toMatchObject({
+          processor_subscription_id: has?.id ?? null,
+          subscription_status: has?.status ?? 'none',
+          collection_method: has?.collectionMethod ?? null,
+          current_period_start: has?.currentPeriodStart ?? null,
+        })
+        if (has !== null && isLive(has.status)) expect(account.billing_mode).toBe('postpaid')
+      },
+    ),
+    { numRuns: 5_000 },
+  )
+})
+
+/** A processor, the inbox and workers of which one at a time has the account's lease, in steps that may come in any order. */
+function createWorld() {
+  let time = 0
+  const tick = () => new Date(++time)
+  let has: ProcessorSubscription | null = null
+  const sent: number[] = []
+  const inbox = new Map<number, Date>()
+  const jobs: number[] = []
+  let account = trial
+  let askedAt: Date | null = null
+  let leased: { answer: ProcessorSubscription | null; at: Date } | null = null
+
+  function deliver(pick: number): void {
+    const event = sent[pick % sent.length]
+    if (event === undefined || inbox.has(event)) return
+    inbox.set(event, tick())
+    jobs.push(event)
+  }
+
+  /** One step of a worker: it begins with a job and asks the processor, or it writes what it was told. */
+  function work(pick: number): void {
+    if (leased !== null) {
+      account = followProcessor(account, leased.answer, terms)
+      askedAt = leased.at
+      leased = null
+      return
+    }
+    const [event] = jobs.length === 0 ? [] : jobs.splice(pick % jobs.length, 1)
+    if (event === undefined || isCovered(inbox.get(event)!, askedAt)) return
+    const at = tick()
+    leased = { answer: has, at }
+  }
+
+  return {
+    deliver,
+    work,
+    change(to: ProcessorSubscription) {
+      has = to
+      sent.push(sent.length)
+      tick()
+    },
+    /** Delivers everything that was not yet, some of it twice, and works until there is nothing to do. */
+    finish(picks: readonly number[]) {
+      for (const pick of picks) deliver(pick)
+      for (const event of sent) deliver(event)
+      while (jobs.length > 0 || leased !== null) work(0)
+    },
+    end: () => ({ account, has }),
+  }
+}

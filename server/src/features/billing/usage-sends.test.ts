@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
+
+const at = (text: string) => new Date(`2026-03-${text}Z`)
+
+describe('toCountedAt', () => {
+  const periodStart = at('10T10:20:30')
+
+  test('the last second of the hour', () => {
+    expect(toCountedAt(at('12T05:00:00'), periodStart, at('12T07:00:00'))).toEqual(at('12T05:59:59'))
+  })
+
+  test('the hour in which the period began lies in the period', () => {
+    expect(toCountedAt(at('10T10:00:00'), periodStart, at('10T12:00:00'))).toEqual(at('10T10:59:59'))
+  })
+
+  test('the last hour of the old period is still its own as long as its invoice surely is a draft', () => {
+    expect(toCountedAt(at('10T09:00:00'), periodStart, at('10T10:50:29'))).toEqual(at('10T09:59:59'))
+  })
+
+  test('later it is counted in the new one', () => {
+    expect(toCountedAt(at('10T09:00:00'), periodStart, at('10T10:50:30'))).toEqual(periodStart)
+    expect(toCountedAt(at('01T00:00:00'), periodStart, at('30T00:00:00'))).toEqual(periodStart)
+  })
+
+  test('without a period, the hour’s own', () => {
+    expect(toCountedAt(at('12T05:00:00'), null, at('30T00:00:00'))).toEqual(at('12T05:59:59'))
+  })
+})
+
+describe('planAttempt', () => {
+  const plan = (first: string, last: string, now: string) =>
+    planAttempt({ first_attempt_at: at(first), last_attempt_at: at(last) }, at(now))
+
+  test('another attempt may be under way', () => {
+    expect(plan('10T00:00:00', '10T05:00:00', '10T05:01:59')).toBe('wait')
+    expect(plan('10T00:00:00', '10T05:00:00', '10T05:02:00')).toBe('send')
+  })
+
+  test('the identifier is told again for 23 hours, then it is not', () => {
+    expect(plan('10T00:00:00', '10T20:00:00', '10T22:59:59')).toBe('send')
+    expect(plan('10T00:00:00', '10T20:00:00', '10T23:00:00')).toBe('wait')
+  })
+
+  test('after 24 hours what the processor has counted is compared', () => {
+    expect(plan('10T00:00:00', '10T20:00:00', '10T23:59:59')).toBe('wait')
+    expect(plan('10T00:00:00', '10T20:00:00', '11T00:00:00')).toBe('compare')
+  })
+})
+
+test.each([
+  [100, 100, [50], 'lost'],
+  [150, 100, [50], 'arrived'],
+  [170, 100, [50, 20], 'arrived'],
+  [150, 100, [50, 20], 'unclear'],
+  [90, 100, [50], 'unclear'],
+] as const)('settleUnknown: %i counted, %i sent, %j open: %s', (counted, sent, open, verdict) => {
+  expect(settleUnknown(counted, sent, open)).toBe(verdict)
+})
