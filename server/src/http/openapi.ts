@@ -72,7 +72,9 @@ export async function serveApiDocs(app: FastifyInstance): Promise<void> {
   await app.register(fastifySwaggerUi, {
     routePrefix: '/docs',
     staticCSP: swaggerUiPolicy,
-    uiConfig: { deepLinking: true, persistAuthorization: true },
+    theme: { title: 'Berth API' },
+    // Without the bar on top, whose only use is to open another server's description.
+    uiConfig: { url: '/openapi.json', layout: 'BaseLayout', deepLinking: true },
   })
   const bundle = createRequire(import.meta.url).resolve('redoc/bundles/redoc.standalone.js')
   await app.register(fastifyStatic, {
@@ -98,6 +100,7 @@ const redocPage = `<!doctype html>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Berth API</title>
+    <style>body { margin: 0 }</style>
   </head>
   <body>
     <redoc spec-url="/openapi.json" disable-google-font="true" hide-hostname="true"></redoc>
