@@ -1,0 +1,185 @@
+import { floorHour } from '../../src/features/metering/hours.ts'
+import {
+  planSettlement,
+  planUsageEvents,
+  toSpanEnd,
+  toSpanStart,
+} from '../../src/features/metering/ledger.ts'
+import type { InstanceSpan, OpenLedger, UsageBucket } from '../../src/features/metering/ledger.ts'
+import { findPrice } from '../../src/features/metering/prices.ts'
+import type { Price } from '../../src/features/metering/prices.ts'
+
+/** A write as the database gets it: one transaction each. Kept so that a test can have the real database do the same. */
+export type Write =
+  | { kind: 'request'; deployment: number; organization: number; at: Date }
+  | { kind: 'provisioning'; deployment: number; at: Date }
+  | { kind: 'open'; deployment: number; reported: Date; now: Date }
+  | { kind: 'confirm'; deployment: number; now: Date }
+  | { kind: 'close'; deployment: number; now: Date }
+  | { kind: 'end'; deployment: number; at: Date }
+  | { kind: 'tokens'; deployment: number; input: number; output: number; now: Date }
+  | { kind: 'settle'; organization: number; now: Date }
+
+export interface ModelSpan extends Omit<InstanceSpan, 'deploymentId'> {
+  deployment: number
+  confirmed: boolean
+}
+
+export interface ModelOrganization {
+  sealedThrough: Date
+  spans: ModelSpan[]
+  /** By deployment and hour */
+  tokens: Map<string, { deployment: number; hour: Date; input: number; output: number }>
+  open: Map<string, UsageBucket>
+  sealed: Map<string, UsageBucket>
+}
+
+/** What the database holds, as the ledger's writes leave it, with production's own arithmetic. */
+export function createLedgerModel(prices: readonly Price[]) {
+  const organizations = new Map<number, ModelOrganization>()
+  const provisioning = new Map<number, Date>()
+  const deployments = new Map<number, { organization: number; requestedAt: Date; type: string }>()
+  const writes: Write[] = []
+
+  const ledgerOf = (deployment: number) => organizations.get(deployments.get(deployment)!.organization)!
+  const openSpanOf = (deployment: number) =>
+    ledgerOf(deployment).spans.find((span) => span.deployment === deployment && span.endedAt === null)
+
+  function apply(write: Write): void {
+    writes.push(write)
+    switch (write.kind) {
+      case 'request': {
+        const { deployment, organization, at } = write
+        deployments.set(deployment, { organization, requestedAt: at, type: instanceTypeOf(deployment) })
+        if (!organizations.has(organization)) organizations.set(organization, emptyLedger())
+        return
+      }
+      case 'provisioning':
+        provisioning.set(write.deployment, write.at)
+        return
+      case 'open': {
+        provisioning.delete(write.deployment)
+        if (openSpanOf(write.deployment) !== undefined) return
+        const { requestedAt, type } = deployments.get(write.deployment)!
+        const { sealedThrough, spans } = ledgerOf(write.deployment)
+        const startedAt = toSpanStart(write.reported, { requestedAt, now: write.now, sealedThrough })
+        spans.push({
+          deployment: write.deployment,
+          instanceType: type,
+          region: 'test',
+          startedAt,
+          endedAt: null,
+          confirmed: false,
+        })
+        return
+      }
+      case 'confirm': {
+        const span = openSpanOf(write.deployment)
+        if (span !== undefined) span.confirmed = true
+        return
+      }
+      case 'close': {
+        const span = openSpanOf(write.deployment)
+        if (span !== undefined) {
+          span.endedAt = toSpanEnd(write.now, span.startedAt, ledgerOf(write.deployment).sealedThrough)
+        }
+        return
+      }
+      case 'end':
+        provisioning.delete(write.deployment)
+        return
+      case 'tokens': {
+        const { sealedThrough, tokens } = ledgerOf(write.deployment)
+        const hour = new Date(Math.max(floorHour(write.now).getTime(), sealedThrough.getTime()))
+        const key = `${write.deployment} ${hour.getTime()}`
+        const row = tokens.get(key) ?? { deployment: write.deployment, hour, input: 0, output: 0 }
+        tokens.set(key, { ...row, input: row.input + write.input, output: row.output + write.output })
+        return
+      }
+      case 'settle':
+        settle(organizations.get(write.organization), write)
+    }
+  }
+
+  function settle(ledger: ModelOrganization | undefined, write: { organization: number; now: Date }): void {
+    if (ledger === undefined) return
+    const plan = planSettlement(
+      toOpenLedger(write.organization, ledger),
+      write.now,
+      (meter, dimensions, hour) => findPrice(prices, meter, dimensions, hour),
+    )
+    ledger.open = new Map()
+    for (const bucket of plan.buckets) {
+      const key = keyOf(bucket)
+      if (ledger.sealed.has(key)) throw new Error(`${key} is sealed and would be written again`)
+      if (bucket.hour < plan.sealedThrough) ledger.sealed.set(key, bucket)
+      else ledger.open.set(key, bucket)
+    }
+    if (plan.sealedThrough < ledger.sealedThrough) throw new Error('the seal went back')
+    ledger.sealedThrough = plan.sealedThrough
+  }
+
+  function toOpenLedger(organization: number, ledger: ModelOrganization): OpenLedger {
+    const { sealedThrough, spans, tokens } = ledger
+    const isOpen = ({ endedAt }: ModelSpan) => endedAt === null || endedAt > sealedThrough
+    const undecided = [
+      ...spans.filter((span) => !span.confirmed && span.endedAt === null).map((span) => span.startedAt),
+      ...[...provisioning].flatMap(([id, at]) =>
+        deployments.get(id)!.organization === organization ? [at] : [],
+      ),
+    ]
+    return {
+      sealedThrough,
+      spans: spans
+        .filter((span) => span.confirmed && isOpen(span))
+        .map((span) => ({ ...span, deploymentId: String(span.deployment) })),
+      tokens: [...tokens.values()]
+        .filter(({ hour }) => hour >= sealedThrough)
+        .map(({ deployment, hour, input, output }) => ({
+          deploymentId: String(deployment),
+          modelName: 'model',
+          hour,
+          inputTokens: input,
+          outputTokens: output,
+        })),
+      undecidedSince:
+        undecided.length === 0 ? null : new Date(Math.min(...undecided.map((at) => at.getTime()))),
+    }
+  }
+
+  return { apply, organizations, writes }
+}
+
+export type LedgerModel = ReturnType<typeof createLedgerModel>
+
+export function instanceTypeOf(deployment: number): string {
+  return deployment % 2 === 0 ? 'even' : 'odd'
+}
+
+export function keyOf({ deploymentId, meter, hour, dimensions }: UsageBucket): string {
+  return JSON.stringify([deploymentId, meter, hour.getTime(), dimensions])
+}
+
+/** What would be sent of an organization's instances, from what is sealed. */
+export function listModelEvents(organization: number, { sealed }: ModelOrganization) {
+  const byPrice = new Map<string, Map<number, number>>()
+  for (const { meter, price, hour, thousandths } of sealed.values()) {
+    if (meter !== 'gpu_instance_seconds') continue
+    const hours = byPrice.get(price.priceKey) ?? new Map<number, number>()
+    hours.set(hour.getTime(), (hours.get(hour.getTime()) ?? 0) + thousandths)
+    byPrice.set(price.priceKey, hours)
+  }
+  return [...byPrice].flatMap(([priceKey, hours]) =>
+    planUsageEvents(
+      organization,
+      priceKey,
+      [...hours]
+        .toSorted(([one], [other]) => one - other)
+        .map(([hour, thousandths]) => ({ hour: new Date(hour), thousandths })),
+    ),
+  )
+}
+
+function emptyLedger(): ModelOrganization {
+  return { sealedThrough: new Date(0), spans: [], tokens: new Map(), open: new Map(), sealed: new Map() }
+}

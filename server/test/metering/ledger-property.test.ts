@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Price } from '../../src/features/metering/prices.ts'
+import { instanceTypeOf, listModelEvents } from './ledger-model.ts'
+import type { LedgerModel } from './ledger-model.ts'
+import { honestEvents, organizationCount, play, steppingEvents } from './ledger-story.ts'
+import type { Event, Story } from './ledger-story.ts'
+
+const runs = 10_000
+const limit = 150_000
+const change = new Date('2026-02-01T00:00:00Z')
+const always = new Date('2000-01-01T00:00:00Z')
+
+function price(meter: Price['meter'], unitAmount: string, validFrom: Date, validUntil: Date | null): Price {
+  return { meter, dimensions: {}, displayName: meter, unitAmount, currency: 'usd', validFrom, validUntil }
+}
+
+/** Instances get dearer two hours after the stories begin. */
+export const prices: Price[] = [
+  price('gpu_instance_seconds', '0.001', always, change),
+  price('gpu_instance_seconds', '0.002', change, null),
+  price('inference_input_tokens', '0', always, null),
+  price('inference_output_tokens', '0', always, null),
+]
+
+/** Plays events while it sends what is sealed, again and again as one that was killed does; checks that nothing once sent changes. */
+function playAndSend(events: readonly Event[]): Story & { sent: Map<string, number> } {
+  const sent = new Map<string, number>()
+  const identifiers = new Map<string, string>()
+  const send = (model: LedgerModel, organization: number) => {
+    const ledger = model.organizations.get(organization)
+    if (ledger === undefined) return
+    for (const { identifier, priceKey, hour, quantity } of listModelEvents(organization, ledger)) {
+      const bucket = `${organization} ${priceKey} ${hour.getTime()}`
+      if ((identifiers.get(bucket) ?? identifier) !== identifier)
+        throw new Error(`${bucket} has two identifiers`)
+      if ((sent.get(identifier) ?? quantity) !== quantity) throw new Error(`${identifier} has two quantities`)
+      identifiers.set(bucket, identifier)
+      sent.set(identifier, quantity)
+    }
+  }
+  const story = play(events, prices, send)
+  expect(identifiers.size).toBe(sent.size)
+  return { ...story, sent }
+}
+
+function checkBilled({ model, deployments, tokens, sent }: ReturnType<typeof playAndSend>): void {
+  for (let organization = 0; organization < organizationCount; organization++) {
+    const ledger = model.organizations.get(organization)
+    if (ledger === undefined) continue
+    const buckets = [...ledger.sealed.values()]
+    if (ledger.open.size > 0) throw new Error('something was left unsealed')
+    for (const type of ['even', 'odd']) {
+      const used = deployments
+        .filter((each) => each.organization === organization && instanceTypeOf(each.id) === type && each.ran)
+        .reduce((sum, { from, to }) => sum + (to! - from!), 0)
+      const spans = ledger.spans.filter(({ confirmed, instanceType }) => confirmed && instanceType === type)
+      expect(spans.reduce((sum, span) => sum + (span.endedAt!.getTime() - span.startedAt.getTime()), 0)).toBe(
+        used,
+      )
+      const ofType = buckets.filter(({ dimensions }) => dimensions['instance_type'] === type)
+      expect(ofType.reduce((sum, { thousandths }) => sum + thousandths, 0)).toBe(used)
+      for (const {
+        hour,
+        thousandths,
+        price: { unit },
+      } of ofType) {
+        if (thousandths > 3_600_000) throw new Error('an hour holds more than an hour')
+        if (unit?.amount !== (hour < change ? '0.001' : '0.002')) throw new Error('a price of another time')
+      }
+      const told = [...sent]
+        .filter(([identifier]) => identifier.startsWith(`${organization}:gpu_instance_seconds.${type}.`))
+        .reduce((sum, [, quantity]) => sum + quantity, 0)
+      expect(told).toBe(Math.floor(used / 1000))
+    }
+    for (const [meter, of] of [
+      ['inference_input_tokens', 'input'],
+      ['inference_output_tokens', 'output'],
+    ] as const) {
+      const used = tokens
+        .filter((each) => each.organization === organization)
+        .reduce((sum, each) => sum + each[of], 0)
+      const billed = buckets.filter((bucket) => bucket.meter === meter)
+      expect(billed.reduce((sum, { thousandths }) => sum + thousandths, 0)).toBe(used * 1000)
+    }
+  }
+}
+
+test(
+  'billed seconds are the seconds from the provider’s start to the release, whatever dies in between',
+  () => {
+    fc.assert(
+      fc.property(honestEvents, (events) => {
+        const story = playAndSend(events)
+        for (const { ran, from, given, to, confirmedAt } of story.deployments) {
+          // Clocks that are set right are never overruled.
+          if (ran) expect([from, to]).toEqual([given, confirmedAt])
+        }
+        checkBilled(story)
+      }),
+      { numRuns: runs },
+    )
+  },
+  limit,
+)
+
+test(
+  'with clocks that step: seconds are billed once, none is negative, and no sealed hour changes',
+  () => {
+    fc.assert(
+      fc.property(steppingEvents, (events) => checkBilled(playAndSend(events))),
+      { numRuns: runs },
+    )
+  },
+  limit,
+)

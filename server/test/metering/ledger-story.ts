@@ -1,0 +1,199 @@
+import fc from 'fast-check'
+import type { Price } from '../../src/features/metering/prices.ts'
+import { createLedgerModel } from './ledger-model.ts'
+import type { LedgerModel } from './ledger-model.ts'
+
+/** One thing that happens; `pick` chooses the deployment, `amount` how much. What can't happen now does not. */
+export interface Event {
+  kind: 'request' | 'work' | 'delete' | 'fail' | 'race' | 'infer' | 'settle' | 'restart' | 'wait' | 'step'
+  pick: number
+  amount: number
+}
+
+const second = 1_000
+const hour = 3_600 * second
+const day = 24 * hour
+
+const pick = fc.nat(7)
+const anEvent = (kinds: Event['kind'][], amount: fc.Arbitrary<number>) =>
+  fc.record({ kind: fc.constantFrom(...kinds), pick, amount })
+
+/** Seconds, hours and days, up to the ends of months. */
+const pause = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 90 * second }) },
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 3 * hour }) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 * day }) },
+)
+
+/** What workers' clocks are apart by when they are set right. */
+const skew = fc.integer({ min: -60 * second, max: 60 * second })
+
+export const honestEvents = fc.array(
+  fc.oneof(
+    { weight: 8, arbitrary: anEvent(['request', 'work', 'work', 'work', 'race', 'infer'], fc.nat(5_000)) },
+    { weight: 2, arbitrary: anEvent(['delete', 'fail', 'restart'], fc.nat(5_000)) },
+    { weight: 4, arbitrary: anEvent(['settle'], skew) },
+    { weight: 6, arbitrary: anEvent(['wait'], pause) },
+  ),
+  { minLength: 10, maxLength: 80, size: 'max' },
+)
+
+/** The same with a clock that jumps by up to two days either way. */
+export const steppingEvents = fc.array(
+  fc.oneof(
+    { weight: 8, arbitrary: anEvent(['request', 'work', 'work', 'work', 'race', 'infer'], fc.nat(5_000)) },
+    { weight: 2, arbitrary: anEvent(['delete', 'fail', 'restart'], fc.nat(5_000)) },
+    { weight: 4, arbitrary: anEvent(['settle'], skew) },
+    { weight: 5, arbitrary: anEvent(['wait'], pause) },
+    { weight: 1, arbitrary: anEvent(['step'], fc.integer({ min: -2 * day, max: 2 * day })) },
+  ),
+  { minLength: 10, maxLength: 80, size: 'max' },
+)
+
+/** What a deployment really was: kept apart from the ledger, by its own rules. All times as clocks told them. */
+export interface Deployment {
+  id: number
+  organization: number
+  requestedAt: number
+  stage: 'requested' | 'provisioning' | 'deploying' | 'running' | 'ending' | 'ended'
+  /** When the provider gave the instance, whether or not anybody wrote it down */
+  given: number | null
+  released: boolean
+  /** When its release was found to be confirmed */
+  confirmedAt: number | null
+  ran: boolean
+  /** When the ledger began to count, and stopped */
+  from: number | null
+  to: number | null
+}
+
+export interface Story {
+  model: LedgerModel
+  deployments: Deployment[]
+  tokens: { organization: number; input: number; output: number }[]
+}
+
+export const organizationCount = 2
+const begin = Date.UTC(2026, 0, 31, 22)
+
+/**
+ * Plays events, `settled` being called after each settlement: every write to the database and every effect on the provider is a step of its own, so that a process may die,
+ * and time may pass, between any two. In the end all are released, and enough time passes for everything to be sealed.
+ */
+export function play(
+  events: readonly Event[],
+  prices: readonly Price[],
+  settled: (model: LedgerModel, organization: number) => void = () => {},
+): Story {
+  const model = createLedgerModel(prices)
+  const deployments: Deployment[] = []
+  const tokens: Story['tokens'] = []
+  let clock = begin
+  const now = () => new Date(clock)
+
+  /** The next step of what a worker does for a deployment; null as soon as there is nothing to do. */
+  function work(deployment: Deployment, amount: number): void {
+    const { id } = deployment
+    switch (deployment.stage) {
+      case 'requested':
+        deployment.stage = 'provisioning'
+        return model.apply({ kind: 'provisioning', deployment: id, at: now() })
+      case 'provisioning':
+        if (deployment.given === null) {
+          deployment.given = clock
+          return
+        }
+        deployment.stage = 'deploying'
+        deployment.from = startOf(deployment)
+        return model.apply({ kind: 'open', deployment: id, reported: new Date(deployment.given), now: now() })
+      case 'deploying':
+        if (amount % 3 === 0) return
+        deployment.stage = 'running'
+        deployment.ran = true
+        return model.apply({ kind: 'confirm', deployment: id, now: now() })
+      case 'ending':
+        if (!deployment.released) {
+          deployment.released = true
+          return
+        }
+        deployment.stage = 'ended'
+        deployment.confirmedAt = clock
+        if (deployment.from !== null) deployment.to = Math.max(clock, deployment.from, sealed(deployment))
+        return model.apply({ kind: 'close', deployment: id, now: now() })
+      case 'running':
+      case 'ended':
+    }
+  }
+
+  const sealed = ({ organization }: Deployment) =>
+    model.organizations.get(organization)!.sealedThrough.getTime()
+  const startOf = (deployment: Deployment) => {
+    const told = Math.min(clock, Math.max(deployment.given!, deployment.requestedAt))
+    return Math.max(told, sealed(deployment))
+  }
+
+  function end(deployment: Deployment): void {
+    if (deployment.stage === 'ended' || deployment.stage === 'ending') return
+    deployment.stage = 'ending'
+    model.apply({ kind: 'end', deployment: deployment.id, at: now() })
+  }
+
+  function settle(organization: number, skew: number): void {
+    model.apply({ kind: 'settle', organization, now: new Date(clock + skew) })
+    settled(model, organization)
+  }
+
+  for (const { kind, pick, amount } of events) {
+    const deployment = deployments[pick % Math.max(1, deployments.length)]
+    const organization = pick % organizationCount
+    if (kind === 'wait' || kind === 'step') clock += amount
+    else if (kind === 'settle') settle(organization, amount)
+    else if (kind === 'request' && deployments.length < 8) {
+      const id = deployments.length
+      deployments.push({
+        id,
+        organization,
+        requestedAt: clock,
+        stage: 'requested',
+        given: null,
+        released: false,
+        confirmedAt: null,
+        ran: false,
+        from: null,
+        to: null,
+      })
+      model.apply({ kind: 'request', deployment: id, organization, at: now() })
+    } else if (deployment === undefined) continue
+    else if (kind === 'work') work(deployment, amount)
+    else if (kind === 'delete' || kind === 'fail') end(deployment)
+    else if (kind === 'race') {
+      // A worker that lost its lease finds that the other has written already.
+      const { id, given, stage } = deployment
+      if (given !== null && (stage === 'deploying' || stage === 'running')) {
+        model.apply({ kind: 'open', deployment: id, reported: new Date(given), now: now() })
+      }
+      if (stage === 'ended') model.apply({ kind: 'close', deployment: id, now: now() })
+      if (stage === 'running') model.apply({ kind: 'confirm', deployment: id, now: now() })
+      settle(organization, amount)
+    } else if (kind === 'infer' && deployment.stage === 'running') {
+      const [input, output] = [amount, pick * 3]
+      tokens.push({ organization: deployment.organization, input, output })
+      model.apply({ kind: 'tokens', deployment: deployment.id, input, output, now: now() })
+    } else if (kind === 'restart') {
+      // All that was under way is taken up again at once.
+      for (const each of deployments) work(each, amount)
+    }
+  }
+  for (const deployment of deployments) {
+    end(deployment)
+    while (deployment.stage !== 'ended') work(deployment, 1)
+  }
+  const ends = [...model.organizations.values()].flatMap(({ sealedThrough, spans, tokens: rows }) => [
+    sealedThrough.getTime(),
+    ...spans.map(({ endedAt }) => endedAt!.getTime()),
+    ...[...rows.values()].map((row) => row.hour.getTime() + hour),
+  ])
+  clock = Math.max(clock, ...ends) + 3 * hour
+  for (const organization of model.organizations.keys()) settle(organization, 0)
+  return { model, deployments, tokens }
+}
