@@ -1,0 +1,125 @@
+import Stripe from 'stripe'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
+import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
+import { day, prices, returnUrl, startTestSandbox } from './payment-sandbox-support.ts'
+import type { TestSandbox } from './payment-sandbox-support.ts'
+import { generateRequestSchemas, operationNames } from './stripe-request-schemas.ts'
+import type { RecordedCall, RequestSchemas } from './stripe-request-schemas.ts'
+
+let world: TestSandbox
+let schemas: RequestSchemas
+const calls: RecordedCall[] = []
+
+/** `fetch` that writes down what would go to Stripe, and sends it to the sandbox. */
+async function record(address: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const { pathname, search } = new URL(address instanceof Request ? address.url : address)
+  const headers = new Headers(init.headers)
+  calls.push({
+    method: init.method ?? 'GET',
+    path: pathname + search,
+    body: typeof init.body === 'string' ? init.body : '',
+    idempotencyKey: headers.get('idempotency-key'),
+  })
+  return fetch(world.url + pathname + search, init)
+}
+
+beforeAll(async () => {
+  world = await startTestSandbox()
+  schemas = await generateRequestSchemas()
+}, 60_000)
+afterAll(() => world.close())
+
+/** Every method of the port, in each of its ways. */
+async function callEverything(payments: PaymentProcessor): Promise<void> {
+  await payments.publishPrices(prices)
+  const organizationId = 1
+  const customerId = await payments.createCustomer({ organizationId, email: 'a@example.com', name: 'Acme' })
+  await payments.createSetupSession({
+    customerId,
+    organizationId,
+    currency: 'usd',
+    purpose: 'postpaid_activation',
+    returnUrl,
+  })
+  const { id: cardId } = await world.stripe.paymentMethods.attach('pm_card_visa', { customer: customerId })
+  const other = await world.stripe.paymentMethods.attach('pm_card_mastercard', { customer: customerId })
+  await payments.setDefaultCard(customerId, null, cardId)
+  await payments.listCards(customerId)
+  await payments.findCard(customerId, cardId)
+  const result = await payments.createSubscription({
+    customerId,
+    organizationId,
+    cardId,
+    idempotencyKey: 'key',
+  })
+  if (result.outcome !== 'created') throw new Error('the card was refused')
+  const { id } = result.subscription
+  await payments.findSubscription(customerId)
+  await payments.setCollectionMethod(id, 'send_invoice', null)
+  await payments.setCollectionMethod(id, 'charge_automatically', cardId)
+  await payments.setDefaultCard(customerId, id, cardId)
+  await payments.detachCard(other.id)
+  await payments.detachCard(other.id)
+  await payments.createPortalSession(customerId, 'http://localhost:8080/billing')
+  await payments.listInvoices(customerId)
+  const [{ key: priceKey }] = prices as [(typeof prices)[0]]
+  const at = new Date('2026-11-10T08:00:00Z')
+  await payments.sendUsage({ priceKey, customerId, identifier: 'org:meter:hour', at, quantity: 3600 })
+  await payments.countUsage(priceKey, customerId, at, new Date('2026-11-10T09:00:00Z'))
+  await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - day)))
+  await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
+}
+
+test('every request to Stripe is one that the SDK’s types describe', async () => {
+  const payments = createStripeProcessor({
+    name: 'stripe',
+    secretKey: world.sandbox.apiKey,
+    publishableKey: 'pk_test_x',
+    webhookSecret: 'whsec_x',
+    installation: 'test',
+    httpClient: Stripe.createFetchHttpClient(record),
+  })
+  await callEverything(payments)
+  const made = new Set(calls.map((call) => schemas.nameOf(call)))
+  expect([...made].toSorted()).toEqual(operationNames.toSorted())
+  const problems = calls.flatMap((call) =>
+    schemas.problemsOf(call).map((problem) => `${schemas.nameOf(call)}: ${problem}`),
+  )
+  expect(problems).toEqual([])
+})
+
+test('what must not be done twice carries a key that is the same after a crash', () => {
+  const keyOf = (name: string) => calls.find((call) => schemas.nameOf(call) === name)?.idempotencyKey
+  expect(keyOf('POST /v1/customers')).toBe('test-org-1-customer')
+  expect(keyOf('POST /v1/subscriptions')).toBe('test-key')
+})
+
+test.each<[string, Record<string, unknown>]>([
+  ['a value of the past: ui_mode embedded', { ui_mode: 'embedded' }],
+  [
+    'a parameter of the past: payment_method_types',
+    { ui_mode: 'embedded_page', payment_method_types: ['card'] },
+  ],
+  ['a number that is none', { ui_mode: 'embedded_page', expires_at: 'tomorrow' }],
+])('the schemas refuse %s, and so does the sandbox', async (_what, parameters) => {
+  const stripe = new Stripe(world.sandbox.apiKey, {
+    httpClient: Stripe.createFetchHttpClient(record),
+    maxNetworkRetries: 0,
+  })
+  const customer = await world.payments.createCustomer({
+    organizationId: 2,
+    email: 'b@example.com',
+    name: 'B',
+  })
+  const call = stripe.checkout.sessions.create({
+    mode: 'setup',
+    currency: 'usd',
+    customer,
+    return_url: returnUrl,
+    ...parameters,
+  } as Stripe.Checkout.SessionCreateParams)
+  await expect(call).rejects.toBeInstanceOf(Stripe.errors.StripeInvalidRequestError)
+  const last = calls.at(-1)
+  expect(last === undefined ? [] : schemas.problemsOf(last)).not.toEqual([])
+})
