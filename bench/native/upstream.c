@@ -1,0 +1,324 @@
+// The engine's place in the benchmark: an HTTP/1.1 server on a free port of loopback that answers every request with the same
+// bytes, prepared beforehand. One thread, one epoll. It prints its port, then takes one command a line on stdin:
+//
+//   whole FILE               answer with the file as application/json
+//   stream CHUNKS MICROS     answer with a stream of that many server-sent events and [DONE]; with MICROS 0 all in one write,
+//                            else the first at once and then one every MICROS, each with its number and the time of sending
+//   stats                    print the counters as one line of JSON
+//
+// It ends when stdin does. Build: gcc -O2 -o upstream upstream.c
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+#define LARGEST_REQUEST (64u << 20)
+
+struct connection {
+    int fd;
+    char *in; // what was read of the request so far
+    size_t in_length, in_capacity;
+    const char *out; // what is left to be written; never freed
+    size_t out_length;
+    char *rest; // the unwritten rest of a paced event, where `out` points then
+    bool answering, wants_usage;
+    uint32_t sent; // events of the paced stream
+    uint64_t due;  // when its next event is
+    struct connection *previous, *next;
+};
+
+static struct { char *bytes; size_t length; } plain, with_usage; // the prepared answers
+static uint64_t interval;                                         // 0: the answer is not paced
+static uint32_t chunks;
+static struct { uint64_t requests, answered, aborted, live, events, refused; } count;
+static struct connection *first_due, *last_due; // all have one interval, so a queue is in order
+static int poller;
+
+static const char stream_head[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+static const char event_head[] =
+    "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1790000000,\"model\":\"engine\",";
+static const char usage_event[] = "\"choices\":[],\"usage\":{\"prompt_tokens\":200,\"completion_tokens\":200,\"total_tokens\":400}}\n\n";
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+static void fail(const char *what) {
+    fprintf(stderr, "upstream: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void *allocate(void *old, size_t size) {
+    void *memory = realloc(old, size);
+    if (memory == NULL) fail("out of memory");
+    return memory;
+}
+
+// Writes one event as a chunk of a chunked body.
+static size_t frame(char *to, const char *event, size_t length) {
+    size_t size = (size_t)sprintf(to, "%zx\r\n", length);
+    memcpy(to + size, event, length);
+    memcpy(to + size + length, "\r\n", 2);
+    return size + length + 2;
+}
+
+static size_t frame_last(char *to, bool usage) {
+    char event[512];
+    size_t size = 0;
+    size += frame(to + size, event, (size_t)sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", event_head));
+    if (usage) size += frame(to + size, event, (size_t)sprintf(event, "%s%s", event_head, usage_event));
+    size += frame(to + size, "data: [DONE]\n\n", 14);
+    memcpy(to + size, "0\r\n\r\n", 5);
+    return size + 5;
+}
+
+// An event of a paced stream: `@`, its number in 6 digits, the microseconds of the monotonic clock in 16.
+static size_t frame_paced(char *to, uint32_t number) {
+    char event[512];
+    int length = sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{\"content\":\"@%06u%016llu\"},\"finish_reason\":null}]}\n\n",
+                         event_head, number % 1000000, (unsigned long long)(now() / 1000));
+    return frame(to, event, (size_t)length);
+}
+
+static void prepare_whole(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) fail(path);
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    plain.bytes = allocate(NULL, size + 256);
+    size_t head = (size_t)sprintf(plain.bytes, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n\r\n", size);
+    if (fread(plain.bytes + head, 1, size, file) != size) fail(path);
+    fclose(file);
+    plain.length = head + size;
+    with_usage.bytes = NULL;
+    interval = 0;
+}
+
+static void prepare_stream(uint32_t events, uint64_t micros) {
+    chunks = events;
+    interval = micros * 1000;
+    for (int usage = 0; usage < 2 && interval == 0; usage++) {
+        char *bytes = allocate(NULL, sizeof stream_head + (events + 4) * 512ull), event[512];
+        size_t size = (size_t)sprintf(bytes, "%s", stream_head);
+        for (uint32_t i = 0; i < events; i++) {
+            int length = sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token %03u\"},\"finish_reason\":null}]}\n\n", event_head, i % 1000);
+            size += frame(bytes + size, event, (size_t)length);
+        }
+        size += frame_last(bytes + size, usage);
+        if (usage) with_usage.bytes = bytes, with_usage.length = size;
+        else plain.bytes = bytes, plain.length = size;
+    }
+}
+
+static void leave_queue(struct connection *c) {
+    if (c->previous) c->previous->next = c->next;
+    else if (first_due == c) first_due = c->next;
+    if (c->next) c->next->previous = c->previous;
+    else if (last_due == c) last_due = c->previous;
+    c->previous = c->next = NULL;
+}
+
+static void join_queue(struct connection *c) {
+    c->previous = last_due;
+    if (last_due) last_due->next = c;
+    else first_due = c;
+    last_due = c;
+}
+
+static void hang_up(struct connection *c) {
+    if (c->answering) count.aborted++, count.live--;
+    leave_queue(c);
+    close(c->fd);
+    free(c->in);
+    free(c->rest);
+    free(c);
+}
+
+static void watch(struct connection *c, bool writable) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | (writable ? EPOLLOUT : 0), .data.ptr = c};
+    epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event);
+}
+
+static void end_answer(struct connection *c) {
+    leave_queue(c);
+    c->answering = false;
+    count.answered++, count.live--;
+}
+
+// Writes what is left of `out`. False when the connection is gone.
+static bool flush(struct connection *c, bool was_waiting) {
+    ssize_t written = send(c->fd, c->out, c->out_length, MSG_NOSIGNAL);
+    if (written < 0 && errno != EAGAIN) return false;
+    if (written > 0) c->out += written, c->out_length -= (size_t)written;
+    if ((c->out_length > 0) != was_waiting) watch(c, c->out_length > 0);
+    return true;
+}
+
+static bool send_event(struct connection *c) {
+    char bytes[2048];
+    size_t size = 0;
+    if (c->sent == 0) size = (size_t)sprintf(bytes, "%s", stream_head);
+    bool last = c->sent == chunks;
+    size += last ? frame_last(bytes + size, c->wants_usage) : frame_paced(bytes + size, c->sent);
+    c->out = bytes, c->out_length = size;
+    if (!flush(c, false)) return false;
+    if (c->out_length > 0) {
+        c->rest = allocate(c->rest, sizeof bytes);
+        memcpy(c->rest, c->out, c->out_length);
+        c->out = c->rest;
+    }
+    c->sent++, count.events++;
+    if (last) end_answer(c);
+    return true;
+}
+
+static bool answer(struct connection *c, const char *body, size_t length) {
+    count.requests++, count.live++;
+    c->answering = true;
+    c->wants_usage = memmem(body, length, "\"include_usage\":true", 20) != NULL;
+    if (interval > 0) {
+        c->sent = 0, c->due = now() + interval;
+        join_queue(c);
+        return send_event(c);
+    }
+    bool usage = c->wants_usage && with_usage.bytes != NULL;
+    c->out = usage ? with_usage.bytes : plain.bytes;
+    c->out_length = usage ? with_usage.length : plain.length;
+    if (!flush(c, false)) return false;
+    if (c->out_length == 0) end_answer(c);
+    return true;
+}
+
+// The length of the body that the head announces; -1 for what this server does not read.
+static long body_length(const char *head, const char *end) {
+    long length = 0;
+    for (const char *line = head; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (strncasecmp(line, "content-length:", 15) == 0) length = strtol(line + 15, NULL, 10);
+        if (strncasecmp(line, "transfer-encoding:", 18) == 0) return -1;
+        if (stop == NULL) break;
+        line = stop + 1;
+    }
+    return length >= 0 && length < LARGEST_REQUEST ? length : -1;
+}
+
+// Reads and answers. False when the connection must be closed.
+static bool receive(struct connection *c) {
+    if (c->in_capacity - c->in_length < 16384) c->in = allocate(c->in, (c->in_capacity = c->in_capacity * 2 + 32768) + 1);
+    ssize_t got = recv(c->fd, c->in + c->in_length, c->in_capacity - c->in_length, 0);
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    c->in_length += (size_t)got;
+    c->in[c->in_length] = 0;
+    char *end = memmem(c->in, c->in_length, "\r\n\r\n", 4);
+    if (end == NULL) return c->in_length < 65536;
+    size_t head = (size_t)(end - c->in) + 4;
+    long body = body_length(c->in, end);
+    if (body < 0) return count.refused++, false;
+    if (c->in_length < head + (size_t)body) return true;
+    // No peer pipelines; one that did would be answered wrongly, so it is not answered.
+    if (c->answering || c->in_length > head + (size_t)body) return count.refused++, false;
+    c->in_length = 0;
+    return answer(c, c->in + head, (size_t)body);
+}
+
+static void take_command(const char *line) {
+    char path[4096];
+    unsigned events;
+    unsigned long long micros;
+    if (sscanf(line, "whole %4095[^\n]", path) == 1) prepare_whole(path);
+    else if (sscanf(line, "stream %u %llu", &events, &micros) == 2) prepare_stream(events, micros);
+    else if (strncmp(line, "stats", 5) != 0) fail(line);
+    // Every command is answered, so that whoever gave it knows that it holds.
+    printf("{\"requests\":%llu,\"answered\":%llu,\"aborted\":%llu,\"live\":%llu,\"events\":%llu,\"refused\":%llu}\n",
+           (unsigned long long)count.requests, (unsigned long long)count.answered, (unsigned long long)count.aborted,
+           (unsigned long long)count.live, (unsigned long long)count.events, (unsigned long long)count.refused);
+    fflush(stdout);
+}
+
+static void read_commands(void) {
+    static char text[8192];
+    static size_t length;
+    ssize_t got = read(0, text + length, sizeof text - 1 - length);
+    if (got <= 0) exit(0);
+    text[length += (size_t)got] = 0;
+    char *line = text, *end;
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) take_command(line);
+    length = strlen(line);
+    memmove(text, line, length + 1);
+}
+
+static void accept_all(int listener) {
+    int fd, yes = 1;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        struct connection *c = allocate(NULL, sizeof *c);
+        *c = (struct connection){.fd = fd};
+        struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
+        epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event);
+    }
+}
+
+static void send_due(void) {
+    while (first_due && first_due->due <= now()) {
+        struct connection *c = first_due;
+        leave_queue(c);
+        c->due += interval;
+        join_queue(c);
+        // A reader who is behind gets nothing new until he has taken what there is.
+        if (c->out_length == 0 && !send_event(c)) hang_up(c);
+    }
+}
+
+int main(void) {
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 4096)) fail("listening");
+    getsockname(listener, (struct sockaddr *)&address, &size);
+    poller = epoll_create1(EPOLL_CLOEXEC);
+    static int commands; // only its address is used, to tell stdin's events from the listener's, which have none
+    epoll_ctl(poller, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.ptr = NULL});
+    epoll_ctl(poller, EPOLL_CTL_ADD, 0, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &commands});
+    printf("%d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    for (;;) {
+        struct epoll_event events[256];
+        uint64_t wait = 3600 * SECOND, time = now();
+        if (first_due) wait = first_due->due > time ? first_due->due - time : 0;
+        struct timespec timeout = {.tv_sec = (time_t)(wait / SECOND), .tv_nsec = (long)(wait % SECOND)};
+        int ready = epoll_pwait2(poller, events, 256, &timeout, NULL);
+        for (int i = 0; i < ready; i++) {
+            struct connection *c = events[i].data.ptr;
+            if (c == NULL) accept_all(listener);
+            else if ((void *)c == &commands) read_commands();
+            else {
+                bool alive = !(events[i].events & (EPOLLERR | EPOLLHUP));
+                if (alive && (events[i].events & EPOLLOUT) && c->out_length > 0) {
+                    alive = flush(c, true);
+                    if (alive && c->out_length == 0 && c->answering && interval == 0) end_answer(c);
+                }
+                if (alive && (events[i].events & (EPOLLIN | EPOLLRDHUP))) alive = receive(c);
+                if (!alive) hang_up(c);
+            }
+        }
+        send_due();
+    }
+}
