@@ -41,7 +41,7 @@ export async function activatePostpaid(
     refuseEnded(account)
     const pending = await findPendingActivation(db, id)
     if (pending !== undefined) {
-      const earlier = await askProcessor(log, () => carryOut(application, lease, account, pending))
+      const earlier = await carryOut(application, lease, account, pending)
       if (earlier.outcome === 'activated') return earlier.account
     }
     const card = await getCard(application, account, cardId)
@@ -49,7 +49,7 @@ export async function activatePostpaid(
     const existing = await askProcessor(log, () => payments.findSubscription(customerId))
     if (existing !== null && isLive(existing.status)) return applySubscription(application, lease, existing)
     const activation = await beginActivation(application, account, card.id, viewer.userId)
-    const result = await askProcessor(log, () => carryOut(application, lease, account, activation))
+    const result = await carryOut(application, lease, account, activation)
     if (result.outcome === 'activated') return result.account
     throw refusalOf(result.refusal)
   })
@@ -87,7 +87,7 @@ async function carryOut(
   account: BillingAccount,
   activation: Activation,
 ): Promise<Outcome> {
-  const { db, payments, clock } = application
+  const { db, payments, clock, log } = application
   const customerId = account.processor_customer_id
   if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
 
@@ -96,19 +96,22 @@ async function carryOut(
     return { outcome: 'given_up', refusal }
   }
 
-  const existing = await payments.findSubscription(customerId)
+  const existing = await askProcessor(log, () => payments.findSubscription(customerId))
   if (existing !== null && isLive(existing.status)) {
     return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
   }
   if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(null)
   const cardId = activation.processor_payment_method_id
-  if ((await payments.findCard(customerId, cardId)) === null) return giveUp(null)
-  await payments.setDefaultCard(customerId, null, cardId)
-  const result = await payments.createSubscription({
-    customerId,
-    organizationId: account.organization_id,
-    cardId,
-    idempotencyKey: activation.id,
+  const card = await askProcessor(log, () => payments.findCard(customerId, cardId))
+  if (card === null) return giveUp(null)
+  const result = await askProcessor(log, async () => {
+    await payments.setDefaultCard(customerId, null, cardId)
+    return payments.createSubscription({
+      customerId,
+      organizationId: account.organization_id,
+      cardId,
+      idempotencyKey: activation.id,
+    })
   })
   if (result.outcome === 'card_refused') return giveUp(result)
   return {

@@ -63,15 +63,23 @@ export async function applySubscription(
     const account = await lockLeased(transaction, lease)
     if (account === undefined) throw busy()
     const followed = followProcessor(account, subscription, config.billing)
-    const changes: AccountChanges = {
+    const changes = changesOf(account, {
       ...followed,
       ...(await finishActivations(transaction, followed, account, clock())),
       ...(await options.also?.(transaction, account)),
-    }
+    })
     if (options.askedAt !== undefined) await setSyncedAt(transaction, account.id, options.askedAt)
-    if (isDeepStrictEqual({ ...account, ...changes }, account)) return account
+    if (changes === null) return account
     return saveAccount(transaction, account.id, changes, clock())
   })
+}
+
+/** Those of the fields that an account does not have so already; null for none. */
+function changesOf(account: BillingAccount, fields: AccountChanges): AccountChanges | null {
+  const changed = Object.entries(fields).filter(
+    ([name, value]) => !isDeepStrictEqual(value, account[name as keyof BillingAccount]),
+  )
+  return changed.length === 0 ? null : Object.fromEntries(changed)
 }
 
 /** Brings an account in line with the processor, unless it was asked after `unlessAskedSince`. */

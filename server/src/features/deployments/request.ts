@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Viewer } from '../../viewer.ts'
 import { assertMayDeploy, findTrialUse } from '../billing/may-deploy.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
@@ -14,15 +15,7 @@ export async function requestDeployment(
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
 ): Promise<Deployment> {
-  const { modelName, ...choice } = input
-  const variant = await findDeployableVariant(application, modelName, choice)
-  if (variant === null) {
-    throw new ApplicationError(
-      'invalid',
-      'model_not_deployable',
-      'The catalog has no such model, or not in this format, size and quantization.',
-    )
-  }
+  const variant = await findRequestedVariant(application, input)
   const { organizationId } = viewer
   const trialUse = await findTrialUse(application, organizationId)
   const id = uuidv7()
@@ -45,9 +38,24 @@ export async function requestDeployment(
         created_at: at,
         updated_at: at,
         status_changed_at: at,
-        reconcile_at: at,
       },
       `Requested by ${viewer.name}.`,
     )
   })
+}
+
+/** The variant that a caller asks for; throws `model_not_deployable` where the catalog has none. */
+export async function findRequestedVariant(
+  application: Pick<Application, 'db'>,
+  { modelName, ...choice }: { modelName: string } & VariantChoice,
+): Promise<ModelVariant> {
+  const variant = await findDeployableVariant(application, modelName, choice)
+  if (variant === null) {
+    throw new ApplicationError(
+      'invalid',
+      'model_not_deployable',
+      'The catalog has no such model, or not in this format, size and quantization.',
+    )
+  }
+  return variant
 }

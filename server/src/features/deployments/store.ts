@@ -26,12 +26,17 @@ export interface Lease {
   number: number
 }
 
+/** Inserts a deployment that is due at once, by the database's clock as workers go by it. */
 export async function insertDeployment(
   db: Database,
-  row: Insertable<Tables['deployments']>,
+  row: Omit<Insertable<Tables['deployments']>, 'reconcile_at'>,
   message: string,
 ): Promise<Deployment> {
-  const inserted = await db.insertInto('deployments').values(row).returningAll().executeTakeFirstOrThrow()
+  const inserted = await db
+    .insertInto('deployments')
+    .values({ ...row, reconcile_at: sql<Date>`now()` })
+    .returningAll()
+    .executeTakeFirstOrThrow()
   await insertEvent(db, inserted, { stage: null, message }, row.created_at)
   await notify(db, 'deployment_due', inserted.id)
   return inserted
