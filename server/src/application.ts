@@ -18,12 +18,16 @@ import { migrateDatabase } from './database/migrate.ts'
 import { listenToNotifications } from './database/notifications.ts'
 import type { Notifications } from './database/notifications.ts'
 import type { Database } from './database/tables.ts'
+import { createSessionCache } from './features/accounts/sessions.ts'
+import type { SessionCache } from './features/accounts/sessions.ts'
 import { createSignInLimits } from './features/accounts/sign-in.ts'
 import type { SignInLimits } from './features/accounts/sign-in.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
+import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
 import { openEngineConnections } from './features/inference/engines.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
+import { toInstancePrices } from './features/metering/instance-prices.ts'
 import type { Price } from './features/metering/prices.ts'
 import { readPricesFile } from './features/metering/prices-file.ts'
 import { openQueue } from './jobs/queue.ts'
@@ -42,6 +46,7 @@ export interface Application {
   /** What usage costs */
   prices: readonly Price[]
   notifications: Notifications
+  sessions: SessionCache
   jobs: Jobs
   mailer: Mailer
   runtime: ModelRuntime
@@ -94,11 +99,13 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
-    const prices = readPricesFile(config.pricesFile, config.billing.currency)
+    const prices = readPrices(config)
     const notifications = await listenToNotifications(databaseUrl, (error) =>
       log.warn({ err: error }, 'notifications were interrupted'),
     )
     opened.defer(() => notifications.close())
+    const sessions = createSessionCache(notifications)
+    opened.defer(() => sessions.close())
     const mailer = createMailer(config, log)
     opened.defer(() => mailer.close())
     const jobs = await openQueue(databaseUrl, {
@@ -122,6 +129,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       db,
       prices,
       notifications,
+      sessions,
       jobs,
       mailer,
       runtime,
@@ -138,6 +146,14 @@ export async function createApplication(config: Config, overrides: Overrides = {
     await opened.disposeAsync()
     throw error
   }
+}
+
+/** What the price file says, and for instances that it does not name what the instance type file says. */
+function readPrices({ pricesFile, instanceTypesFile, billing: { currency } }: Config): Price[] {
+  return [
+    ...readPricesFile(pricesFile, currency),
+    ...toInstancePrices(readInstanceTypesFile(instanceTypesFile, currency), currency),
+  ]
 }
 
 function createLog({ logLevel }: Config): Logger {

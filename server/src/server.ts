@@ -6,7 +6,7 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Application } from './application.ts'
 import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
-import { findViewer } from './features/accounts/sessions.ts'
+import { findAndRememberViewer, findViewer, recallViewer } from './features/accounts/sessions.ts'
 import { billingRoutes } from './features/billing/routes.ts'
 import { billingWebhookRoute } from './features/billing/webhook-route.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
@@ -88,7 +88,11 @@ export async function buildServer(application: Application): Promise<App> {
   await app.register(async (scope: App) => {
     scope.addHook(
       'onRequest',
-      requireViewer(config.sessionCookie, (token) => findViewer(application, token)),
+      requireViewer(config.sessionCookie, {
+        find: (token) => findViewer(application, token),
+        recall: (token) => recallViewer(application, token),
+        remember: (token) => findAndRememberViewer(application, token),
+      }),
     )
     accountRoutes(scope, application)
     catalogRoutes(scope, application)

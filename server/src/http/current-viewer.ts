@@ -13,10 +13,21 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the viewer's role must allow; every route of the protected scope names it, `null` for any signed-in user */
     permission?: Permission | null
+    /** true: who asks may be known from memory, from which a revoked session is gone within a second */
+    recallsViewer?: boolean
   }
 }
 
-export type FindViewer = (token: string) => Promise<{ viewer: Viewer; renewed: boolean } | null>
+/** Ways from a session's token to its viewer. */
+export interface ViewerSource {
+  find(token: string): Promise<FoundViewer>
+  /** Looks in memory alone; null where that does not know */
+  recall(token: string): Viewer | null
+  /** As `find`, and remembers */
+  remember(token: string): Promise<FoundViewer>
+}
+
+type FoundViewer = { viewer: Viewer; renewed: boolean } | null
 
 /** The session's token as the request's cookie holds it, or null. */
 export function readSessionToken(request: FastifyRequest, cookie: Config['sessionCookie']): string | null {
@@ -45,16 +56,9 @@ function cookieAttributes({ secure, sameSite }: Config['sessionCookie']) {
  * An onRequest hook for the protected scope: finds the viewer or answers 401, checks the route's permission or answers 403,
  * and sends the cookie again when the session was renewed.
  */
-export function requireViewer(cookie: Config['sessionCookie'], findViewer: FindViewer) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const token = readSessionToken(request, cookie)
-    const found = token === null ? null : await findViewer(token)
-    if (token === null || found === null) {
-      throw new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
-    }
-    const { viewer, renewed } = found
+export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
+  function admit(request: FastifyRequest, viewer: Viewer): void {
     request.viewer = viewer
-    if (renewed) setSessionCookie(reply, cookie, token, viewer.session.expiresAt)
     const { permission } = request.routeOptions.config
     if (permission === undefined) {
       throw new Error(`${request.routeOptions.url} is in the protected scope and names no permission`)
@@ -63,4 +67,32 @@ export function requireViewer(cookie: Config['sessionCookie'], findViewer: FindV
       throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
     }
   }
+
+  async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
+    const found = await (request.routeOptions.config.recallsViewer ? source.remember : source.find)(token)
+    if (found === null) throw notAuthenticated()
+    const { viewer, renewed } = found
+    if (renewed) setSessionCookie(reply, cookie, token, viewer.session.expiresAt)
+    admit(request, viewer)
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    const token = readSessionToken(request, cookie)
+    if (token === null) return done(notAuthenticated())
+    const recalled = request.routeOptions.config.recallsViewer ? source.recall(token) : null
+    if (recalled === null) {
+      findAndAdmit(request, reply, token).then(() => done(), done)
+      return
+    }
+    try {
+      admit(request, recalled)
+    } catch (error) {
+      return done(error as Error)
+    }
+    done()
+  }
+}
+
+function notAuthenticated(): ApplicationError {
+  return new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
 }

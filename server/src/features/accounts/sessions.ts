@@ -1,5 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Application } from '../../application.ts'
+import { createNotifiedCache } from '../../database/notified-cache.ts'
+import type { NotifiedCache } from '../../database/notified-cache.ts'
+import type { Notifications } from '../../database/notifications.ts'
 import type { Viewer } from '../../viewer.ts'
 import { hashToken } from './link-token.ts'
 import { invalidCredentials } from './sign-in.ts'
@@ -14,6 +17,15 @@ export interface StartedSession {
   /** 256 random bits for the cookie; only its SHA-256 is stored */
   token: string
   expiresAt: Date
+}
+
+/** Who a token stands for. */
+export interface FoundViewer {
+  viewer: Viewer
+  /** The session was renewed now: its cookie must be sent again */
+  renewed: boolean
+  /** Until then (milliseconds since 1970) the session neither ends nor is due to be renewed */
+  goodUntil: number
 }
 
 /**
@@ -56,7 +68,7 @@ export async function startSession(
 export async function findViewer(
   { db, clock }: Pick<Application, 'db' | 'clock'>,
   token: string,
-): Promise<{ viewer: Viewer; renewed: boolean } | null> {
+): Promise<FoundViewer | null> {
   const now = clock()
   const row = await findSession(db, hashToken(token), now)
   if (row === undefined) return null
@@ -75,7 +87,48 @@ export async function findViewer(
     requiresProfileCompletion: row.profile_incomplete,
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
-  return { viewer, renewed }
+  const renewedAt = renewed ? now : row.renewed_at
+  const renewable = row.created_at.getTime() + longestLife > viewer.session.expiresAt.getTime()
+  const nextRenewal = renewable ? renewedAt.getTime() + hour : Infinity
+  return { viewer, renewed, goodUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
+}
+
+/** Sessions in memory, by the SHA-256 of their tokens. */
+export type SessionCache = NotifiedCache<Pick<FoundViewer, 'viewer' | 'goodUntil'>>
+
+/** For a minute at most, so that even a row changed past the triggers counts soon. */
+export function createSessionCache(notifications: Notifications): SessionCache {
+  return createNotifiedCache(notifications, 'session_revoked', { limit: 20_000, milliseconds: 60_000 })
+}
+
+/** The viewer that memory has for a token; null where it has none or the session is due to be renewed. */
+export function recallViewer(
+  { sessions, clock }: Pick<Application, 'sessions' | 'clock'>,
+  token: string,
+): Viewer | null {
+  const kept = sessions.get(toKey(token))
+  return kept !== undefined && clock().getTime() < kept.goodUntil ? kept.viewer : null
+}
+
+/** As `findViewer`, and remembers what it finds for `recallViewer`. */
+export async function findAndRememberViewer(
+  application: Pick<Application, 'db' | 'clock' | 'sessions'>,
+  token: string,
+): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
+  const key = toKey(token)
+  let renewed = false
+  // What is kept may be due for renewal: then the row decides.
+  application.sessions.forget(key)
+  const found = await application.sessions.find(key, async () => {
+    const read = await findViewer(application, token)
+    renewed = read?.renewed ?? false
+    return read === null ? null : { value: read, userId: read.viewer.userId }
+  })
+  return found === null ? null : { viewer: found.viewer, renewed }
+}
+
+function toKey(token: string): string {
+  return hash('sha256', token, 'base64url')
 }
 
 /** Ends the session of a token; the token is worthless at once. */

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createServer, connect } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { once } from 'node:events'
+import pg from 'pg'
+import { createNotifiedCache } from '../../src/database/notified-cache.ts'
+import { listenToNotifications } from '../../src/database/notifications.ts'
+import type { Notifications } from '../../src/database/notifications.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+const patience = { timeout: 20_000, interval: 10 }
+const settings = { limit: 3, milliseconds: 60_000 }
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let admin: pg.Client
+/** Stands between the listener and the database; silent, it drops what passes and closes nothing. */
+let proxy: { url: string; setSilent(silent: boolean): void; close(): Promise<void> }
+let notifications: Notifications
+beforeAll(async () => {
+  database = await createTestDatabase()
+  admin = new pg.Client(database.url)
+  await admin.connect()
+  proxy = await startProxy(database.url)
+  notifications = await listenToNotifications(proxy.url, () => {})
+})
+afterAll(async () => {
+  await notifications.close()
+  await proxy.close()
+  await admin.end()
+  await database.drop()
+})
+
+async function startProxy(target: string) {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  let silent = false
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => !silent && to.write(bytes))
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+      from.on('error', () => {})
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(target)
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    setSilent: (value: boolean) => {
+      silent = value
+    },
+    async close() {
+      sockets.forEach((socket) => socket.destroy())
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function createCache(limits = settings) {
+  const cache = createNotifiedCache<string>(notifications, 'session_revoked', limits)
+  return Object.assign(cache, {
+    put: (key: string, userId: number) => cache.find(key, async () => ({ value: `${key}!`, userId })),
+  })
+}
+
+test('a notification takes away what is one user’s, and an empty one takes all', async () => {
+  await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
+  const cache = createCache()
+  await cache.put('a', 1)
+  await cache.put('b', 1)
+  await cache.put('c', 2)
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
+  await expect.poll(() => cache.get('a'), patience).toBeUndefined()
+  expect([cache.get('b'), cache.get('c')]).toEqual([undefined, 'c!'])
+  await admin.query(`SELECT pg_notify('session_revoked', '')`)
+  await expect.poll(() => cache.size(), patience).toBe(0)
+  cache.close()
+})
+
+test('at most `limit` are kept, the oldest goes; a value stays for its time only; null is not kept', async () => {
+  const cache = createCache()
+  for (const key of ['a', 'b', 'c', 'd']) await cache.put(key, 1)
+  expect([cache.size(), cache.get('a'), cache.get('d')]).toEqual([3, undefined, 'd!'])
+  expect(await cache.find('none', async () => null)).toBeNull()
+  expect(cache.size()).toBe(3)
+  cache.close()
+  const brief = createCache({ limit: 3, milliseconds: 0 })
+  await brief.put('a', 1)
+  expect(brief.get('a')).toBeUndefined()
+  brief.close()
+})
+
+test('callers at the same moment share one read; a failed one is not remembered', async () => {
+  const cache = createCache()
+  const row = Promise.withResolvers<{ value: string; userId: number }>()
+  let reads = 0
+  const load = () => {
+    reads += 1
+    return row.promise
+  }
+  const both = [cache.find('a', load), cache.find('a', load)]
+  row.resolve({ value: 'row', userId: 1 })
+  expect([await Promise.all(both), reads]).toEqual([['row', 'row'], 1])
+  await expect(cache.find('b', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await cache.put('b', 1)).toBe('b!')
+  cache.close()
+})
+
+test('what was read before a notification came is not kept, nor shared with who asks after it', async () => {
+  const cache = createCache()
+  const old = Promise.withResolvers<{ value: string; userId: number }>()
+  const first = cache.find('a', () => old.promise)
+  let told = false
+  const stop = notifications.subscribe('session_revoked', () => {
+    told = true
+  })
+  await admin.query(`SELECT pg_notify('session_revoked', '7')`)
+  await expect.poll(() => told, patience).toBe(true)
+  stop()
+  expect(await cache.put('a', 7)).toBe('a!')
+  old.resolve({ value: 'old', userId: 7 })
+  expect(await first).toBe('old')
+  expect(cache.get('a')).toBe('a!')
+  cache.close()
+})
+
+test('the cache is empty and stays so while the listener’s connection is cut, and works again after', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  expect(cache.get('a')).toBe('a!')
+  await admin.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'berth listener' AND datname = current_database()`,
+  )
+  await expect.poll(() => cache.size(), patience).toBe(0)
+  await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
+  await cache.put('a', 1)
+  expect(cache.get('a')).toBe('a!')
+  cache.close()
+})
+
+test('a connection that is silent is not believed within a second, and is replaced', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  proxy.setSilent(true)
+  const since = performance.now()
+  let interrupted = false
+  const stop = notifications.onInterrupted(() => {
+    interrupted = true
+  })
+  // Trusted at no moment that lies a second or more after the silence began.
+  await expect.poll(() => performance.now() - since >= 1_000 && cache.get('a'), patience).toBe(undefined)
+  await cache.put('a', 1)
+  expect(cache.get('a')).toBeUndefined()
+  await expect.poll(() => interrupted, patience).toBe(true)
+  proxy.setSilent(false)
+  await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
+  stop()
+  cache.close()
+})
