@@ -80,6 +80,7 @@ const freeTexts = [
   'DATA_DIR',
   'CATALOG_FILE',
   'PRICES_FILE',
+  'INSTANCE_TYPES_FILE',
   'HF_TOKEN',
   'NO_PROXY',
   'OIDC_CLIENT_ID',

@@ -32,6 +32,8 @@ export interface Config {
   catalogFile: string
   /** Absolute path of the file of prices */
   pricesFile: string
+  /** Absolute path of the file of instance types */
+  instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
   /** `url` null: mails are written to files in `dataDirectory` */
   mail: { url: string | null; from: { name: string; address: string } }
@@ -92,6 +94,7 @@ export class ConfigError extends Error {
 
 const shippedCatalog = resolve(import.meta.dirname, '../../catalog/models.yaml')
 const shippedPrices = resolve(import.meta.dirname, '../../catalog/prices.yaml')
+const shippedInstanceTypes = resolve(import.meta.dirname, '../../catalog/instance-types.yaml')
 
 const optionalText = z.string().trim().min(1).optional()
 
@@ -222,6 +225,7 @@ const environment = z.object({
   MAIL_FROM: mailbox.optional(),
   CATALOG_FILE: optionalText,
   PRICES_FILE: optionalText,
+  INSTANCE_TYPES_FILE: optionalText,
   HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
   HF_TOKEN: optionalText,
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
@@ -349,6 +353,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     secretKey: settings.SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
     pricesFile: settings.PRICES_FILE === undefined ? shippedPrices : resolve(settings.PRICES_FILE),
+    instanceTypesFile:
+      settings.INSTANCE_TYPES_FILE === undefined
+        ? shippedInstanceTypes
+        : resolve(settings.INSTANCE_TYPES_FILE),
     huggingFace: { endpoint: settings.HF_ENDPOINT.href.replace(/\/$/, ''), token: settings.HF_TOKEN ?? null },
     mail: {
       url: settings.MAIL_URL ?? null,

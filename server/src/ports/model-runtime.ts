@@ -54,15 +54,46 @@ export interface EngineSpec {
   parallelSequences: number
 }
 
-/** An instance type that this runtime has, with what is free of it now. Memory in bytes, price per hour as a decimal string. */
+export type GpuVendor = 'nvidia' | 'amd' | 'apple'
+
+/** An instance type that this runtime has; what it costs is not the runtime's to say. */
 export interface InstanceOffer {
   instanceType: string
   region: string
   gpuCount: number
   gpuModel: string | null
-  /** Usable memory for a model: of all GPUs together, or of the host when `gpuCount` is 0 */
+  /** null: no GPU, or not known */
+  vendor: GpuVendor | null
+  /** NVIDIA's compute capability, e.g. 8.9; null: another vendor's, or not known */
+  computeCapability: number | null
+  /** Bytes that an engine may take, 90 % of what is usable: of all GPUs together, or of the host when `gpuCount` is 0 */
   memoryBytes: number
   formats: string[]
+}
+
+/** One entry of the instance type file: GPUs that can be rented together under a name. */
+export interface InstanceType {
+  name: string
+  region: string
+  vendor: GpuVendor
+  gpuModel: string
+  gpuCount: number
+  /** Usable bytes of each GPU */
+  gpuMemoryBytes: number
+  computeCapability: number | null
+  /** In the currency's main unit, a decimal string */
+  pricePerHour: string
+  /** Where Kubernetes finds such GPUs */
+  nodeSelector: Record<string, string>
+  tolerations: Toleration[]
+}
+
+/** Kubernetes' own: a taint of nodes that a pod puts up with. */
+export interface Toleration {
+  key?: string | undefined
+  operator?: 'Exists' | 'Equal' | undefined
+  value?: string | undefined
+  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' | undefined
 }
 
 export interface ProvisionedInstance {

@@ -48,6 +48,7 @@ const matrix = parseMatrix(`
   GET    /api/v1/deployable-models/{model_id}               401    200    200    200   200         200
   GET    /api/v1/model-deployments                          401    200    200    200   200         200
   POST   /api/v1/model-deployments                          401    403    201    201   201         201
+  POST   /api/v1/model-deployments/plan                     401    200    200    200   200         200
   GET    /api/v1/model-deployments/{deployment_id}          401    200    200    200   200         404
   DELETE /api/v1/model-deployments/{deployment_id}          401    403    200    200   200         404
   GET    /api/v1/model-deployments/{deployment_id}/events   401    200    200    200   200         404

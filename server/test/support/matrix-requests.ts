@@ -79,6 +79,7 @@ export const matrixRequests: Record<string, MakeRequest> = {
   }),
   'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
+  'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),
   'GET /api/v1/model-deployments/{deployment_id}': deployment,
   'DELETE /api/v1/model-deployments/{deployment_id}': async (asking) => {
     const { actor, isOutsider, server } = asking

@@ -43,6 +43,8 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
     region: 'test-region',
     gpuCount: 0,
     gpuModel: null,
+    vendor: null,
+    computeCapability: null,
     memoryBytes: 8 * 2 ** 30,
     formats: ['ggufv2'],
     ...changes,

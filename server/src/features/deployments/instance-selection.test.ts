@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { selectInstance } from './instance-selection.ts'
+import type { PricedOffer } from './instance-selection.ts'
 
 const GiB = 2 ** 30
 const serving = { contextTokens: 4096, parallelSequences: 2 }
@@ -19,31 +20,57 @@ const variant: ModelVariant = {
   weights: { kind: 'file', path: '/model.gguf' },
 }
 
-function offer(instanceType: string, gibibytes: number, changes: Partial<InstanceOffer> = {}): InstanceOffer {
+function offer(instanceType: string, gibibytes: number, changes: Partial<PricedOffer> = {}): PricedOffer {
   return {
     instanceType,
     region: 'r',
     gpuCount: 1,
     gpuModel: null,
+    vendor: null,
+    computeCapability: null,
+    pricePerHour: null,
     memoryBytes: gibibytes * GiB,
     formats: ['ggufv2'],
     ...changes,
   }
 }
 
-function choose(offers: InstanceOffer[], refused: string[] = []): string | null {
+function choose(offers: PricedOffer[], refused: string[] = []): string | null {
   const result = selectInstance(variant, offers, serving, refused)
   return result.outcome === 'selected' ? result.selection.offer.instanceType : null
 }
 
-test('the smallest that fits is chosen, in whatever order they are offered', () => {
-  const offers = [offer('24', 24), offer('80', 80), offer('16', 16), offer('8', 8)]
-  expect(choose(offers)).toBe('16')
-  expect(choose(offers.toReversed())).toBe('16')
+test('the cheapest that fits is chosen, in whatever order they are offered', () => {
+  const offers = [
+    offer('dear', 16, { pricePerHour: '10' }),
+    offer('cheap', 80, { pricePerHour: '9.5' }),
+    offer('too small', 13, { pricePerHour: '1' }),
+    offer('no price', 16),
+  ]
+  expect(choose(offers)).toBe('cheap')
+  expect(choose(offers.toReversed())).toBe('cheap')
+  expect(choose(offers, ['cheap'])).toBe('dear')
+  expect(choose(offers, ['cheap', 'dear'])).toBe('no price')
 })
 
-test('of equal memory, fewer GPUs', () => {
-  expect(choose([offer('two', 24, { gpuCount: 2 }), offer('one', 24)])).toBe('one')
+test('of equal prices: fewer GPUs, then the newer GPU, then less memory, then the name', () => {
+  const two = offer('two', 24, { gpuCount: 2, computeCapability: 9 })
+  const old = offer('old', 24, { computeCapability: 8.9 })
+  const large = offer('large', 32, { computeCapability: 10 })
+  const b = offer('b', 24, { computeCapability: 10 })
+  const a = offer('a', 24, { computeCapability: 10 })
+  const tried = []
+  for (let name = choose([two, old, large, b, a]); name !== null;) {
+    tried.push(name)
+    name = choose([two, old, large, b, a], tried)
+  }
+  expect(tried).toEqual(['a', 'b', 'large', 'old', 'two'])
+  expect(
+    choose([
+      { ...two, pricePerHour: '1.10' },
+      { ...old, pricePerHour: '1.1' },
+    ]),
+  ).toBe('old')
 })
 
 test('what is needed may be all that there is, and no byte more', () => {
@@ -59,28 +86,41 @@ test('refused ones are passed over, and the reason says so', () => {
       offer: { instanceType: '24' },
       memoryBytes: 14 * GiB,
       reason: expect.stringMatching(
-        /^Needs about 14\.0 GiB \(.*\); 24 offers 24\.0 GiB\. Passed over: 16: no capacity\.$/,
+        /^Needs about 14\.0 GiB \(.*\); 24 offers 24\.0 GiB at 90 %; the only one that fits\. Passed over: 16: no capacity\.$/,
       ),
     },
   })
   expect(choose([offer('16', 16)], ['16'])).toBeNull()
 })
 
-test('what can’t be run says why of each', () => {
-  const result = selectInstance(
-    variant,
-    [offer('8', 8), offer('x', 80, { formats: ['pytorch', 'awq'] })],
-    serving,
-    [],
-  )
-  expect(result).toEqual({
+test('what can’t be run says why of each, of those with the same reason together', () => {
+  const other = { formats: ['pytorch', 'awq'] }
+  const offers = [offer('8', 8), offer('x', 80, other), offer('also 8', 8), offer('y', 90, other)]
+  expect(selectInstance(variant, offers, serving, [])).toMatchObject({
     outcome: 'infeasible',
     reason:
-      'No instance type can run this. 8: 8.0 GiB usable, 14.0 GiB needed; x: it runs pytorch, awq, not ggufv2.',
+      'No instance type can run this. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
+      'overhead 2.0 GiB). Passed over: 8, also 8: 8.0 GiB usable, 14.0 GiB needed; x, y: it runs pytorch, awq, not ggufv2.',
   })
-  expect(selectInstance(variant, [], serving, [])).toMatchObject({
-    reason: expect.stringContaining('offers none'),
+  expect(selectInstance(variant, [], serving, [])).toEqual({
+    outcome: 'infeasible',
+    reason: 'No instance type can run this. The runtime offers none.',
+    considered: [],
   })
+})
+
+test('every offer is among the considered, those that fit first, as they would be tried', () => {
+  const offers = [
+    offer('small', 8, { pricePerHour: '1' }),
+    offer('dear', 24, { pricePerHour: '3' }),
+    offer('cheap', 16, { pricePerHour: '2' }),
+  ]
+  const { considered } = selectInstance(variant, offers, serving, [])
+  expect(considered.map(({ offer, fits, reason }) => [offer.instanceType, fits, reason])).toEqual([
+    ['cheap', true, '16.0 GiB usable, 14.0 GiB needed'],
+    ['dear', true, '24.0 GiB usable, 14.0 GiB needed'],
+    ['small', false, '8.0 GiB usable, 14.0 GiB needed'],
+  ])
 })
 
 test('the context is never longer than the model was trained for', () => {
@@ -88,25 +128,88 @@ test('the context is never longer than the model was trained for', () => {
   expect(result).toMatchObject({ selection: { serving: { contextTokens: 512, parallelSequences: 2 } } })
 })
 
-test('an embedding model is served with 2048 tokens at most', () => {
-  const result = selectInstance({ ...variant, modelType: 'embedding' }, [offer('80', 80)], serving, [])
-  expect(result).toMatchObject({ selection: { serving: { contextTokens: 2048 } } })
+test('llama.cpp serves an embedding model with 2048 tokens at most, others with what was wanted', () => {
+  const embedding = { ...variant, modelType: 'embedding' as const }
+  const contextOf = (format: string) => {
+    const result = selectInstance(
+      { ...embedding, format },
+      [offer('80', 80, { formats: [format] })],
+      serving,
+      [],
+    )
+    return result.outcome === 'selected' ? result.selection.serving.contextTokens : null
+  }
+  expect(contextOf('ggufv2')).toBe(2048)
+  expect(contextOf('pytorch')).toBe(4096)
 })
 
-test('of any offers the choice runs the format, fits, was not refused, and nothing smaller would do', () => {
-  const someOffers = fc.uniqueArray(
-    fc.record({ gibibytes: fc.integer({ min: 1, max: 64 }), runs: fc.boolean(), refused: fc.boolean() }),
+/** Offers of every kind, some of which can't run the variant; their names are unique. */
+const someOffers = fc
+  .uniqueArray(
+    fc.record({
+      gibibytes: fc.integer({ min: 1, max: 64 }),
+      gpuCount: fc.constantFrom(1, 2, 3, 4, 8),
+      capability: fc.constantFrom(null, 7, 7.5, 8, 8.9, 10),
+      cents: fc.option(fc.integer({ min: 0, max: 500 })),
+      runs: fc.boolean(),
+      refused: fc.boolean(),
+    }),
     { selector: ({ gibibytes }) => gibibytes },
   )
+  .map((given) =>
+    given.map(({ gibibytes, gpuCount, capability, cents, runs, refused }) => ({
+      refused,
+      fits: runs && !refused && gibibytes >= 14 && gpuCount !== 3 && (capability ?? 8) >= 7.5,
+      offer: offer(String(gibibytes), gibibytes, {
+        gpuCount,
+        vendor: 'nvidia',
+        computeCapability: capability,
+        formats: runs ? ['awq', 'fp8'] : ['ggufv2'],
+        pricePerHour: cents === null ? null : (cents / 100).toFixed(2),
+      }),
+    })),
+  )
+const awq: ModelVariant = { ...variant, format: 'awq' }
+
+function priceOf({ pricePerHour }: PricedOffer): number {
+  return pricePerHour === null ? Infinity : Number(pricePerHour)
+}
+
+test('of any offers the choice fits, was not refused, and none that fits is cheaper', () => {
   fc.assert(
     fc.property(someOffers, (given) => {
-      const offers = given.map(({ gibibytes, runs }) =>
-        offer(String(gibibytes), gibibytes, { formats: runs ? ['ggufv2'] : ['awq'] }),
-      )
-      const refused = given.filter((each) => each.refused).map(({ gibibytes }) => String(gibibytes))
-      const possible = given.filter((each) => each.runs && !each.refused && each.gibibytes >= 14)
-      const smallest = Math.min(...possible.map(({ gibibytes }) => gibibytes))
-      expect(choose(offers, refused)).toBe(possible.length === 0 ? null : String(smallest))
+      const refused = given.filter((each) => each.refused).map(({ offer }) => offer.instanceType)
+      const offers = given.map(({ offer }) => offer)
+      const result = selectInstance(awq, offers, serving, refused)
+      const fitting = given.filter(({ fits }) => fits).map(({ offer }) => offer)
+      const found = result.considered.filter(({ fits }) => fits).map(({ offer }) => offer)
+      expect(new Set(found)).toEqual(new Set(fitting))
+      expect(result.considered).toHaveLength(offers.length)
+      const chosen = result.outcome === 'selected' ? [result.selection.offer] : []
+      expect(chosen).toHaveLength(Math.min(1, fitting.length))
+      for (const offer of chosen) {
+        expect(fitting).toContain(offer)
+        expect(priceOf(offer)).toBe(Math.min(...fitting.map(priceOf)))
+      }
+    }),
+  )
+})
+
+test('whatever is chosen, a cheaper one that fits is chosen instead once it is offered', () => {
+  fc.assert(
+    fc.property(someOffers, (given) => {
+      const offers = given.map(({ offer }) => ({
+        ...offer,
+        pricePerHour: offer.pricePerHour && `1${offer.pricePerHour}`,
+      }))
+      const cheaper = offer('cheaper', 64, {
+        gpuCount: 8,
+        formats: ['awq'],
+        pricePerHour: '0.99',
+        vendor: 'amd',
+      })
+      const result = selectInstance(awq, [...offers, cheaper], serving, [])
+      expect(result).toMatchObject({ outcome: 'selected', selection: { offer: cheaper } })
     }),
   )
 })

@@ -1,80 +1,148 @@
 import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
+import { findGpuCaveat, findGpuObjection } from './gpu-requirements.ts'
 import { estimateMemory } from './memory-estimate.ts'
 import type { MemoryEstimate, Serving } from './memory-estimate.ts'
 
-/** An embedding model reads its whole context in one batch, whose memory grows with the square of it. */
+/** llama.cpp reads the whole context of an embedding model in one batch, whose memory grows with the square of it. */
 const embeddingContextTokens = 2048
 
+/** An offer with what it costs: an hour in the currency's main unit, a decimal string; null: not known. */
+export interface PricedOffer extends InstanceOffer {
+  pricePerHour: string | null
+}
+
 export interface Selection {
-  offer: InstanceOffer
+  offer: PricedOffer
   serving: Serving
   memoryBytes: number
   /** The memory sum, the choice and what was passed over, in words */
   reason: string
 }
 
-export type SelectionResult =
+/** What was found of one offer. */
+export interface Consideration {
+  offer: PricedOffer
+  fits: boolean
+  /** Why it can't be taken; of one that fits, its memory and what is needed */
+  reason: string
+}
+
+/** `considered` has every offer, the best first: those that fit as they would be tried, then the others. */
+export type SelectionResult = { considered: Consideration[] } & (
   | { outcome: 'selected'; selection: Selection }
   | { outcome: 'infeasible'; reason: string }
+)
 
-/** Picks the smallest offer that can run a variant, passing over the instance types that `refused` names. */
+/**
+ * Picks the cheapest offer that can run a variant, passing over the instance types that `refused` names. Of equal prices the one
+ * with fewer GPUs is taken, then the newer GPU by compute capability, then the one with less memory, then the first by name. An
+ * offer whose price is not known comes after all others.
+ */
 export function selectInstance(
   variant: ModelVariant,
-  offers: readonly InstanceOffer[],
+  offers: readonly PricedOffer[],
   wanted: Serving,
   refused: readonly string[],
 ): SelectionResult {
-  const longest = variant.modelType === 'embedding' ? embeddingContextTokens : wanted.contextTokens
-  const serving = { ...wanted, contextTokens: Math.min(longest, variant.contextLength) }
-  const judged = offers
-    .toSorted((one, other) => one.memoryBytes - other.memoryBytes || one.gpuCount - other.gpuCount)
-    .map((offer) => judge(offer, variant, serving, refused))
-  const passedOver = judged.flatMap(({ offer, objection }) =>
-    objection === null ? [] : [`${offer.instanceType}: ${objection}`],
-  )
-  const chosen = judged.find(({ objection }) => objection === null)
+  const serving = limitContext(wanted, variant)
+  const judged = offers.toSorted(compareOffers).map((offer) => judge(offer, variant, serving, refused))
+  const fitting = judged.filter(({ objection }) => objection === null)
+  const others = judged.filter(({ objection }) => objection !== null)
+  const considered = [...fitting, ...others].map(toConsideration)
+  const [chosen] = fitting
   if (chosen === undefined) {
-    return {
-      outcome: 'infeasible',
-      reason: `No instance type can run this. ${passedOver.join('; ') || 'The runtime offers none'}.`,
-    }
+    const reason = `No instance type can run this. ${explainNone(others, serving)}`
+    return { outcome: 'infeasible', reason, considered }
   }
-  const { offer, estimate } = chosen
-  const usable = `${offer.instanceType} offers ${formatBytes(offer.memoryBytes)}`
-  const others = passedOver.length > 0 ? ` Passed over: ${passedOver.join('; ')}.` : ''
+  const { offer, estimate, caveat } = chosen
+  const sentences = [
+    `Needs about ${describeEstimate(estimate, serving)}; ` +
+      `${offer.instanceType} offers ${formatBytes(offer.memoryBytes)} at 90 %; ` +
+      (fitting.length === 1 ? 'the only one that fits' : `the cheapest of ${fitting.length} that fit`) +
+      (caveat === null ? '.' : `; ${caveat} on it.`),
+    ...(others.length > 0 ? [`Passed over: ${listObjections(others)}.`] : []),
+  ]
   return {
     outcome: 'selected',
-    selection: {
-      offer,
-      serving,
-      memoryBytes: estimate.totalBytes,
-      reason: `Needs about ${describeEstimate(estimate, serving)}; ${usable}.${others}`,
-    },
+    selection: { offer, serving, memoryBytes: estimate.totalBytes, reason: sentences.join(' ') },
+    considered,
   }
+}
+
+function limitContext({ contextTokens, parallelSequences }: Serving, variant: ModelVariant): Serving {
+  const inOneBatch = variant.modelType === 'embedding' && variant.format === 'ggufv2'
+  const longest = inOneBatch ? embeddingContextTokens : contextTokens
+  return { contextTokens: Math.min(longest, variant.contextLength), parallelSequences }
+}
+
+function compareOffers(one: PricedOffer, other: PricedOffer): number {
+  return (
+    compareNumbers(toNumber(one.pricePerHour), toNumber(other.pricePerHour)) ||
+    one.gpuCount - other.gpuCount ||
+    (other.computeCapability ?? 0) - (one.computeCapability ?? 0) ||
+    one.memoryBytes - other.memoryBytes ||
+    compareNumbers(one.instanceType, other.instanceType)
+  )
+}
+
+/** Unlike a difference, this is right for two infinities. */
+function compareNumbers<Value extends number | string>(one: Value, other: Value): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+function toNumber(price: string | null): number {
+  return price === null ? Infinity : Number(price)
 }
 
 interface Judgement {
-  offer: InstanceOffer
+  offer: PricedOffer
   estimate: MemoryEstimate
   /** Why it can't be taken, or null */
   objection: string | null
+  /** What is less than perfect about it, or null */
+  caveat: string | null
 }
 
 function judge(
-  offer: InstanceOffer,
+  offer: PricedOffer,
   variant: ModelVariant,
   serving: Serving,
   refused: readonly string[],
 ): Judgement {
   const estimate = estimateMemory(variant, serving, offer.gpuCount)
-  const objection = !offer.formats.includes(variant.format)
-    ? `it runs ${offer.formats.join(', ')}, not ${variant.format}`
-    : estimate.totalBytes > offer.memoryBytes
-      ? `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
-      : refused.includes(offer.instanceType)
-        ? 'no capacity'
-        : null
-  return { offer, estimate, objection }
+  const { format } = variant
+  const objection =
+    (offer.formats.includes(format) ? null : `it runs ${offer.formats.join(', ')}, not ${format}`) ??
+    findGpuObjection(variant, offer) ??
+    (estimate.totalBytes > offer.memoryBytes ? compareMemory(offer, estimate) : null) ??
+    (refused.includes(offer.instanceType) ? 'no capacity' : null)
+  return { offer, estimate, objection, caveat: findGpuCaveat(format, offer) }
+}
+
+function toConsideration({ offer, estimate, objection, caveat }: Judgement): Consideration {
+  const fit = compareMemory(offer, estimate) + (caveat === null ? '' : `; ${caveat}`)
+  return { offer, fits: objection === null, reason: objection ?? fit }
+}
+
+function compareMemory(offer: PricedOffer, estimate: MemoryEstimate): string {
+  return `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
+}
+
+function explainNone(judged: readonly Judgement[], serving: Serving): string {
+  const [first] = judged.toSorted((one, other) => one.estimate.totalBytes - other.estimate.totalBytes)
+  if (first === undefined) return 'The runtime offers none.'
+  return `It needs about ${describeEstimate(first.estimate, serving)}. Passed over: ${listObjections(judged)}.`
+}
+
+/** Each instance type with its objection; those with the same one together. */
+function listObjections(judged: readonly Judgement[]): string {
+  const groups = Map.groupBy(judged, ({ objection }) => objection)
+  return [...groups]
+    .map(
+      ([objection, members]) =>
+        `${members.map(({ offer }) => offer.instanceType).join(', ')}: ${objection ?? ''}`,
+    )
+    .join('; ')
 }
 
 function describeEstimate(estimate: MemoryEstimate, serving: Serving): string {

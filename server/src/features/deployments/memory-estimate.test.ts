@@ -56,11 +56,45 @@ test.each([
   ['Q4_K_M', 4.89],
   ['q8_0', 8.5],
   ['UD-Q4_K_M', 4.89],
-  ['Int4', 5.1],
+  ['UD-IQ2_M', 2.93],
+  ['nvfp4', 4.5],
   ['an unknown one', 16],
 ])('%s takes %d bits a weight', (quantization, bits) => {
   const { weightBytes } = estimateMemory({ ...llama, quantization }, serving, 1)
   expect(weightBytes).toBeCloseTo((8_030_261_248 * bits) / 8, 0)
+})
+
+test.each([
+  ['fp8', 8.25],
+  ['Int8', 8.25],
+  ['Int4', 4.25],
+])('%s: %d bits on linear layers, 16 on the embeddings and the output', (quantization, bits) => {
+  const embeddings = 2 * 128_256 * 4096
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, serving, 1)
+  expect(weightBytes).toBeCloseTo(((8_030_261_248 - embeddings) * bits) / 8 + embeddings * 2, 0)
+})
+
+test('a model that would be too large a part embeddings has one matrix for them and for the output', () => {
+  const architecture = { ...llama.architecture!, parameters: 12 * 128_256 * 4096 - 8 }
+  const { weightBytes } = estimateMemory({ ...llama, architecture, quantization: 'Int4' }, serving, 1)
+  expect(weightBytes).toBeCloseTo(((11 * 128_256 * 4096 - 8) * 4.25) / 8 + 128_256 * 4096 * 2, 0)
+})
+
+test.each([
+  ['Int4', 5.1],
+  ['fp8', 8.5],
+])('%s without facts of the architecture: %d bits a weight', (quantization, bits) => {
+  const { weightBytes } = estimateMemory({ ...llama, quantization, architecture: null }, serving, 1)
+  expect(weightBytes).toBeCloseTo((8e9 * bits) / 8, 0)
+})
+
+test('with more GPUs than KV heads these are copied, but not by llama.cpp', () => {
+  const architecture = { ...llama.architecture!, kvHeads: 4 }
+  const cacheOf = (format: string, gpus: number) =>
+    estimateMemory({ ...llama, architecture, format }, serving, gpus).cacheBytes
+  expect(cacheOf('pytorch', 4)).toBe(cacheOf('pytorch', 1))
+  expect(cacheOf('pytorch', 8)).toBe(2 * cacheOf('pytorch', 1))
+  expect(cacheOf('ggufv2', 8)).toBe(cacheOf('ggufv2', 1))
 })
 
 test('the size of the files counts where it is known', () => {

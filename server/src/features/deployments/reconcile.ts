@@ -1,15 +1,15 @@
 import type { Application } from '../../application.ts'
 import type { EngineObservation, FailureCode, FailureStage } from '../../ports/model-runtime.ts'
 import { closeInstanceSpan, confirmInstanceSpan, openInstanceSpan } from '../metering/spans.ts'
+import { chooseInstance } from './choose-instance.ts'
 import { toEngineSpec } from './engine-spec.ts'
-import { selectInstance } from './instance-selection.ts'
-import type { Selection, SelectionResult } from './instance-selection.ts'
+import type { Selection } from './instance-selection.ts'
 import { returnLease } from './leases.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { findDeployment, findLastEvent, moveDeployment, updateDeployment } from './store.ts'
 import type { Deployment, DeploymentChanges, EventText, Lease } from './store.ts'
 
-type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'>
+type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'prices' | 'secretKey'>
 
 const second = 1_000
 const minute = 60 * second
@@ -79,7 +79,7 @@ const steps: Record<DeploymentStatus, Step> = {
 
 async function selectForDeployment(look: Look): ReturnType<Step> {
   const { deployment, lease, world } = look
-  const result = await select(look, deployment.offers_refused)
+  const result = await chooseInstance(world, deployment.variant, deployment.offers_refused)
   if (result.outcome === 'infeasible') {
     await fail(look, { stage: 'instance_selection', code: 'no_feasible_instance', message: result.reason })
     return 'again'
@@ -91,15 +91,6 @@ async function selectForDeployment(look: Look): ReturnType<Step> {
     { stage: 'instance_selection', message: result.selection.reason },
   )
   return 'again'
-}
-
-async function select({ world, deployment }: Look, refused: readonly string[]): Promise<SelectionResult> {
-  return selectInstance(
-    deployment.variant,
-    await world.runtime.listOffers(),
-    world.config.localEngine,
-    refused,
-  )
 }
 
 function toColumns({ offer, serving, memoryBytes, reason }: Selection): DeploymentChanges {
@@ -154,9 +145,10 @@ async function provision(look: Look): ReturnType<Step> {
 
 /** After a refusal: the next instance type that fits, if capacity was all that was missing, or the end. */
 async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: string }): ReturnType<Step> {
-  const { deployment } = look
+  const { deployment, world } = look
   const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
-  const result = refusal.code === 'no_capacity' ? await select(look, refused) : null
+  const result =
+    refusal.code === 'no_capacity' ? await chooseInstance(world, deployment.variant, refused) : null
   if (result?.outcome !== 'selected') {
     await fail(look, { stage: 'provisioning', code: refusal.code, message: refusal.message })
     return 'again'

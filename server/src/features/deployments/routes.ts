@@ -5,6 +5,7 @@ import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts
 import { pageQuery } from '../../http/schemas.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
+import { planDeployment } from './plan.ts'
 import { requestDeployment } from './request.ts'
 import {
   createDeploymentBody,
@@ -13,9 +14,12 @@ import {
   deploymentsBody,
   eventsBody,
   logsBody,
+  planBody,
   toDeploymentBody,
   toEventItem,
   toLogItem,
+  toPlanBody,
+  toVariantChoice,
 } from './schemas.ts'
 import { listEvents, listOwnDeployments } from './store.ts'
 import { terminateDeployment } from './terminate.ts'
@@ -57,14 +61,31 @@ export function deploymentRoutes(app: App, application: Application): void {
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(application, viewer, {
-        modelName: body.model_name,
-        format: body.model_format,
-        sizeInBillions: body.model_size_in_billions,
-        quantization: body.quantization,
-      })
+      const deployment = await requestDeployment(application, viewer, toVariantChoice(body))
       return reply.code(201).send(toDeploymentBody(deployment))
     },
+  )
+
+  app.post(
+    `${prefix}/plan`,
+    {
+      config: { permission: 'readCatalog' },
+      schema: {
+        operationId: 'planDeployment',
+        summary: 'What a deployment would run on, what that costs and why',
+        description:
+          'Takes what creating a deployment takes, and creates nothing. What no instance type can run is a 200 with ' +
+          '`feasible: false`. Billing is not looked at.',
+        tags,
+        body: createDeploymentBody,
+        response: { 200: planBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
+      },
+    },
+    async ({ body }) =>
+      toPlanBody(
+        await planDeployment(application, toVariantChoice(body)),
+        application.config.billing.currency,
+      ),
   )
 
   app.get(

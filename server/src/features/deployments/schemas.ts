@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { page, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
+import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { Deployment, DeploymentEvent } from './store.ts'
 
@@ -34,6 +35,39 @@ export const createDeploymentBody = z
       },
     ],
   })
+
+export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
+  return {
+    modelName: body.model_name,
+    format: body.model_format,
+    sizeInBillions: body.model_size_in_billions,
+    quantization: body.quantization,
+  }
+}
+
+const hourlyPrice = z.string().nullable().describe('Of an hour in `currency`, a decimal')
+
+export const planBody = z
+  .object({
+    feasible: z.boolean(),
+    instance_type: z.string().nullable().describe('null, as all of the choice, where nothing is feasible'),
+    gpu_count: z.int().nullable().describe('0: on a CPU'),
+    region: z.string().nullable(),
+    price_per_hour: hourlyPrice,
+    currency: z.string(),
+    reason: z.string().describe('The memory that it needs, the choice, and what was passed over and why'),
+    considered: z
+      .array(
+        z.object({
+          instance_type: z.string(),
+          fits: z.boolean(),
+          reason: z.string(),
+          price_per_hour: hourlyPrice,
+        }),
+      )
+      .describe('Every offer: those that fit as they would be tried, then the others'),
+  })
+  .meta({ id: 'DeploymentPlan' })
 
 export const deploymentParams = z.object({ deployment_id: z.string() })
 
@@ -99,6 +133,26 @@ export function toDeploymentBody(deployment: Deployment): z.infer<typeof deploym
     created_at: deployment.created_at.toISOString(),
     updated_at: deployment.updated_at.toISOString(),
     terminated_at: deployment.terminated_at?.toISOString() ?? null,
+  }
+}
+
+export function toPlanBody(result: SelectionResult, currency: string): z.infer<typeof planBody> {
+  const selection = result.outcome === 'selected' ? result.selection : null
+  const offer = selection?.offer
+  return {
+    feasible: selection !== null,
+    instance_type: offer?.instanceType ?? null,
+    gpu_count: offer?.gpuCount ?? null,
+    region: offer?.region ?? null,
+    price_per_hour: offer?.pricePerHour ?? null,
+    currency,
+    reason: result.outcome === 'selected' ? result.selection.reason : result.reason,
+    considered: result.considered.map(({ offer, fits, reason }) => ({
+      instance_type: offer.instanceType,
+      fits,
+      reason,
+      price_per_hour: offer.pricePerHour,
+    })),
   }
 }
 

@@ -34,6 +34,8 @@ export async function describeHost(
     region: 'local',
     gpuCount: gpus.length,
     gpuModel: gpus[0]?.name ?? null,
+    vendor: gpus.length === 0 ? null : process.platform === 'darwin' ? 'apple' : 'nvidia',
+    computeCapability: null,
     memoryBytes: Math.floor(total * USABLE_SHARE),
     formats: ['ggufv2'],
   }

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { InstanceType } from '../../ports/model-runtime.ts'
+import { readYamlFile, toMistakes } from '../../yaml-file.ts'
+import type { Mistake } from '../../yaml-file.ts'
+
+// PostgreSQL holds no NUL.
+const text = z
+  .string('must be a text')
+  .trim()
+  .min(1, 'must not be empty')
+  .max(200, 'must have at most 200 characters')
+  .regex(/^[^\0]*$/, 'must not hold a NUL')
+
+const typeSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lower-case slug such as l4-x2')
+    .max(63, 'must have at most 63 characters'),
+  gpu_count: z.int().min(1).max(64),
+  region: text,
+  price_per_hour: z
+    .string('must be a decimal in quotes')
+    .regex(
+      /^\d{1,9}(\.\d{1,6})?$/,
+      'must be a decimal such as "0.80", with 6 digits after the point at most',
+    ),
+})
+
+const tolerationSchema = z.strictObject({
+  key: text.optional(),
+  operator: z.enum(['Exists', 'Equal']).optional(),
+  value: z.string().optional(),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+})
+
+const gpuSchema = z
+  .strictObject({
+    model: text,
+    vendor: z.enum(['nvidia', 'amd', 'apple'], 'must be nvidia, amd or apple'),
+    usable_gib: z.number().positive().max(4096),
+    compute_capability: z.number().min(1).max(99).optional(),
+    node_selector: z.record(text, z.string('must be in quotes')).default({}),
+    tolerations: z.array(tolerationSchema).default([]),
+    types: z.array(typeSchema).min(1, 'must hold at least one type'),
+  })
+  .refine(({ vendor, compute_capability }) => (vendor === 'nvidia') === (compute_capability !== undefined), {
+    path: ['compute_capability'],
+    message: 'must be given for nvidia, and for nobody else',
+  })
+
+const documentSchema = z.strictObject({ currency: z.string(), gpus: z.array(z.unknown()) })
+
+/**
+ * Reads and checks an instance type file. Throws one Error that lists every mistake with its line: besides mistakes of form, a
+ * currency other than `currency`, and a name that two types have.
+ */
+export function readInstanceTypesFile(path: string, currency: string): InstanceType[] {
+  return readYamlFile(path, 'instance type', (content) => {
+    const document = documentSchema.safeParse(content)
+    if (!document.success) return { value: [], mistakes: toMistakes(document.error, []) }
+    const value: InstanceType[] = []
+    const mistakes: Mistake[] = []
+    if (document.data.currency !== currency) {
+      mistakes.push({ path: ['currency'], message: `is not BILLING_CURRENCY, which is ${currency}` })
+    }
+    const names = new Set<string>()
+    for (const [index, entry] of document.data.gpus.entries()) {
+      const parsed = gpuSchema.safeParse(entry)
+      if (!parsed.success) {
+        mistakes.push(...toMistakes(parsed.error, ['gpus', index]))
+        continue
+      }
+      for (const [typeIndex, { name }] of parsed.data.types.entries()) {
+        if (names.has(name)) {
+          const message = `is the name of another type already: ${name}`
+          mistakes.push({ path: ['gpus', index, 'types', typeIndex, 'name'], message })
+        }
+        names.add(name)
+      }
+      value.push(...toInstanceTypes(parsed.data))
+    }
+    return { value, mistakes }
+  })
+}
+
+function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
+  return gpu.types.map((type) => ({
+    name: type.name,
+    region: type.region,
+    vendor: gpu.vendor,
+    gpuModel: gpu.model,
+    gpuCount: type.gpu_count,
+    gpuMemoryBytes: Math.floor(gpu.usable_gib * 2 ** 30),
+    computeCapability: gpu.compute_capability ?? null,
+    pricePerHour: type.price_per_hour,
+    nodeSelector: gpu.node_selector,
+    tolerations: gpu.tolerations,
+  }))
+}
