@@ -25,10 +25,8 @@ import type { SignInLimits } from './features/accounts/sign-in.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
 import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
-import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
 import { openEngineConnections } from './features/inference/engines.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
-import { toInstancePrices } from './features/metering/instance-prices.ts'
 import { toInstancePrices } from './features/metering/instance-prices.ts'
 import type { Price } from './features/metering/prices.ts'
 import { readPricesFile } from './features/metering/prices-file.ts'
@@ -148,14 +146,6 @@ export async function createApplication(config: Config, overrides: Overrides = {
     await opened.disposeAsync()
     throw error
   }
-}
-
-/** What the price file says, and for instances that it does not name what the instance type file says. */
-function readPrices({ pricesFile, instanceTypesFile, billing: { currency } }: Config): Price[] {
-  return [
-    ...readPricesFile(pricesFile, currency),
-    ...toInstancePrices(readInstanceTypesFile(instanceTypesFile, currency), currency),
-  ]
 }
 
 /** What the price file says, and for instances that it does not name what the instance type file says. */
