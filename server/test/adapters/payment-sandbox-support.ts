@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { createSandbox } from '../../src/adapters/payment-processor/sandbox/sandbox.ts'
 import type { PaymentSandbox } from '../../src/adapters/payment-processor/sandbox/sandbox.ts'
 import { connectDatabase } from '../../src/database/connect.ts'

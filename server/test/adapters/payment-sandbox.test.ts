@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { prices, returnUrl, startTestSandbox, subscribe } from './payment-sandbox-support.ts'
 import type { TestSandbox } from './payment-sandbox-support.ts'
@@ -14,6 +14,11 @@ let organizationId = 1000
 beforeEach(() => {
   organizationId += 1
 })
+
+/** Null last: of keys that should be there. */
+function byText(a: string | null, b: string | null): number {
+  return (a ?? '~').localeCompare(b ?? '~')
+}
 
 function newCustomer(email = 'ada@example.com') {
   return world.payments.createCustomer({ organizationId, email, name: 'Analytical Engines' })
@@ -127,8 +132,8 @@ test('createSubscription: to all prices, from now on for a month, charged to the
   })
   expect(await world.payments.findSubscription(customer.customerId)).toEqual(subscription)
   const { items } = await world.stripe.subscriptions.retrieve(subscription.id)
-  expect(items.data.map(({ price }) => price.lookup_key).toSorted()).toEqual(
-    prices.map(({ key }) => key).toSorted(),
+  expect(items.data.map(({ price }) => price.lookup_key).toSorted(byText)).toEqual(
+    prices.map(({ key }) => key).toSorted(byText),
   )
 })
 
@@ -274,13 +279,13 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   const changed = prices.map((price) => ({ ...price, unitAmountDecimal: '0.5' }))
   await world.payments.publishPrices(changed)
   const after = await list()
-  expect(after.data.map(({ lookup_key: key }) => key).toSorted()).toEqual(
-    prices.map(({ key }) => key).toSorted(),
+  expect(after.data.map(({ lookup_key: key }) => key).toSorted(byText)).toEqual(
+    prices.map(({ key }) => key).toSorted(byText),
   )
   expect(after.data.map(({ unit_amount_decimal: amount }) => String(amount))).toEqual(['50', '50'])
   const { items } = await world.stripe.subscriptions.retrieve(id)
-  expect(items.data.map(({ price }) => price.id).toSorted()).toEqual(
-    after.data.map((price) => price.id).toSorted(),
+  expect(items.data.map(({ price }) => price.id).toSorted(byText)).toEqual(
+    after.data.map((price) => price.id).toSorted(byText),
   )
   await world.payments.publishPrices(prices)
 })

@@ -112,7 +112,7 @@ function close(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(close)
   if (typeof part !== 'object' || part === null) return part
   const schema = part as Record<string, unknown>
-  const properties = Object.keys((schema.properties ?? {}) as object)
+  const properties = Object.keys(schema.properties ?? {})
   if (properties.some((name) => name.startsWith('__@___stripeType'))) {
     return { type: 'string', pattern: '^-?\\d+(\\.\\d+)?$' }
   }

@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
 import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
@@ -118,7 +118,7 @@ test.each<[string, Record<string, unknown>]>([
     customer,
     return_url: returnUrl,
     ...parameters,
-  } as Stripe.Checkout.SessionCreateParams)
+  })
   await expect(call).rejects.toBeInstanceOf(Stripe.errors.StripeInvalidRequestError)
   const last = calls.at(-1)
   expect(last === undefined ? [] : schemas.problemsOf(last)).not.toEqual([])

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import qs from 'qs'
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { Answer, Engine } from './engine.ts'
 import { SandboxError } from './errors.ts'
 import { parseParameters } from './parameters.ts'

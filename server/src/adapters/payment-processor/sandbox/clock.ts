@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { recordEvent } from './events.ts'
 import { subscriptionLines, takePendingItems } from './invoice-lines.ts'
 import {

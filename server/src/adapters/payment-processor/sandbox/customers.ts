@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { recordEvent } from './events.ts'
 import { invalid } from './errors.ts'
 import { attachMethod, findOrMakeMethod, requireOwnMethod } from './payment-methods.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { Engine } from './engine.ts'
 import { eventColumns, toEvent } from './events.ts'
 import { present } from './secrets.ts'

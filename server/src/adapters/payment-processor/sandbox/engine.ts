@@ -28,10 +28,16 @@ export interface Engine {
   runOnce(key: string | undefined, request: string[], work: (step: Step) => Promise<Answer>): Promise<Answer>
 }
 
-export function createEngine({ db, clock, enqueueDelivery }: EngineOptions): Engine {
+export function createEngine(options: EngineOptions): Engine {
+  const { db, clock } = options
   const makeStep = (transaction: DatabaseTransaction): Step => {
     const now = clock()
-    return { db: transaction, now, second: Math.floor(now.getTime() / 1000), enqueueDelivery }
+    return {
+      db: transaction,
+      now,
+      second: Math.floor(now.getTime() / 1000),
+      enqueueDelivery: (...event) => options.enqueueDelivery(...event),
+    }
   }
 
   async function run<Result>(work: (step: Step) => Promise<Result>): Promise<Result> {

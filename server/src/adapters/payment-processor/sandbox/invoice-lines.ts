@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { Exact } from '../decimal.ts'
 import { sumUsage } from './meters.ts'
 import { getObject, listObjects, newId, saveObject } from './store.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import type { Database } from '../../../database/tables.ts'
 import { recordEvent } from './events.ts'
 import { invalid } from './errors.ts'
@@ -123,7 +123,7 @@ export async function summarizeUsage(
       'start_time',
     )
   }
-  const slot = sql<number>`floor((extract(epoch from at) - ${from}::bigint) / ${width}::bigint)`
+  const slot = sql<string>`floor((extract(epoch from at) - ${from}::bigint) / ${width}::bigint)`
   const rows = await db
     .selectFrom('sandbox_meter_events')
     .select([slot.as('slot'), sql<string>`sum(value)::text`.as('sum')])

@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { settleSubscription } from './clock.ts'
 import type { Refusal } from './errors.ts'
 import { attemptPayment, finalizeInvoice, findPayingMethod } from './invoices.ts'

@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { sql } from 'kysely'
 import type { Database } from '../../../database/tables.ts'
 import { recordEvent } from './events.ts'

@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { invalid } from './errors.ts'
 import { recordEvent } from './events.ts'
 import { getObject, insertObject, newId } from './store.ts'

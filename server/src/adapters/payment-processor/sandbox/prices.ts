@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { recordEvent } from './events.ts'
 import { invalid } from './errors.ts'
 import { mergeMetadata } from './customers.ts'

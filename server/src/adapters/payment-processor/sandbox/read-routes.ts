@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import { z } from 'zod'
 import { missing } from './errors.ts'
 import { eventColumns, listEventRows, toEvent } from './events.ts'

@@ -32,7 +32,7 @@ export function writeRoute<Schema extends z.ZodType>(
   parameters: Schema,
   run: WriteRoute<Schema>['run'],
 ): WriteRoute {
-  return { method, path, parameters, run: run as WriteRoute['run'] }
+  return { method, path, parameters, run }
 }
 
 export function readRoute<Schema extends z.ZodType>(
@@ -40,5 +40,5 @@ export function readRoute<Schema extends z.ZodType>(
   parameters: Schema,
   run: ReadRoute<Schema>['run'],
 ): ReadRoute {
-  return { path, parameters, run: run as ReadRoute['run'] }
+  return { path, parameters, run }
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import type { PaymentProcessor } from '../../../ports/payment-processor.ts'
 import { createStripeProcessor } from '../stripe/processor.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 import { missing } from './errors.ts'
 

@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { Database } from '../../../database/tables.ts'
 import { invalid, missing } from './errors.ts'
 import { getObject, newId } from './store.ts'

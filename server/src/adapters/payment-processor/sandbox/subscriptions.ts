@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { mergeMetadata } from './customers.ts'
 import { recordEvent } from './events.ts'
 import { invalid, missing, refused } from './errors.ts'

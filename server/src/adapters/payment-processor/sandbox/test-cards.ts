@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 
 /** A card that stands for one way in which paying can go; its numbers are Stripe's own test numbers. */
 export interface TestCard {
@@ -91,9 +91,12 @@ export function testCardOf(method: Stripe.PaymentMethod): TestCard {
 /** Luhn's checksum (ISO/IEC 7812-1, annex B), which tells a mistyped number from one that isn't a test card. */
 export function isPlausibleNumber(number: string): boolean {
   if (!/^\d{12,19}$/.test(number)) return false
-  const sum = [...number].toReversed().reduce((total, character, index) => {
-    const digit = Number(character) * (index % 2 === 0 ? 1 : 2)
-    return total + (digit > 9 ? digit - 9 : digit)
-  }, 0)
+  const sum = number
+    .split('')
+    .toReversed()
+    .reduce((total, character, index) => {
+      const digit = Number(character) * (index % 2 === 0 ? 1 : 2)
+      return total + (digit > 9 ? digit - 9 : digit)
+    }, 0)
   return sum % 10 === 0
 }

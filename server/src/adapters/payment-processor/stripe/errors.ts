@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { SubscriptionResult } from '../../../ports/payment-processor.ts'
 
 /** The object, or null when the processor doesn't know it (or knows it as somebody else's). */

@@ -1,4 +1,4 @@
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { PaymentProcessor, ProcessorSubscription, SavedCard } from '../../../ports/payment-processor.ts'
 import { cardRefusal, isDuplicateUsage, isUnexpectedState, nullIfMissing } from './errors.ts'
 import { toInvoice, toSavedCard, toSetupSession, toSubscription } from './objects.ts'
@@ -202,7 +202,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
         stripe.events.list({ created: { gte: toSeconds(since) }, limit: 100 }),
         parseEvent,
       )
-      yield* events.reverse()
+      yield* events.toReversed()
     },
 
     publishPrices: (prices) => publishPrices(stripe, installation, prices),

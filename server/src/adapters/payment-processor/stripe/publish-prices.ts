@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import Stripe from 'stripe'
+import { Stripe } from 'stripe'
 import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
@@ -14,7 +14,7 @@ export async function findMeteredPrices(stripe: Stripe): Promise<Stripe.Price[]>
 
 async function listOurPrices(stripe: Stripe): Promise<Stripe.Price[]> {
   const prices = await Array.fromAsync(stripe.prices.list({ active: true, type: 'recurring', limit: 100 }))
-  return prices.filter((price) => price.metadata.berth_key !== undefined).reverse()
+  return prices.filter((price) => price.metadata.berth_key !== undefined).toReversed()
 }
 
 /** False for a price whose lookup key has moved on to its successor. */

@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import type { ProcessorEvent } from '../../../ports/payment-processor.ts'
 import { fromSeconds } from './objects.ts'
 

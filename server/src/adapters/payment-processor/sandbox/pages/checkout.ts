@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { createMethod } from '../payment-methods.ts'
 import { answerSetupIntent, completeSession, confirmSetupIntent } from '../setup.ts'
 import { getObject } from '../store.ts'

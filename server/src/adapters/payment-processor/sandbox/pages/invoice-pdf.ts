@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
-import PDFDocument from 'pdfkit'
-import type Stripe from 'stripe'
+import PdfDocument from 'pdfkit'
+import type { Stripe } from 'stripe'
 import { formatAmount } from '../../decimal.ts'
 import { formatDate, formatUnit, usedLines } from './words.ts'
 
@@ -11,7 +11,7 @@ const columns = { price: 330, amount: 440 }
 /** An invoice on A4, in the fonts that every reader of PDF has. */
 export async function renderInvoicePdf(invoice: Stripe.Invoice): Promise<Buffer> {
   const issued = new Date((invoice.effective_at ?? invoice.created) * 1000)
-  const document = new PDFDocument({
+  const document = new PdfDocument({
     size: 'A4',
     margin: left,
     info: { Title: `Invoice ${invoice.number}`, Author: 'Sandbox', CreationDate: issued, ModDate: issued },

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { formatAmount } from '../../decimal.ts'
 import { payInvoice } from '../pay-invoice.ts'
 import { createMethod } from '../payment-methods.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { formatAmount } from '../../decimal.ts'
 import { updateCustomer } from '../customers.ts'
 import { detachMethod, requireOwnMethod } from '../payment-methods.ts'
@@ -56,7 +56,7 @@ export function portalPages(app: FastifyInstance, context: PageContext): void {
       </section>
       <section aria-labelledby="invoices">
         <h2 id="invoices">Invoices</h2>
-        ${invoiceTable(invoices, addresses.invoice)}
+        ${invoiceTable(invoices, (id) => addresses.invoice(id))}
       </section>
       ${session.return_url !== null && html`<p><a href="${session.return_url}">Back to Berth</a></p>`}`
     return show(context, reply, 'Billing', body)

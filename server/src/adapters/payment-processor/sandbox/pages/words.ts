@@ -1,4 +1,4 @@
-import type Stripe from 'stripe'
+import type { Stripe } from 'stripe'
 import { formatUnitAmount } from '../../decimal.ts'
 
 export function describeCard({ card }: Stripe.PaymentMethod): string {
