@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pino } from 'pino'
@@ -7,6 +7,7 @@ import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createFileMailer } from './adapters/mailer/file.ts'
 import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import { installationOf } from './adapters/payment-processor/installation.ts'
 import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
@@ -188,11 +189,6 @@ function openStripe({ billing }: Config, secretKey: string): PaymentProcessor {
     ...billing.stripe,
     installation: installationOf(secretKey),
   })
-}
-
-/** Tells this installation from others at the same payment processor; stays the same as long as the key does. */
-function installationOf(secretKey: string): string {
-  return createHmac('sha256', secretKey).update('installation').digest('hex').slice(0, 12)
 }
 
 /** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */

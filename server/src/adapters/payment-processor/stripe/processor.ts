@@ -205,7 +205,9 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
       yield* events.toReversed()
     },
 
-    publishPrices: (prices) => publishPrices(stripe, installation, prices),
+    async publishPrices(prices) {
+      await publishPrices(stripe, installation, prices)
+    },
 
     async close() {},
   }

@@ -7,6 +7,14 @@ import { nullIfMissing } from './errors.ts'
 /** A subscription holds 20 items at most, and each of ours holds all prices (docs.stripe.com/api/subscriptions/create). */
 const mostPrices = 20
 
+/** What a publication changed. */
+export interface PublishReport {
+  /** Keys of the prices that were made, because there was none of that amount */
+  created: string[]
+  /** How many live subscriptions were brought to them */
+  subscriptions: number
+}
+
 /** Our prices at the processor, oldest first: those whose lookup key is the `berth_key` that they were made with. */
 export async function findMeteredPrices(stripe: Stripe): Promise<Stripe.Price[]> {
   return (await listOurPrices(stripe)).filter(isCurrent)
@@ -30,25 +38,27 @@ export async function publishPrices(
   stripe: Stripe,
   installation: string,
   prices: readonly MeteredPrice[],
-): Promise<void> {
+): Promise<PublishReport> {
   if (prices.length > mostPrices) {
     throw new Error(`A subscription takes ${mostPrices} prices at most, and there are ${prices.length}`)
   }
   const meters = await Array.fromAsync(stripe.billing.meters.list({ status: 'active', limit: 100 }))
   const published = await listOurPrices(stripe)
   const current: Stripe.Price[] = []
+  const created: string[] = []
   for (const price of prices) {
     const meter =
       meters.find(({ event_name: name }) => name === price.key)?.id ?? (await createMeter(stripe, price)).id
     const amount = toMinorUnits(price)
     const existing = published.find((candidate) => isCurrent(candidate) && candidate.lookup_key === price.key)
-    current.push(
-      existing !== undefined && isSamePrice(existing, price.currency, amount, meter)
-        ? existing
-        : await createPrice(stripe, price, amount, meter),
-    )
+    if (existing !== undefined && isSamePrice(existing, price.currency, amount, meter)) {
+      current.push(existing)
+      continue
+    }
+    current.push(await createPrice(stripe, price, amount, meter))
+    created.push(price.key)
   }
-  await updateSubscriptions(stripe, installation, current)
+  const subscriptions = await updateSubscriptions(stripe, installation, current)
   // Only now: a price that a killed run had replaced is closed by the next one.
   for (const old of published) {
     const successor = current.find(({ metadata }) => metadata.berth_key === old.metadata.berth_key)
@@ -56,6 +66,7 @@ export async function publishPrices(
       await stripe.prices.update(old.id, { active: false })
     }
   }
+  return { created, subscriptions }
 }
 
 function createMeter(stripe: Stripe, price: MeteredPrice): Promise<Stripe.Billing.Meter> {
@@ -107,7 +118,8 @@ async function updateSubscriptions(
   stripe: Stripe,
   installation: string,
   prices: readonly Stripe.Price[],
-): Promise<void> {
+): Promise<number> {
+  let updated = 0
   for await (const subscription of stripe.subscriptions.list({ limit: 100 })) {
     if (subscription.metadata.installation !== installation) continue
     const changes = prices.flatMap((price): Stripe.SubscriptionUpdateParams.Item[] => {
@@ -119,8 +131,10 @@ async function updateSubscriptions(
     })
     if (changes.length > 0) {
       await stripe.subscriptions.update(subscription.id, { items: changes, proration_behavior: 'none' })
+      updated += 1
     }
   }
+  return updated
 }
 
 /** A price in the smallest unit of its currency, which Stripe takes with 12 decimals at most. */

@@ -1,0 +1,99 @@
+// Makes the meters, products and prices of the price file exist in the Stripe account of STRIPE_SECRET_KEY. May be run again:
+// what is there stays, an amount that changed gets a new price. `--api-base http://…` goes somewhere else than to Stripe.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Stripe } from 'stripe'
+import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
+import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
+import { ConfigError, readConfig } from '../server/src/config.ts'
+import type { Config } from '../server/src/config.ts'
+import { readPricesFile } from '../server/src/features/metering/prices-file.ts'
+import { listMeteredPrices } from '../server/src/features/metering/prices.ts'
+
+/** What Berth wants to be told of; Stripe's dashboard asks for it when an endpoint is made. */
+const webhookEvents = [
+  'checkout.session.completed',
+  'checkout.session.expired',
+  'customer.updated',
+  'customer.deleted',
+  'customer.subscription.created',
+  'customer.subscription.updated',
+  'customer.subscription.deleted',
+  'customer.subscription.paused',
+  'customer.subscription.resumed',
+  'invoice.created',
+  'invoice.finalized',
+  'invoice.finalization_failed',
+  'invoice.paid',
+  'invoice.payment_failed',
+  'invoice.payment_action_required',
+  'invoice.updated',
+  'invoice.voided',
+  'invoice.marked_uncollectible',
+  'invoice.overdue',
+  'payment_method.attached',
+  'payment_method.detached',
+  'payment_method.updated',
+  'payment_method.automatically_updated',
+  'setup_intent.succeeded',
+  'setup_intent.setup_failed',
+]
+
+async function setUp(): Promise<void> {
+  const { values } = parseArgs({ options: { 'api-base': { type: 'string' } } })
+  const config = readConfig(process.env)
+  const secretKey = process.env.STRIPE_SECRET_KEY
+  if (secretKey === undefined || secretKey.trim() === '') {
+    throw new ConfigError(["STRIPE_SECRET_KEY: give the account's secret key, from Stripe's dashboard"])
+  }
+  const base = values['api-base']
+  const stripe = new Stripe(secretKey.trim(), {
+    maxNetworkRetries: 2,
+    ...(base === undefined ? {} : target(base)),
+  })
+  const prices = listMeteredPrices(readPricesFile(config.pricesFile, config.billing.currency), new Date())
+  const { created, subscriptions } = await publishPrices(stripe, await findInstallation(config), prices)
+  for (const { key, unitAmountDecimal, currency } of prices) {
+    const what = created.includes(key) ? 'created  ' : 'unchanged'
+    console.log(`${what}  ${key}  ${unitAmountDecimal} ${currency}`)
+  }
+  console.log(
+    `${prices.length} prices, ${created.length} of them new; ${subscriptions} live subscriptions updated.`,
+  )
+  console.log(`\nIn Stripe's dashboard, let a webhook endpoint of API version ${Stripe.API_VERSION} post to`)
+  console.log(`  ${config.publicUrl.href.replace(/\/$/, '')}/v1/billing/webhook`)
+  console.log(`with these events, and set STRIPE_WEBHOOK_SECRET to its signing secret:`)
+  console.log(`  ${webhookEvents.join('\n  ')}`)
+}
+
+function target(base: string) {
+  const { hostname, port, protocol } = new URL(base)
+  return {
+    host: hostname,
+    port: port === '' ? '443' : port,
+    protocol: protocol === 'http:' ? 'http' : 'https',
+  } as const
+}
+
+/** The name under which this installation's subscriptions run; a server that never started has none. */
+async function findInstallation(config: Config): Promise<string> {
+  const key =
+    config.secretKey ??
+    (await readFile(join(config.dataDirectory, 'secret-key'), 'utf8').catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return ''
+        throw error
+      },
+    ))
+  return installationOf(key.trim())
+}
+
+try {
+  await setUp()
+} catch (error) {
+  console.error(
+    error instanceof ConfigError || error instanceof Stripe.errors.StripeError ? error.message : error,
+  )
+  process.exitCode = 1
+}

@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestSandbox } from './payment-sandbox-support.ts'
+import type { TestSandbox } from './payment-sandbox-support.ts'
+
+let world: TestSandbox
+beforeAll(async () => {
+  world = await startTestSandbox()
+})
+afterAll(() => world.close())
+
+function runSetup(settings: Record<string, string>) {
+  const program = resolve(import.meta.dirname, '../../../scripts/stripe-setup.ts')
+  return promisify(execFile)(process.execPath, [program, '--api-base', world.url], {
+    env: { PATH: process.env.PATH ?? '', DATA_DIR: '/nonexistent', ...settings },
+    timeout: 30_000,
+  })
+}
+
+test('npm run stripe:setup: publishes the price file, says so, and changes nothing the second time', async () => {
+  const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey }
+  const first = await runSetup(settings)
+  expect(first.stdout).toMatch(/created {4}gpu_instance_seconds\.local-cpu\.local {2}0\.00001 usd/)
+  expect(first.stdout).toContain('/v1/billing/webhook')
+  const prices = await world.stripe.prices.list({ limit: 100 })
+  expect(prices.data.map(({ lookup_key: key }) => key)).toContain('gpu_instance_seconds.local-cpu.local')
+  const second = await runSetup(settings)
+  expect(second.stdout).toContain('unchanged  gpu_instance_seconds.local-cpu.local')
+  expect(second.stdout).toContain('0 of them new')
+  expect(await world.stripe.prices.list({ limit: 100 })).toEqual(prices)
+})
+
+test('npm run stripe:setup: a missing key and a wrong one are told in a sentence', async () => {
+  await expect(runSetup({})).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('STRIPE_SECRET_KEY'),
+  })
+  await expect(runSetup({ STRIPE_SECRET_KEY: 'sk_test_wrong' })).rejects.toMatchObject({
+    code: 1,
+    stderr: 'Invalid API Key provided.\n',
+  })
+})
