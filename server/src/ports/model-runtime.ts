@@ -90,10 +90,10 @@ export interface InstanceType {
 
 /** Kubernetes' own: a taint of nodes that a pod puts up with. */
 export interface Toleration {
-  key?: string | undefined
-  operator?: 'Exists' | 'Equal' | undefined
-  value?: string | undefined
-  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' | undefined
+  key?: string
+  operator?: 'Exists' | 'Equal'
+  value?: string
+  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
 }
 
 export interface ProvisionedInstance {

@@ -27,10 +27,10 @@ const typeSchema = z.strictObject({
 })
 
 const tolerationSchema = z.strictObject({
-  key: text.optional(),
-  operator: z.enum(['Exists', 'Equal']).optional(),
-  value: z.string().optional(),
-  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+  key: text.exactOptional(),
+  operator: z.enum(['Exists', 'Equal']).exactOptional(),
+  value: z.string().exactOptional(),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).exactOptional(),
 })
 
 const gpuSchema = z
