@@ -46,6 +46,7 @@ export function createLedgerModel(prices: readonly Price[]) {
     ledgerOf(deployment).spans.find((span) => span.deployment === deployment && span.endedAt === null)
 
   function apply(write: Write): void {
+    if (write.kind === 'settle' && !organizations.has(write.organization)) return
     writes.push(write)
     switch (write.kind) {
       case 'request': {
@@ -97,12 +98,11 @@ export function createLedgerModel(prices: readonly Price[]) {
         return
       }
       case 'settle':
-        settle(organizations.get(write.organization), write)
+        settle(organizations.get(write.organization)!, write)
     }
   }
 
-  function settle(ledger: ModelOrganization | undefined, write: { organization: number; now: Date }): void {
-    if (ledger === undefined) return
+  function settle(ledger: ModelOrganization, write: { organization: number; now: Date }): void {
     const plan = planSettlement(
       toOpenLedger(write.organization, ledger),
       write.now,
@@ -169,7 +169,8 @@ export function listModelEvents(organization: number, { sealed }: ModelOrganizat
     hours.set(hour.getTime(), (hours.get(hour.getTime()) ?? 0) + thousandths)
     byPrice.set(price.priceKey, hours)
   }
-  return [...byPrice].flatMap(([priceKey, hours]) =>
+  const inOrder = [...byPrice].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return inOrder.flatMap(([priceKey, hours]) =>
     planUsageEvents(
       organization,
       priceKey,

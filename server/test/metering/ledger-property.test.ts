@@ -1,28 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Price } from '../../src/features/metering/prices.ts'
 import { instanceTypeOf, listModelEvents } from './ledger-model.ts'
 import type { LedgerModel } from './ledger-model.ts'
 import { honestEvents, organizationCount, play, steppingEvents } from './ledger-story.ts'
 import type { Event, Story } from './ledger-story.ts'
+import { priceChange, prices } from './prices.ts'
 
 const runs = 10_000
 const limit = 150_000
-const change = new Date('2026-02-01T00:00:00Z')
-const always = new Date('2000-01-01T00:00:00Z')
-
-function price(meter: Price['meter'], unitAmount: string, validFrom: Date, validUntil: Date | null): Price {
-  return { meter, dimensions: {}, displayName: meter, unitAmount, currency: 'usd', validFrom, validUntil }
-}
-
-/** Instances get dearer two hours after the stories begin. */
-export const prices: Price[] = [
-  price('gpu_instance_seconds', '0.001', always, change),
-  price('gpu_instance_seconds', '0.002', change, null),
-  price('inference_input_tokens', '0', always, null),
-  price('inference_output_tokens', '0', always, null),
-]
-
 /** Plays events while it sends what is sealed, again and again as one that was killed does; checks that nothing once sent changes. */
 function playAndSend(events: readonly Event[]): Story & { sent: Map<string, number> } {
   const sent = new Map<string, number>()
@@ -66,7 +51,8 @@ function checkBilled({ model, deployments, tokens, sent }: ReturnType<typeof pla
         price: { unit },
       } of ofType) {
         if (thousandths > 3_600_000) throw new Error('an hour holds more than an hour')
-        if (unit?.amount !== (hour < change ? '0.001' : '0.002')) throw new Error('a price of another time')
+        if (unit?.amount !== (hour < priceChange ? '0.001' : '0.002'))
+          throw new Error('a price of another time')
       }
       const told = [...sent]
         .filter(([identifier]) => identifier.startsWith(`${organization}:gpu_instance_seconds.${type}.`))

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectDatabase } from '../../src/database/connect.ts'
+import type { DatabaseConnection } from '../../src/database/connect.ts'
+import { migrateDatabase } from '../../src/database/migrate.ts'
+import { fromThousandths } from '../../src/features/metering/decimal.ts'
+import { recordTokens } from '../../src/features/metering/record-tokens.ts'
+import { settleOrganization } from '../../src/features/metering/settle.ts'
+import {
+  closeInstanceSpan,
+  confirmInstanceSpan,
+  openInstanceSpan,
+} from '../../src/features/metering/spans.ts'
+import { listUsageEvents } from '../../src/features/metering/usage-events.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { createLedgerModel, instanceTypeOf, listModelEvents } from './ledger-model.ts'
+import type { LedgerModel, ModelOrganization, Write } from './ledger-model.ts'
+import { play, steppingEvents } from './ledger-story.ts'
+import { prices } from './prices.ts'
+
+let database: { url: string; drop(): Promise<void> }
+let connection: DatabaseConnection
+let userId: number
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  connection = connectDatabase(database.url, 4, () => {})
+  await migrateDatabase(connection.db)
+  const user = await connection.db
+    .insertInto('users')
+    .values({ email: 'ada@example.com', name: 'Ada', current_organization_id: await makeOrganization() })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  userId = user.id
+})
+
+afterAll(async () => {
+  await connection?.close()
+  await database?.drop()
+})
+
+async function makeOrganization(): Promise<number> {
+  const { id } = await connection.db
+    .insertInto('organizations')
+    .values({ name: 'Acme', slug: randomUUID() })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** Has production's own code do to the database what was done to the model. */
+async function replay(
+  writes: readonly Write[],
+  organizations: Map<number, number>,
+): Promise<Map<number, string>> {
+  const { db } = connection
+  const ids = new Map<number, string>()
+  const owners = new Map<number, { organization: number; requestedAt: Date }>()
+  for (const write of writes) {
+    if (write.kind === 'settle') {
+      const organizationId = organizations.get(write.organization)!
+      const settle = () => settleOrganization({ db, prices, clock: () => write.now }, organizationId)
+      // Two workers at once: the second finds everything done.
+      await Promise.all([settle(), settle()])
+      continue
+    }
+    if (write.kind === 'request') {
+      ids.set(write.deployment, randomUUID())
+      owners.set(write.deployment, {
+        organization: organizations.get(write.organization)!,
+        requestedAt: write.at,
+      })
+    }
+    const id = ids.get(write.deployment)!
+    const { organization, requestedAt } = owners.get(write.deployment)!
+    const row = { id, organization_id: organization }
+    if (write.kind === 'request') await insertDeployment(id, organization, write.at)
+    else if (write.kind === 'provisioning') await setStatus(id, 'provisioning', write.at)
+    else if (write.kind === 'end') await setStatus(id, 'terminating', write.at)
+    else if (write.kind === 'open') {
+      await setStatus(id, 'deploying', write.now)
+      const given = {
+        organizationId: organization,
+        deploymentId: id,
+        instanceType: instanceTypeOf(write.deployment),
+        region: 'test',
+        startedAt: write.reported,
+        requestedAt,
+      }
+      await db.transaction().execute((transaction) => openInstanceSpan(transaction, given, write.now))
+    } else if (write.kind === 'confirm') {
+      await db.transaction().execute((transaction) => confirmInstanceSpan(transaction, row, write.now))
+    } else if (write.kind === 'close') {
+      await db.transaction().execute((transaction) => closeInstanceSpan(transaction, row, write.now))
+    } else {
+      const usage = { inputTokens: write.input, outputTokens: write.output }
+      const serving = { deploymentId: id, organizationId: organization, modelName: 'model' }
+      await recordTokens({ db, clock: () => write.now }, serving, usage)
+    }
+  }
+  return ids
+}
+
+async function insertDeployment(id: string, organizationId: number, at: Date): Promise<void> {
+  await connection.db
+    .insertInto('deployments')
+    .values({
+      id,
+      user_id: userId,
+      organization_id: organizationId,
+      model_name: 'model',
+      model_format: 'ggufv2',
+      model_size_in_billions: 1,
+      quantization: 'F16',
+      inference_model_uid: `dep-${id}`,
+      variant: '{}',
+      status: 'requested',
+      created_at: at,
+      updated_at: at,
+      status_changed_at: at,
+    })
+    .execute()
+}
+
+async function setStatus(
+  id: string,
+  status: 'provisioning' | 'deploying' | 'terminating',
+  at: Date,
+): Promise<void> {
+  await connection.db
+    .updateTable('deployments')
+    .set({ status, status_changed_at: at })
+    .where('id', '=', id)
+    .execute()
+}
+
+async function readLedger(organizationId: number) {
+  const { db } = connection
+  const own = ['organization_id', '=', organizationId] as const
+  const buckets = await db
+    .selectFrom('usage_buckets')
+    .selectAll()
+    .where(...own)
+    .execute()
+  const spans = await db
+    .selectFrom('instance_spans')
+    .selectAll()
+    .where(...own)
+    .orderBy('id')
+    .execute()
+  const cursor = await db
+    .selectFrom('usage_cursors')
+    .selectAll()
+    .where(...own)
+    .executeTakeFirst()
+  return {
+    buckets: buckets
+      .map((row) =>
+        [
+          row.deployment_id,
+          row.meter,
+          row.hour.toISOString(),
+          Number(row.quantity),
+          row.price_key,
+          row.unit_amount,
+          row.sealed_at !== null,
+        ].join(' '),
+      )
+      .toSorted(),
+    spans: spans.map((row) => [
+      row.deployment_id,
+      row.started_at,
+      row.ended_at,
+      row.confirmed_at !== null,
+      row.voided_at !== null,
+    ]),
+    sealedThrough: cursor?.sealed_through,
+  }
+}
+
+function expectedLedger(model: LedgerModel, organization: number, ids: Map<number, string>) {
+  const ledger = model.organizations.get(organization)!
+  const idOf = (deployment: number | string) => ids.get(Number(deployment))
+  const rows = (buckets: ModelOrganization['open'], sealed: boolean) =>
+    [...buckets.values()].map((bucket) =>
+      [
+        idOf(bucket.deploymentId),
+        bucket.meter,
+        bucket.hour.toISOString(),
+        Number(fromThousandths(bucket.thousandths)),
+        bucket.price.priceKey,
+        bucket.price.unit!.amount,
+        sealed,
+      ].join(' '),
+    )
+  return {
+    buckets: [...rows(ledger.sealed, true), ...rows(ledger.open, false)].toSorted(),
+    spans: ledger.spans.map((span) => [
+      idOf(span.deployment),
+      span.startedAt,
+      span.endedAt,
+      span.confirmed,
+      span.endedAt !== null && !span.confirmed,
+    ]),
+    sealedThrough: ledger.sealedThrough,
+  }
+}
+
+test('the database does to spans, tokens and hours exactly what the model does, at every cut of a history', async () => {
+  const history = fc.tuple(steppingEvents, fc.double({ min: 0, max: 1, noNaN: true }))
+  await fc.assert(
+    fc.asyncProperty(history, async ([events, share]) => {
+      const whole = play(events, prices).model.writes
+      const writes = whole.slice(0, Math.ceil(whole.length * share))
+      // What happened up to the cut, which may be in the middle of anything.
+      const model = createLedgerModel(prices)
+      for (const write of writes) model.apply(write)
+      const organizations = new Map<number, number>()
+      for (const organization of model.organizations.keys()) {
+        organizations.set(organization, await makeOrganization())
+      }
+      const ids = await replay(writes, organizations)
+      for (const [organization, organizationId] of organizations) {
+        const seen = await readLedger(organizationId)
+        expect({ ...seen, sealedThrough: seen.sealedThrough ?? new Date(0) }).toEqual(
+          expectedLedger(model, organization, ids),
+        )
+        const events = await listUsageEvents({ db: connection.db }, organizationId, new Date(0))
+        expect(events).toEqual(listModelEvents(organizationId, model.organizations.get(organization)!))
+      }
+    }),
+    { numRuns: 300 },
+  )
+}, 180_000)
