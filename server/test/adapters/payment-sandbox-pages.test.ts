@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { day, hour, prices, returnUrl, startTestSandbox, subscribe } from './payment-sandbox-support.ts'
 import type { TestSandbox } from './payment-sandbox-support.ts'
@@ -56,7 +57,11 @@ test('checkout: a form that says what it is, with nothing from elsewhere', async
   expect(page.text).toContain('Sandbox: nothing is charged')
   expect(page.text).toContain('4000 0025 0000 3155')
   expect(page.text).not.toMatch(/<script|src=|https?:\/\//)
-  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+  const [, style = ''] = /<style>([^]*)<\/style>/.exec(page.text) ?? []
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(page.headers.get('content-security-policy')).toContain(
+    `default-src 'none'; style-src 'sha256-${hash}'`,
+  )
   expect(page.headers.get('cache-control')).toBe('no-store')
   expect(page.headers.get('referrer-policy')).toBe('same-origin')
   expect((await visit(`${address}?card=4242`)).text).toContain('value="4242 4242 4242 4242"')
