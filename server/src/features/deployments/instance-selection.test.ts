@@ -100,7 +100,7 @@ test('what can’t be run says why of each, of those with the same reason togeth
     outcome: 'infeasible',
     reason:
       'No instance type can run this. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
-      'overhead 2.0 GiB). Passed over: 8, also 8: 8.0 GiB usable, 14.0 GiB needed; x, y: it runs pytorch, awq, not ggufv2.',
+      'overhead 2.0 GiB). Passed over: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: it runs pytorch, awq, not ggufv2.',
   })
   expect(selectInstance(variant, [], serving, [])).toEqual({
     outcome: 'infeasible',

@@ -99,6 +99,8 @@ interface Judgement {
   estimate: MemoryEstimate
   /** Why it can't be taken, or null */
   objection: string | null
+  /** True when the objection is to its memory */
+  isTooSmall: boolean
   /** What is less than perfect about it, or null */
   caveat: string | null
 }
@@ -111,21 +113,20 @@ function judge(
 ): Judgement {
   const estimate = estimateMemory(variant, serving, offer.gpuCount)
   const { format } = variant
-  const objection =
-    (offer.formats.includes(format) ? null : `it runs ${offer.formats.join(', ')}, not ${format}`) ??
-    findGpuObjection(variant, offer) ??
-    (estimate.totalBytes > offer.memoryBytes ? compareMemory(offer, estimate) : null) ??
-    (refused.includes(offer.instanceType) ? 'no capacity' : null)
-  return { offer, estimate, objection, caveat: findGpuCaveat(format, offer) }
+  const unfit = offer.formats.includes(format)
+    ? findGpuObjection(variant, offer)
+    : `it runs ${offer.formats.join(', ')}, not ${format}`
+  const isTooSmall = unfit === null && estimate.totalBytes > offer.memoryBytes
+  const objection = isTooSmall
+    ? `${formatBytes(estimate.totalBytes)} needed`
+    : (unfit ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
+  return { offer, estimate, objection, isTooSmall, caveat: findGpuCaveat(format, offer) }
 }
 
-function toConsideration({ offer, estimate, objection, caveat }: Judgement): Consideration {
-  const fit = compareMemory(offer, estimate) + (caveat === null ? '' : `; ${caveat}`)
-  return { offer, fits: objection === null, reason: objection ?? fit }
-}
-
-function compareMemory(offer: PricedOffer, estimate: MemoryEstimate): string {
-  return `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
+function toConsideration({ offer, estimate, objection, isTooSmall, caveat }: Judgement): Consideration {
+  const memory = `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
+  const fit = caveat === null ? memory : `${memory}; ${caveat}`
+  return { offer, fits: objection === null, reason: isTooSmall ? memory : (objection ?? fit) }
 }
 
 function explainNone(judged: readonly Judgement[], serving: Serving): string {
@@ -134,15 +135,16 @@ function explainNone(judged: readonly Judgement[], serving: Serving): string {
   return `It needs about ${describeEstimate(first.estimate, serving)}. Passed over: ${listObjections(judged)}.`
 }
 
-/** Each instance type with its objection; those with the same one together. */
+/** Each instance type with its objection, those with the same one together; of one too small, what it has. */
 function listObjections(judged: readonly Judgement[]): string {
-  const groups = Map.groupBy(judged, ({ objection }) => objection)
+  const groups = Map.groupBy(judged, ({ objection }) => objection ?? '')
   return [...groups]
-    .map(
-      ([objection, members]) =>
-        `${members.map(({ offer }) => offer.instanceType).join(', ')}: ${objection ?? ''}`,
-    )
+    .map(([objection, members]) => `${members.map(nameWithMemory).join(', ')}: ${objection}`)
     .join('; ')
+}
+
+function nameWithMemory({ offer, isTooSmall }: Judgement): string {
+  return isTooSmall ? `${offer.instanceType} (${formatBytes(offer.memoryBytes)})` : offer.instanceType
 }
 
 function describeEstimate(estimate: MemoryEstimate, serving: Serving): string {

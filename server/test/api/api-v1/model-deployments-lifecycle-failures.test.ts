@@ -64,7 +64,7 @@ test('the smallest offer that fits is chosen, and the reason names what was pass
   const deployment = await waitForStatus(client, await create(), 'running')
   expect(deployment.selected_instance_type).toBe('medium')
   expect(deployment.selection_reason).toMatch(
-    /Passed over: too-small: .* needed; other-format: it runs pytorch/,
+    /Passed over: too-small \(.*MiB\): .* needed; other-format: it runs pytorch/,
   )
 })
 

@@ -79,5 +79,5 @@ test('a variant that no instance type can run fails at instance_selection, and m
 test('a model that is too big for every instance type fails at instance_selection with the sums', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 })
   const failed = await waitForStatus(client, created.body.id, 'failed')
-  expect(failed.failure_reason).toMatch(/^no_feasible_instance: .*usable, .*GiB needed/)
+  expect(failed.failure_reason).toMatch(/^no_feasible_instance: .*local-.+ \(.+iB\): .+GiB needed/)
 })

@@ -51,7 +51,7 @@ test('POST …/plan: the choice, its price and every offer; nothing is created, 
     price_per_hour: '1.6',
     currency: 'usd',
     reason: expect.stringMatching(
-      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\); l4-x2 offers 40\.5 GiB at 90 %; the cheapest of 2 that fit\. Passed over: t4-x1: 13\.5 GiB usable, .+ needed; l4-x1: 20\.3 GiB usable, .+ needed\.$/,
+      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\); l4-x2 offers 40\.5 GiB at 90 %; the cheapest of 2 that fit\. Passed over: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
     ),
     considered: [
       {
