@@ -43,6 +43,8 @@ export interface EngineSpec {
   modelUid: string
   /** The secret that the engine asks of its callers */
   apiKey: string
+  /** The `clusterId` of the instance that it was given; null before it has one */
+  clusterId: string | null
   variant: ModelVariant
   instanceType: string
   gpuCount: number
@@ -144,6 +146,8 @@ export type EngineObservation =
   | { phase: 'downloading'; message: string; receivedBytes: number; totalBytes: number | null }
   | { phase: 'starting'; message: string }
   | { phase: 'ready'; endpoint: EngineEndpoint }
+  /** What runs the engine is out of reach, so nobody knows whether the engine still serves; it may come back as it was */
+  | { phase: 'unreachable'; message: string; since: Date }
   | { phase: 'failed'; stage: FailureStage; code: FailureCode; message: string }
 
 export interface LogLine {
@@ -168,18 +172,23 @@ export interface ModelRuntime {
   provision(spec: EngineSpec): Promise<Provisioning>
   /** Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
-  /** Says what is seen of the engine, changing nothing. */
-  observeEngine(deploymentId: string): Promise<EngineObservation>
+  /** Says what is seen of the engine, changing nothing. `clusterId` here and below is its instance's, where that is known. */
+  observeEngine(deploymentId: string, clusterId?: string | null): Promise<EngineObservation>
   /** Ends the engine and a download for it, keeping the instance; true once confirmed gone. */
-  stopEngine(deploymentId: string): Promise<boolean>
+  stopEngine(deploymentId: string, clusterId?: string | null): Promise<boolean>
   /** Ends the engine and gives the instance back; true once confirmed. Unknown deployments are confirmed at once. */
-  release(deploymentId: string): Promise<boolean>
+  release(deploymentId: string, clusterId?: string | null): Promise<boolean>
   /** Deployments that hold anything here, so that what nobody owns can be found. */
   listHeld(): Promise<string[]>
   /** The engine's last lines, oldest first, at most `limit`; empty when there are none. */
   readLogs(deploymentId: string, limit: number): Promise<LogLine[]>
   /** Lines as they are written from now on, until the signal fires. */
   followLogs(deploymentId: string, signal: AbortSignal): AsyncIterable<LogLine>
+  /**
+   * The `Authorization` header of requests to an engine, null for none, where it isn't `Bearer` and the spec's `apiKey`. `refused` is
+   * one that the engine answered 401 to.
+   */
+  authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
   /** Lets go of the engines without ending them: they outlive this process. */
   close(): Promise<void>
 }

@@ -65,6 +65,7 @@ export function makeSpec(variant: ModelVariant, changes: Partial<EngineSpec> = {
     deploymentId,
     modelUid: `dep-${deploymentId}`,
     apiKey: randomBytes(32).toString('base64url'),
+    clusterId: null,
     variant,
     instanceType: 'local-cpu',
     gpuCount: 0,

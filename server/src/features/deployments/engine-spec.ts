@@ -23,6 +23,7 @@ export function toEngineSpec(deployment: Deployment, secretKey: string): EngineS
     deploymentId: deployment.id,
     modelUid: deployment.inference_model_uid,
     apiKey: deriveEngineKey(secretKey, deployment.id),
+    clusterId: deployment.cluster_id,
     variant: deployment.variant,
     instanceType: selected_instance_type,
     gpuCount: gpu_count,

@@ -19,6 +19,8 @@ const runtimeFault = 'The runtime did not do what it was asked.'
 
 const pause = { starting: 500, stopping: 250, running: 5 * second }
 const provisioningDeadline = 10 * minute
+/** A start waits so long for a runtime that is out of reach; what has run already waits for ever. */
+const unreachableDeadline = 10 * minute
 const restartWindow = 10 * minute
 const restartsInWindow = 3
 
@@ -179,7 +181,7 @@ async function keepUp(look: Look): ReturnType<Step> {
   const seen =
     deployment.engine_url === null
       ? await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
-      : await world.runtime.observeEngine(deployment.id)
+      : await world.runtime.observeEngine(deployment.id, deployment.cluster_id)
   if (seen.phase !== 'ready') return handleNotReady(look, seen)
   const { baseUrl } = seen.endpoint
   if (deployment.engine_url !== baseUrl || deployment.status_message !== null) {
@@ -208,7 +210,26 @@ async function handleNotReady(
       })
     case 'failed':
       return restartEngine(look, seen)
+    case 'unreachable':
+      return waitForRuntime(look, seen)
   }
+}
+
+/**
+ * The engine may be well, and callers may reach it: a running deployment stays as it is and says so, for as long as it takes. One
+ * that has not run yet fails in the end.
+ */
+async function waitForRuntime(
+  look: Look,
+  { message, since }: Extract<EngineObservation, { phase: 'unreachable' }>,
+): ReturnType<Step> {
+  const { status } = look.deployment
+  if (status === 'deploying' && Date.now() - since.getTime() > unreachableDeadline) {
+    await fail(look, { stage: 'engine_startup', code: 'engine_unreachable', message })
+    return 'again'
+  }
+  await say(look, status === 'deploying' ? 'engine_startup' : 'runtime', message)
+  return { waitMilliseconds: pause.running }
 }
 
 interface Failure {
@@ -235,7 +256,8 @@ async function restartEngine(look: Look, failure: Failure): ReturnType<Step> {
       { stage: failure.stage, message: waiting },
     )
   }
-  if (!(await world.runtime.stopEngine(deployment.id))) return { waitMilliseconds: pause.stopping }
+  if (!(await world.runtime.stopEngine(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: pause.stopping }
   await record(
     look,
     { engine_restarts: restarts + 1, engine_restarted_at: now, status_message: waiting },
@@ -262,7 +284,8 @@ async function fail({ world, deployment, lease }: Look, failure: Failure): Promi
 
 async function giveBack(look: Look): ReturnType<Step> {
   const { deployment, lease, world } = look
-  if (!(await world.runtime.release(deployment.id))) return { waitMilliseconds: pause.stopping }
+  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: pause.stopping }
   if (deployment.instance_started_at !== null && deployment.instance_released_at === null) {
     const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
     const at = world.clock()
@@ -281,7 +304,8 @@ async function giveBack(look: Look): ReturnType<Step> {
 
 async function terminate(look: Look): ReturnType<Step> {
   const { deployment, lease, world } = look
-  if (!(await world.runtime.release(deployment.id))) return { waitMilliseconds: pause.stopping }
+  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: pause.stopping }
   const at = world.clock()
   const cleanedUp = deployment.failure_stage === 'termination'
   await moveDeployment(
