@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { text, timestamp } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import type { UsageSummary } from '../metering/summary.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
@@ -109,8 +109,7 @@ export const paymentMethodsBody = z.array(paymentMethodBody)
 
 /** An address of ours that a person comes back to; anywhere else would make our pages a springboard. */
 function returnUrl({ origin }: URL) {
-  return unicodeText()
-    .max(2048)
+  return text({ min: 1, max: 2048 })
     .refine((address) => isOurs(address, origin), `Give an address that begins with ${origin}.`)
     .transform((address) => new URL(address).href)
     .optional()

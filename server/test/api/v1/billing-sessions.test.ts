@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cardNumbers, checkoutPath, enterCard } from '../../support/billing.ts'
+import { createClient, registerClient } from '../../support/client.ts'
+import type { Client } from '../../support/client.ts'
+import { startTestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
+
+const setupPath = '/v1/billing/checkout/setup-session'
+const portalPath = '/v1/billing/portal/session'
+const publicUrl = 'https://berth.example.com'
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({
+    worker: false,
+    settings: { PUBLIC_URL: publicUrl, SESSION_COOKIE_SECURE: 'false' },
+  })
+  client = await registerClient(server.url)
+})
+afterAll(() => server.close())
+
+describe('POST /v1/billing/checkout/setup-session', () => {
+  test('a session with a page on which a card is saved', async () => {
+    const { status, body } = await client.post(setupPath, {})
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      checkout_session_id: expect.stringMatching(/^cs_/),
+      client_secret: expect.stringMatching(/./),
+      mode: 'setup',
+      status: 'open',
+      payment_status: 'no_payment_required',
+      expires_at: expect.stringMatching(/Z$/),
+    })
+    const hours = (Date.parse(body.expires_at) - Date.now()) / 3_600_000
+    expect(hours).toBeGreaterThan(0.4)
+    expect(hours).toBeLessThanOrEqual(24)
+  })
+
+  test('both purposes, and no other', async () => {
+    for (const purpose of ['payment_method_setup', 'postpaid_activation']) {
+      expect((await client.post(setupPath, { purpose })).status).toBe(200)
+    }
+    for (const purpose of ['', 'payment', null, 1]) {
+      expect((await client.post(setupPath, { purpose })).body.code).toBe('validation_failed')
+    }
+  })
+
+  test('who has saved a card comes back to return_url, or to the console’s page of billing', async () => {
+    const given = `${publicUrl}/billing?from=setup&session={CHECKOUT_SESSION_ID}`
+    const { body } = await client.post(setupPath, { return_url: given })
+    const answer = await enterCard(server.url, checkoutPath(body), cardNumbers.works)
+    expect(answer.headers.get('location')).toBe(
+      given.replace('{CHECKOUT_SESSION_ID}', body.checkout_session_id),
+    )
+    const { body: other } = await client.post(setupPath, {})
+    const back = await enterCard(server.url, checkoutPath(other), cardNumbers.worksToo)
+    expect(back.headers.get('location')).toMatch(/^https:\/\/berth\.example\.com\/billing\?/)
+    expect((await client.get('/v1/billing/payment-methods')).body).toHaveLength(2)
+  })
+
+  test('a card that is declined is not saved', async () => {
+    const own = await registerClient(server.url)
+    const { body } = await own.post(setupPath, {})
+    expect((await enterCard(server.url, checkoutPath(body), cardNumbers.isDeclined)).status).toBe(422)
+    expect((await own.get('/v1/billing/payment-methods')).body).toEqual([])
+  })
+
+  test('a card whose owner must consent is saved once they do', async () => {
+    const own = await registerClient(server.url)
+    const { body } = await own.post(setupPath, {})
+    expect((await enterCard(server.url, checkoutPath(body), cardNumbers.asksOnce)).status).toBe(303)
+    expect((await own.get('/v1/billing/payment-methods')).body).toHaveLength(1)
+  })
+
+  test('one customer at the processor, however many ask at once', async () => {
+    const own = await registerClient(server.url)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => own.post(setupPath, {})))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    const { body: account } = await own.get('/v1/billing/account')
+    const { rows } = await countCustomers(account.organization_id)
+    expect(rows).toBe(1)
+  })
+})
+
+async function countCustomers(organizationId: number) {
+  const found = await server.application.db
+    .selectFrom('sandbox_objects')
+    .select('data')
+    .where('type', '=', 'customer')
+    .execute()
+  const own = found.filter(({ data }) => (data as any).metadata.organization_id === String(organizationId))
+  return { rows: own.length }
+}
+
+describe('POST /v1/billing/portal/session', () => {
+  test('the address of a page for cards and invoices', async () => {
+    const { status, body } = await client.post(portalPath, { return_url: `${publicUrl}/billing` })
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(['url'])
+    expect(body.url.startsWith(`${publicUrl}/sandbox/billing/portal/`)).toBe(true)
+    const page = await createClient(server.url).get(new URL(body.url).pathname)
+    expect(page.status).toBe(200)
+    expect(page.body).toContain('4242')
+  })
+
+  test('an organization without a card has one too', async () => {
+    expect((await (await registerClient(server.url)).post(portalPath, {})).status).toBe(200)
+  })
+})
+
+const elsewhere = [
+  'https://evil.example',
+  'http://berth.example.com/billing',
+  'https://berth.example.com:8443/',
+  'https://berth.example.com.evil.example/',
+  'https://evil@berth.example.com/',
+  '//berth.example.com/billing',
+  '/billing',
+  'javascript:alert(1)',
+  'https://',
+  '',
+  'x'.repeat(3000),
+  'https://berth.example.com/\0',
+]
+test.each([setupPath, portalPath])('POST %s: a return_url of another origin is a 422', async (path) => {
+  for (const address of elsewhere) {
+    const answer = await client.post(path, { return_url: address })
+    expect(answer.status, address).toBe(422)
+    expect(answer.body).toMatchObject({
+      code: 'validation_failed',
+      errors: [{ location: 'body', field: 'return_url' }],
+    })
+  }
+})
+
+test.each([setupPath, portalPath])('POST %s: bodies that are not right', async (path) => {
+  expect((await client.request('POST', path, '{')).status).toBe(400)
+  expect((await client.request('POST', path, '{}', { 'content-type': 'text/plain' })).status).toBe(415)
+  expect((await client.post(path, [])).status).toBe(422)
+})
