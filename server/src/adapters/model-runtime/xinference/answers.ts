@@ -1,0 +1,94 @@
+import { z } from 'zod'
+
+// What Berth reads of Xinference's answers. Versions differ and add fields, so a field that Berth can do without is optional.
+
+const count = z.number().nonnegative()
+const text = z.string().max(10_000)
+
+export const version = z.object({ version: text })
+
+/** Bytes, or as a supervisor without `detailed` says it: `24564MiB`. */
+const videoMemory = z.union([
+  count,
+  z.string().transform((value) => (Number.parseFloat(value) || 0) * (value.endsWith('MiB') ? 2 ** 20 : 1)),
+])
+
+export const clusterInfo = z.array(
+  z.object({
+    node_type: text,
+    ip_address: text,
+    gpu_count: count.nullish(),
+    gpu_vram_total: videoMemory.nullish(),
+    gpu_vram_available: videoMemory.nullish(),
+    mem_available: count.nullish(),
+    mem_total: count.nullish(),
+  }),
+)
+
+export const status = z.object({
+  workers: z.record(
+    z.string(),
+    z.object({
+      failure_remaining_count: z.number().nullish(),
+      status: z.record(z.string(), z.unknown()).nullish(),
+    }),
+  ),
+})
+
+export const gpuStatus = z.object({ name: text.nullish(), mem_total: count, mem_free: count.nullish() })
+
+export const models = z.object({
+  data: z.array(
+    z.object({
+      id: text,
+      address: text.nullish(),
+      accelerators: z.array(z.union([z.string(), z.number()]).transform(String)).nullish(),
+    }),
+  ),
+})
+
+export const model = z.object({ model_name: text.nullish() })
+
+export const instances = z.array(
+  z.object({
+    model_uid: text,
+    status: text,
+    replica_statuses: z.array(z.unknown()).nullish(),
+  }),
+)
+
+export const replicas = z.array(z.object({ status: text.nullish(), error_message: text.nullish() }))
+
+export const events = z.array(
+  z.object({
+    event_type: z.union([z.string(), z.number()]).transform(String),
+    /** Seconds since the epoch */
+    event_ts: z.number(),
+    event_content: z.string(),
+  }),
+)
+
+export const progress = z.object({
+  progress: z.number(),
+  /** From 3.2.1 on, as are the files: pending, launching, downloading or loading */
+  stage: text.nullish(),
+  download_files: z
+    .array(z.object({ downloaded_bytes: count.nullish(), total_bytes: count.nullish() }))
+    .nullish(),
+})
+
+const engineSpec = z.object({
+  model_format: text.nullish(),
+  model_size_in_billions: z.union([z.string(), z.number()]).nullish(),
+  quantizations: z.array(z.string()).nullish(),
+  quantization: z.string().nullish(),
+})
+
+/** Each engine with what it could run, or with why it can't run anything. */
+export const engines = z.record(
+  z.string(),
+  z.union([z.array(engineSpec), z.string(), z.unknown().transform(() => '')]),
+)
+
+export type EngineSpecs = z.output<typeof engines>
+export type ModelEvent = z.output<typeof events>[number]
