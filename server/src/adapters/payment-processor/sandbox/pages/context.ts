@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine.ts'
+import { SandboxError } from '../errors.ts'
 import type { Addresses, PageSecrets } from '../secrets.ts'
 import { findObject } from '../store.ts'
 import type { ObjectType, ObjectTypes } from '../store.ts'
@@ -59,31 +60,25 @@ export function show(
   return sendPage(reply, publicOrigin, status, title, body)
 }
 
+/** Tells a person what they can do something about; all else goes to the server that these pages are part of. */
 export function showError(context: PageContext, reply: FastifyReply, error: unknown): FastifyReply {
-  if (error instanceof PageError) {
-    return show(
-      context,
-      reply,
-      error.title,
-      html`<section>
-        <h1>${error.title}</h1>
-        <p>${error.message}</p>
-      </section>`,
-      error.status,
-    )
-  }
-  const { statusCode = 500, message } = error as { statusCode?: number; message: string }
-  const isOurs = statusCode >= 500
-  if (isOurs) reply.request.log.error({ err: error }, 'a page of the payment sandbox failed')
-  const told = isOurs ? 'Something went wrong on our side.' : message
+  const { status, title, message } = toPageError(error)
   return show(
     context,
     reply,
-    'This did not work',
+    title,
     html`<section>
-      <h1>This did not work</h1>
-      <p>${told}</p>
+      <h1>${title}</h1>
+      <p>${message}</p>
     </section>`,
-    statusCode,
+    status,
   )
+}
+
+function toPageError(error: unknown): PageError {
+  if (error instanceof PageError) return error
+  if (error instanceof SandboxError) return new PageError(error.status, 'This did not work', error.message)
+  const { statusCode, message } = error as { statusCode?: number; message: string }
+  if (statusCode === undefined || statusCode >= 500) throw error
+  return new PageError(statusCode, 'This did not work', message)
 }
