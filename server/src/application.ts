@@ -7,6 +7,7 @@ import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createFileMailer } from './adapters/mailer/file.ts'
 import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import { createXinferenceRuntime } from './adapters/model-runtime/xinference/runtime.ts'
 import { installationOf } from './adapters/payment-processor/installation.ts'
 import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
@@ -35,7 +36,7 @@ import { openQueue } from './jobs/queue.ts'
 import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
 import type { Mailer } from './ports/mailer.ts'
-import type { ModelRuntime } from './ports/model-runtime.ts'
+import type { InstanceType, ModelRuntime } from './ports/model-runtime.ts'
 import type { PaymentProcessor } from './ports/payment-processor.ts'
 
 /** All that the features work with. */
@@ -100,7 +101,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
-    const prices = readPrices(config)
+    const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+    const prices = readPrices(config, instanceTypes)
     const notifications = await listenToNotifications(databaseUrl, (error) =>
       log.warn({ err: error }, 'notifications were interrupted'),
     )
@@ -119,7 +121,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       config.billing.stripe === null ? openSandbox(config, log, clock, db, jobs, secretKey) : null
     const payments = paymentSandbox?.processor ?? openStripe(config, secretKey)
     opened.defer(() => payments.close())
-    const runtime = overrides.runtime ?? (await createRuntime(config, log))
+    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
     opened.defer(() => runtime.close())
     const engines = openEngineConnections()
     opened.defer(() => engines.close())
@@ -150,11 +152,11 @@ export async function createApplication(config: Config, overrides: Overrides = {
 }
 
 /** What the price file says, and for instances that it does not name what the instance type file says. */
-function readPrices({ pricesFile, instanceTypesFile, billing: { currency } }: Config): Price[] {
-  return [
-    ...readPricesFile(pricesFile, currency),
-    ...toInstancePrices(readInstanceTypesFile(instanceTypesFile, currency), currency),
-  ]
+function readPrices(
+  { pricesFile, billing: { currency } }: Config,
+  instanceTypes: readonly InstanceType[],
+): Price[] {
+  return [...readPricesFile(pricesFile, currency), ...toInstancePrices(instanceTypes, currency)]
 }
 
 function createLog({ logLevel }: Config): Logger {
@@ -204,7 +206,14 @@ function openEmbeddedDatabase({ dataDirectory }: Config, log: Logger, lost: Abor
   })
 }
 
-function createRuntime(config: Config, log: Logger): Promise<ModelRuntime> {
+function createRuntime(
+  config: Config,
+  instanceTypes: readonly InstanceType[],
+  log: Logger,
+): Promise<ModelRuntime> {
+  if (config.xinference !== null) {
+    return createXinferenceRuntime({ ...config.xinference, instanceTypes, logger: log })
+  }
   return createLocalRuntime({
     dataDirectory: config.dataDirectory,
     catalogDirectory: dirname(config.catalogFile),

@@ -61,6 +61,7 @@ const badValues: Record<string, string[]> = {
   LOCAL_PARALLEL_SEQUENCES: [...notNumbers, '0', '65'],
   LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
   LOCAL_MEMORY_LIMIT: [...notNumbers, '1'],
+  XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
   HTTP_PROXY: ['hidden', 'socks5://hidden:1'],
   HTTPS_PROXY: ['hidden', 'socks5://hidden:1'],
   SSO_PROVIDER: ['My Provider', '-', 'password', 'x'.repeat(64)],
@@ -85,6 +86,8 @@ const freeTexts = [
   'NO_PROXY',
   'OIDC_CLIENT_ID',
   'OIDC_CLIENT_SECRET',
+  'XINFERENCE_USERNAME',
+  'XINFERENCE_PASSWORD',
 ]
 
 describe('bad values', () => {
@@ -189,6 +192,21 @@ test('a role that shares its database needs DATABASE_URL', () => {
     const settings = { ROLE, SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://localhost/berth' }
     expect(readConfig(settings).role).toBe(ROLE)
   }
+})
+
+test('RUNTIME=xinference needs its supervisors; its user and password come together', () => {
+  const XINFERENCE_URLS = 'http://10.0.0.5:9997/, http://10.0.0.5:9997,https://x.example'
+  expect(problemsOf({ RUNTIME: 'xinference' })).toEqual([expect.stringMatching(/^XINFERENCE_URLS: /)])
+  expect(problemsOf({ XINFERENCE_USERNAME: 'a' })).toEqual([expect.stringMatching(/^XINFERENCE_PASSWORD: /)])
+  expect(problemsOf({ XINFERENCE_PASSWORD: 'a' })).toEqual([expect.stringMatching(/^XINFERENCE_USERNAME: /)])
+  expect(readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS }).xinference).toEqual({
+    supervisors: ['http://10.0.0.5:9997', 'https://x.example'],
+    credentials: null,
+  })
+  const signIn = { XINFERENCE_USERNAME: 'berth', XINFERENCE_PASSWORD: 'secret' }
+  const { xinference } = readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS, ...signIn })
+  expect(xinference?.credentials).toEqual({ username: 'berth', password: 'secret' })
+  expect(readConfig({ XINFERENCE_URLS, ...signIn }).xinference).toBeNull()
 })
 
 test('.env.example lists exactly the settings, each commented out after a line about it', () => {

@@ -16,7 +16,7 @@ export interface Config {
   /** null: an embedded PostgreSQL under `dataDirectory` */
   databaseUrl: string | null
   databasePoolSize: number
-  runtime: 'local'
+  runtime: 'local' | 'xinference'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** null: `/metrics` is served on `port` with everything else */
   metricsPort: number | null
@@ -47,6 +47,8 @@ export interface Config {
     /** Bytes that all engines together may take; null: what the host or its container has */
     memoryLimitBytes: number | null
   }
+  /** null: `runtime` is another */
+  xinference: XinferenceConfig | null
   /** Proxies for downloads; null: none */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
   /** null: nobody signs in through a provider */
@@ -68,6 +70,14 @@ export interface BillingConfig {
   trialMaxActive: number
   /** Deployments at a time with a subscription */
   postpaidMaxActive: number
+}
+
+/** The Xinference clusters that models are deployed on. */
+export interface XinferenceConfig {
+  /** Origins of the supervisors */
+  supervisors: string[]
+  /** null: they ask for no sign-in */
+  credentials: { username: string; password: string } | null
 }
 
 /** An OpenID Connect provider through which people may sign in. */
@@ -180,6 +190,10 @@ const origin = webAddress('https://console.example.com')
   )
   .transform((url) => url.origin)
 
+const supervisor = webAddress('http://10.0.0.5:9997')
+  .refine(({ pathname }) => pathname === '/', 'give addresses without a path such as http://10.0.0.5:9997')
+  .transform((url) => url.origin)
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -195,7 +209,7 @@ const environment = z.object({
     })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
-  RUNTIME: oneOf(['local']).default('local'),
+  RUNTIME: oneOf(['local', 'xinference']).default('local'),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
@@ -232,6 +246,12 @@ const environment = z.object({
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
   LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  XINFERENCE_URLS: commaList
+    .pipe(z.array(supervisor))
+    .transform((origins) => [...new Set(origins)])
+    .default([]),
+  XINFERENCE_USERNAME: optionalText,
+  XINFERENCE_PASSWORD: optionalText,
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
@@ -329,6 +349,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   }
   const sso = readSso(settings, problems)
   const stripe = readStripe(settings, problems)
+  const xinference = readXinference(settings, problems)
   if ((settings.ROLE === 'api' || settings.ROLE === 'worker') && settings.SECRET_KEY === undefined) {
     problems.push(
       `SECRET_KEY: ROLE=${settings.ROLE} derives the same engine keys as other processes; give all of them the same SECRET_KEY`,
@@ -368,6 +389,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
     },
+    xinference,
     proxy: {
       http: settings.HTTP_PROXY ?? null,
       https: settings.HTTPS_PROXY ?? null,
@@ -401,6 +423,23 @@ function readStripe(settings: z.output<typeof environment>, problems: string[]):
   return { secretKey, publishableKey, webhookSecret }
 }
 
+/** The clusters, or null where models run elsewhere; a problem for each setting that is missing. */
+function readXinference(settings: z.output<typeof environment>, problems: string[]): XinferenceConfig | null {
+  const { XINFERENCE_USERNAME: username, XINFERENCE_PASSWORD: password } = settings
+  const credentials = username !== undefined && password !== undefined ? { username, password } : null
+  if (credentials === null && (username !== undefined || password !== undefined)) {
+    const missing = username === undefined ? 'XINFERENCE_USERNAME' : 'XINFERENCE_PASSWORD'
+    problems.push(`${missing}: a sign-in needs a user name and a password; set both or none of them`)
+  }
+  if (settings.RUNTIME !== 'xinference') return null
+  if (settings.XINFERENCE_URLS.length === 0) {
+    problems.push(
+      'XINFERENCE_URLS: RUNTIME=xinference needs the addresses of its supervisors such as http://10.0.0.5:9997',
+    )
+  }
+  return { supervisors: settings.XINFERENCE_URLS, credentials }
+}
+
 /** The provider's settings, or null when none of them is given; a part of them is a problem. */
 function readSso(settings: z.infer<typeof environment>, problems: string[]): SsoConfig | null {
   const { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = settings
@@ -429,6 +468,7 @@ const secretSettings = new Set([
   'MAIL_URL',
   'SECRET_KEY',
   'HF_TOKEN',
+  'XINFERENCE_PASSWORD',
   'HTTP_PROXY',
   'HTTPS_PROXY',
   'OIDC_CLIENT_SECRET',
