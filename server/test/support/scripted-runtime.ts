@@ -51,8 +51,14 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
   }
 }
 
-/** A runtime that does what a test tells it, with engines that answer at `baseUrl` unless `ensureEngine` says otherwise. */
-export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedRuntime {
+/**
+ * A runtime that does what a test tells it, with engines that answer at `baseUrl` unless `ensureEngine` says otherwise, and
+ * instances that start when `clock` says.
+ */
+export function createScriptedRuntime(
+  baseUrl = 'http://127.0.0.1:9',
+  clock: () => Date = () => new Date(),
+): ScriptedRuntime {
   const held = new Set<string>()
   const specs: EngineSpec[] = []
   const calls: { name: keyof Script; deploymentId: string }[] = []
@@ -67,7 +73,7 @@ export function createScriptedRuntime(baseUrl = 'http://127.0.0.1:9'): ScriptedR
         clusterId: 'test-cluster',
         gpuAllocationId: 'test-allocation',
         region: 'test-region',
-        startedAt: new Date(),
+        startedAt: clock(),
       },
     }),
     ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }),
