@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { applyBillingEvent, takeEvent } from '../../src/features/billing/events.ts'
+import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { sweepBillingEvents } from '../../src/features/billing/sweep.ts'
+import { resumeActivation } from '../../src/features/billing/activate.ts'
+import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
+import { activate, saveCard, waitForAccount } from '../support/billing.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { createTestClock, day } from '../support/clock.ts'
+import { askSandbox } from '../support/sandbox.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const deploy = (client: Client) => client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+
+async function cancel(server: TestServer, client: Client): Promise<void> {
+  const { body } = await client.get('/v1/billing/account')
+  await askSandbox(server, 'DELETE', `/v1/subscriptions/${body.processor_subscription_id}`)
+}
+
+/** The processor, with the calls that were made counted, and some of them replaced. */
+function watch(server: TestServer, changes: Partial<PaymentProcessor> = {}) {
+  const payments = { ...server.application.payments, ...changes }
+  const findSubscription = vi.fn(payments.findSubscription)
+  return {
+    application: { ...server.application, payments: { ...payments, findSubscription } },
+    findSubscription,
+  }
+}
+
+describe('with a worker, and the webhook', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startTestServer()
+  })
+  afterAll(() => server.close())
+
+  test('a subscription that is canceled at the processor: postpaid, and creating is a 409 billing_not_activated', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    expect((await deploy(client)).status).toBe(201)
+    await cancel(server, client)
+    const account = await waitForAccount(client, { subscription_status: 'canceled' })
+    expect(account).toMatchObject({ billing_mode: 'postpaid', status: 'active' })
+    expect((await deploy(client)).body.code).toBe('billing_not_activated')
+    const method = await client.patch('/v1/billing/subscription/collection-method', {
+      collection_method: 'send_invoice',
+    })
+    expect(method.body.code).toBe('billing_not_activated')
+  })
+
+  test('an event that lies changes nothing, because the processor is asked', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: before } = await client.get('/v1/billing/account')
+    const event = { id: 'evt_lie', type: 'customer.subscription.deleted', created: new Date() }
+    await takeEvent(server.application, { ...event, customerId: before.processor_customer_id })
+    await vi.waitFor(
+      async () => expect(await findEvent(server, 'evt_lie')).toMatchObject({ outcome: 'applied' }),
+      20_000,
+    )
+    expect((await client.get('/v1/billing/account')).body).toEqual(before)
+  })
+
+  test('events of unknown customers and of none are recorded and ignored', async () => {
+    for (const [id, customerId] of [
+      ['evt_unknown', 'cus_unknown'],
+      ['evt_none', null],
+    ] as const) {
+      await takeEvent(server.application, { id, type: 'price.created', created: new Date(), customerId })
+      await vi.waitFor(
+        async () => expect(await findEvent(server, id)).toMatchObject({ outcome: 'ignored' }),
+        20_000,
+      )
+    }
+  })
+})
+
+describe('without a worker, so that no webhook arrives', () => {
+  const clock = createTestClock()
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startTestServer({ worker: false, clock: clock.now })
+    await publishSandboxPrices(server.application)
+  })
+  afterAll(() => server.close())
+
+  test('the sweep takes in what never arrived, once', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    await cancel(server, client)
+    expect((await client.get('/v1/billing/account')).body.subscription_status).toBe('active')
+    await sweepBillingEvents(server.application)
+    const events = await server.application.db.selectFrom('billing_events').selectAll().execute()
+    expect(events.map(({ type }) => type)).toContain('customer.subscription.deleted')
+    for (const { id } of events) await applyBillingEvent(server.application, id)
+    expect((await client.get('/v1/billing/account')).body.subscription_status).toBe('canceled')
+    await sweepBillingEvents(server.application)
+    const again = await server.application.db.selectFrom('billing_events').select('id').execute()
+    expect(again).toHaveLength(events.length)
+    const [late] = events
+    expect(
+      await takeEvent(server.application, {
+        id: late!.id,
+        type: late!.type,
+        created: late!.created_at,
+        customerId: late!.customer_id,
+      }),
+    ).toBe(false)
+  })
+
+  test('of many events for a customer the processor is asked once, and never by two at a time', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const ids = Array.from({ length: 20 }, (_, index) => `evt_many_${index}`)
+    for (const id of ids) {
+      await takeEvent(server.application, {
+        id,
+        type: 'invoice.paid',
+        created: new Date(),
+        customerId: account.processor_customer_id,
+      })
+    }
+    let atOnce = 0
+    const seen: number[] = []
+    const { application, findSubscription } = watch(server, {
+      async findSubscription(customerId) {
+        seen.push(++atOnce)
+        await new Promise(setImmediate)
+        const found = await server.application.payments.findSubscription(customerId)
+        atOnce -= 1
+        return found
+      },
+    })
+    await Promise.all(ids.map((id) => applyBillingEvent(application, id)))
+    expect(findSubscription).toHaveBeenCalledTimes(1)
+    expect(Math.max(...seen)).toBe(1)
+    expect(await findEvent(server, ids[19]!)).toMatchObject({ outcome: 'applied' })
+  })
+
+  test('an event that can’t be followed up now is not handled, and is later', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const event = { id: 'evt_fault', type: 'invoice.paid', created: new Date() }
+    await takeEvent(server.application, { ...event, customerId: account.processor_customer_id })
+    const { application } = watch(server, {
+      findSubscription: () => Promise.reject(new Error('the line is dead')),
+    })
+    await expect(applyBillingEvent(application, event.id)).rejects.toThrow('the line is dead')
+    expect(await findEvent(server, event.id)).toMatchObject({ handled_at: null })
+    await applyBillingEvent(server.application, event.id)
+    expect(await findEvent(server, event.id)).toMatchObject({ outcome: 'applied' })
+  })
+
+  test('the processor fails in the middle of an activation: 503, and the job carries on with the same one', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const create = vi
+      .spyOn(server.application.payments, 'createSubscription')
+      .mockImplementationOnce(async (subscription) => {
+        create.mockRestore()
+        await server.application.payments.createSubscription(subscription)
+        throw new Error('the answer was lost')
+      })
+    const answer = await client.post('/v1/billing/subscription/activate-postpaid', {
+      processor_payment_method_id: card.id,
+    })
+    expect(answer).toMatchObject({ status: 503, body: { code: 'payment_processor_unavailable' } })
+    expect(answer.headers.get('retry-after')).toBe('5')
+    expect((await client.get('/v1/billing/account')).body.billing_mode).toBe('trial')
+    const pending = await server.application.db
+      .selectFrom('billing_activations')
+      .selectAll()
+      .where('status', '=', 'pending')
+      .executeTakeFirstOrThrow()
+    await resumeActivation(server.application, pending.id)
+    const { body: account } = await client.get('/v1/billing/account')
+    expect(account).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'active' })
+    const { data } = await askSandbox(
+      server,
+      'GET',
+      `/v1/subscriptions?customer=${account.processor_customer_id}`,
+    )
+    expect(data).toHaveLength(1)
+  })
+
+  test('an activation that lay for a day is given up: nobody is subscribed by surprise', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const create = vi
+      .spyOn(server.application.payments, 'createSubscription')
+      .mockRejectedValueOnce(new Error('the line is dead'))
+    await client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
+    create.mockRestore()
+    const activation = await server.application.db
+      .selectFrom('billing_activations')
+      .selectAll()
+      .where('status', '=', 'pending')
+      .executeTakeFirstOrThrow()
+    clock.advance(day)
+    await resumeActivation(server.application, activation.id)
+    expect((await client.get('/v1/billing/account')).body.billing_mode).toBe('trial')
+  })
+})
+
+function findEvent({ application }: TestServer, id: string) {
+  return application.db.selectFrom('billing_events').selectAll().where('id', '=', id).executeTakeFirst()
+}
