@@ -4,9 +4,10 @@
 //   whole FILE               answer with the file as application/json
 //   stream CHUNKS MICROS     answer with a stream of that many server-sent events and [DONE]; with MICROS 0 all in one write,
 //                            else the first at once and then one every MICROS, each with its number and the time of sending
-//   stats                    print the counters as one line of JSON
+//   drop                     break off every answer under way, those too that a gateway has let run on
+//   stats
 //
-// It ends when stdin does. Build: gcc -O2 -o upstream upstream.c
+// Each is answered with the counters as one line of JSON. It ends when stdin does. Build: gcc -O2 -o upstream upstream.c
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -238,14 +239,19 @@ static bool receive(struct connection *c) {
     return answer(c, c->in + head, (size_t)body);
 }
 
+// Paced streams alone are under way for long, and all of these are in the queue. The ends show as events of their own.
+static void drop_answers(void) {
+    for (struct connection *c = first_due; c; c = c->next) shutdown(c->fd, SHUT_RDWR);
+}
+
 static void take_command(const char *line) {
     char path[4096];
     unsigned events;
     unsigned long long micros;
     if (sscanf(line, "whole %4095[^\n]", path) == 1) prepare_whole(path);
     else if (sscanf(line, "stream %u %llu", &events, &micros) == 2) prepare_stream(events, micros);
+    else if (strncmp(line, "drop", 4) == 0) drop_answers();
     else if (strncmp(line, "stats", 5) != 0) fail(line);
-    // Every command is answered, so that whoever gave it knows that it holds.
     printf("{\"requests\":%llu,\"answered\":%llu,\"aborted\":%llu,\"live\":%llu,\"events\":%llu,\"refused\":%llu}\n",
            (unsigned long long)count.requests, (unsigned long long)count.answered, (unsigned long long)count.aborted,
            (unsigned long long)count.live, (unsigned long long)count.events, (unsigned long long)count.refused);

@@ -1,0 +1,140 @@
+import type { Sample } from './measure.ts'
+import { isValid, median } from './samples.ts'
+import { works } from './works.ts'
+import type { WorkName } from './works.ts'
+
+/** One line of what must be reached. */
+export interface Goal {
+  title: string
+  work: WorkName
+  better: 'more' | 'less'
+  must: number
+  aim: number
+  decimals: number
+  /** The targets without which a round says nothing */
+  needs: string[]
+  /** Our figure in one round */
+  of(round: Round): number
+}
+
+/** The samples of one work in one round, by target; asking for one that is missing throws. */
+type Round = (target: string) => Sample
+
+const berth = 'berth'
+const cpuPerAnswer = ({ cpu, load }: Sample) => cpu / load.answers
+const cpuPerEvent = ({ cpu, load }: Sample) => cpu / load.events
+const rate = ({ load }: Sample) => load.answers / load.seconds
+const milliseconds = (microseconds: number) => microseconds / 1000
+const againstNginx = (of: (sample: Sample) => number) => (round: Round) =>
+  of(round('nginx')) / of(round(berth))
+const addedP99 = (round: Round) => milliseconds(round(berth).load.p99 - round('direct').load.p99)
+
+function ratioToNginx(work: WorkName, title: string, must: number, aim: number): Goal {
+  return {
+    title: `${title}: CPU, nginx's ÷ ours`,
+    work,
+    better: 'more',
+    must,
+    aim,
+    decimals: 2,
+    needs: [berth, 'nginx'],
+    of: againstNginx(cpuPerAnswer),
+  }
+}
+
+export const goals: readonly Goal[] = [
+  ratioToNginx('chat', '1 KB chat', 0.4, 0.55),
+  {
+    title: "1 KB chat: requests, ours ÷ Portkey's",
+    work: 'chat',
+    better: 'more',
+    must: 7.5,
+    aim: 11,
+    decimals: 1,
+    needs: [berth, 'portkey'],
+    of: (round) => rate(round(berth)) / rate(round('portkey')),
+  },
+  ratioToNginx('embeddings', '100 KB embeddings answer', 0.6, 0.9),
+  ratioToNginx('prompt', '33 KB prompt', 0.25, 0.35),
+  ratioToNginx('stream', 'unpaced streams', 0.45, 1),
+  {
+    title: "500 requests/s: p50 over nginx's, ms",
+    work: 'rate',
+    better: 'less',
+    must: 0.1,
+    aim: 0.05,
+    decimals: 3,
+    needs: [berth, 'nginx'],
+    of: (round) => milliseconds(round(berth).load.p50 - round('nginx').load.p50),
+  },
+  {
+    title: '500 requests/s: added p99, ms',
+    work: 'rate',
+    better: 'less',
+    must: 2,
+    aim: 0.8,
+    decimals: 2,
+    needs: [berth, 'direct'],
+    of: addedP99,
+  },
+  {
+    ...ratioToNginx('paced', '500 paced streams', 0.6, 0.8),
+    title: "500 paced streams: CPU per event, nginx's ÷ ours",
+    of: againstNginx(cpuPerEvent),
+  },
+  {
+    title: '500 paced streams: added p99, ms',
+    work: 'paced',
+    better: 'less',
+    must: 8,
+    aim: 3,
+    decimals: 2,
+    needs: [berth, 'direct'],
+    of: addedP99,
+  },
+  {
+    title: '2,000 idle streams: KB each',
+    work: 'idle',
+    better: 'less',
+    must: 35,
+    aim: 20,
+    decimals: 1,
+    needs: [berth],
+    of: (round) => round(berth).kilobytesPerStream ?? Number.NaN,
+  },
+  {
+    title: '2,000 callers left: engine requests still running after 1 s',
+    work: 'idle',
+    better: 'less',
+    must: 0,
+    aim: 0,
+    decimals: 0,
+    needs: [berth],
+    of: (round) => round(berth).leftRunning ?? Number.NaN,
+  },
+]
+
+/** The median of a goal over the rounds in which all that it needs is valid, with their range and number. */
+export function judge(
+  { work: name, needs, of }: Goal,
+  samples: readonly Sample[],
+): { value: number | null; range: [number, number] | null; rounds: number } {
+  const work = works.find((each) => each.name === name)
+  if (work === undefined) throw new Error(`There is no work ${name}.`)
+  const valid = samples.filter((sample) => sample.work === name && isValid(sample, work))
+  const values = [...Map.groupBy(valid, ({ round }) => round).values()].flatMap((round) => {
+    const find = (target: string) => round.find((sample) => sample.target === target)
+    if (!needs.every(find)) return []
+    const value = of((target) => {
+      const sample = find(target)
+      if (sample === undefined) throw new Error(`${target} is missing.`)
+      return sample
+    })
+    return Number.isFinite(value) ? [value] : []
+  })
+  return {
+    value: median(values),
+    range: values.length === 0 ? null : [Math.min(...values), Math.max(...values)],
+    rounds: values.length,
+  }
+}

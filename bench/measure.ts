@@ -1,0 +1,166 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { Cores } from './machine.ts'
+import type { LoadResult, Native, Upstream } from './native.ts'
+import { readMemory } from './processes.ts'
+import type { Running } from './targets.ts'
+import type { Work, WorkName } from './works.ts'
+
+/** One work on one target in one round. */
+export interface Sample {
+  round: number
+  work: WorkName
+  target: string
+  load: LoadResult
+  /** CPU seconds of the target's processes in the measured time, and of the upstream's */
+  cpu: number
+  upstreamCpu: number
+  /** Kilobytes that each idle stream took; null where it was not measured */
+  kilobytesPerStream: number | null
+  /** Requests that the upstream was still working on a second after all callers had left; null where none left */
+  leftRunning: number | null
+}
+
+export interface Bench {
+  native: Native
+  upstream: Upstream
+  cores: Cores
+  folder: string
+}
+
+/** Seconds of load before and in the measured time. */
+export interface Times {
+  warmup: number
+  seconds: number
+}
+
+/** Has the upstream answer what a work asks for. */
+export async function prepareUpstream({ upstream, folder }: Bench, { name, answer }: Work): Promise<void> {
+  if ('whole' in answer) {
+    const file = join(folder, `answer-${name}.json`)
+    await writeFile(file, answer.whole)
+    await upstream.command(`whole ${file}`)
+  } else {
+    await upstream.command(`stream ${answer.events} ${answer.everyMicroseconds}`)
+  }
+}
+
+/** Puts a work on a target that runs and measures both. Throws when an answer is wrong before the load even begins. */
+export async function measure(
+  bench: Bench,
+  work: Work,
+  target: string,
+  running: Running,
+  times: Times,
+): Promise<Omit<Sample, 'round'>> {
+  const { upstream, cores } = bench
+  const port = 'whole' in work.answer ? running.ports.whole : running.ports.stream
+  const requestFile = join(bench.folder, `request-${target}-${work.name}`)
+  await writeFile(requestFile, composeRequest(work, running.headers))
+  const load = {
+    ...work.load,
+    ...times,
+    port,
+    requestFile,
+    core: cores.gateway,
+    pids: [...running.pids, upstream.pid],
+  }
+  let leftRunning: Promise<number> | null = null
+  let kilobytesPerStream: Promise<number> | null = null
+  let result: LoadResult
+  if (work.load.mode === 'hold') {
+    const onLeft = () => (leftRunning = countLeftRunning(upstream))
+    if (work.name === 'idle') {
+      // Some streams before, so that what the first ones bring with them is not counted for these.
+      await bench.native.runLoad({ ...load, connections: 200, warmup: 0.5, seconds: 0.5 })
+      await delay(2000)
+      const before = readMemory(running.pids)
+      const onOpened = () => {
+        kilobytesPerStream = delay(3000).then(
+          () => (readMemory(running.pids) - before) / work.load.connections,
+        )
+      }
+      const idle = running.pids.length > 0 ? { warmup: 1, seconds: 3, onOpened } : { warmup: 0, seconds: 1 }
+      result = await bench.native.runLoad({ ...load, ...idle, onLeft })
+    } else {
+      result = await bench.native.runLoad({ ...load, onLeft })
+    }
+  } else {
+    const expectFile = await probe(bench, work, target, port, running.headers)
+    result = await bench.native.runLoad({ ...load, expectFile })
+  }
+  const sample = {
+    work: work.name,
+    target,
+    load: result,
+    cpu: result.cpu.slice(0, -1).reduce((sum, seconds) => sum + seconds, 0),
+    upstreamCpu: result.cpu.at(-1) ?? 0,
+    kilobytesPerStream: await kilobytesPerStream,
+    leftRunning: await leftRunning,
+  }
+  if (leftRunning !== null) await endLeftRunning(upstream)
+  return sample
+}
+
+async function countLeftRunning(upstream: Upstream): Promise<number> {
+  await delay(1000)
+  return (await upstream.command('stats')).live
+}
+
+/** Ends what a gateway let run on after its callers had left: it would burden the next one. */
+async function endLeftRunning(upstream: Upstream): Promise<void> {
+  await upstream.command('drop')
+  while ((await upstream.command('stats')).live > 0) await delay(20)
+}
+
+function composeRequest({ path, requestBody }: Work, headers: Record<string, string>): string {
+  const head = {
+    host: '127.0.0.1',
+    'user-agent': 'berth-bench',
+    accept: '*/*',
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(requestBody)),
+    ...headers,
+  }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${requestBody}`
+}
+
+/** Asks once and checks what the answer means; its bytes, in the file that is returned, are what every other answer must be. */
+async function probe(
+  bench: Bench,
+  work: Work,
+  target: string,
+  port: number,
+  headers: Record<string, string>,
+): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}${work.path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
+    body: work.requestBody,
+  })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${target} answers ${response.status}: ${text.slice(0, 500)}`)
+  const right =
+    'whole' in work.answer
+      ? isDeepStrictEqual(JSON.parse(text), JSON.parse(work.answer.whole))
+      : isWholeStream(text, work.answer.events)
+  if (!right) throw new Error(`${target} answers something else: ${text.slice(0, 500)}`)
+  const file = join(bench.folder, `expect-${target}-${work.name}`)
+  await writeFile(file, text)
+  return file
+}
+
+/** True for a stream with every event once, in order, then its end, and no usage, which nobody asked for. */
+function isWholeStream(text: string, events: number): boolean {
+  const data = text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
+  if (data.pop() !== '[DONE]' || data.length !== events + 1) return false
+  return data
+    .map((item) => JSON.parse(item) as { choices: { delta: { content?: string } }[] })
+    .every(({ choices }, index) => {
+      const expected = index === events ? undefined : ` token ${String(index).padStart(3, '0')}`
+      return choices[0]?.delta.content === expected
+    })
+}

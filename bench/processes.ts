@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, readdirSync } from 'node:fs'
+import { createServer, connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** A program under measurement. */
+export interface Program {
+  pid: number
+  /** Where both of its outputs go */
+  logFile: string
+  /** Resolves when the process has ended; asks it first, kills it after 10 s. */
+  stop(): Promise<void>
+}
+
+export interface ProgramOptions {
+  name: string
+  core: number
+  /** Folder for the log */
+  folder: string
+  env?: Record<string, string> | undefined
+  command: string
+  args: string[]
+}
+
+/** Starts a program on one core; `taskset` becomes the program, so the pid is its own. */
+export function startProgram({ name, core, folder, env, command, args }: ProgramOptions): Program {
+  const logFile = join(folder, `${name}.log`)
+  const log = openSync(logFile, 'a')
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn('taskset', ['-c', String(core), command, ...args], {
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', log, log],
+    // Ctrl-C reaches the benchmark alone, which then stops what it started.
+    detached: true,
+  })
+  closeSync(log)
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  child.once('error', () => {})
+  if (child.pid === undefined) throw new Error(`${command} can't be started.`)
+  return {
+    pid: child.pid,
+    logFile,
+    async stop() {
+      child.kill('SIGTERM')
+      if ((await Promise.race([ended, delay(10_000, 'late', { ref: false })])) !== 'late') return
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** A port of loopback that nobody listens on now. */
+export async function findFreePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Waits until a program listens; throws with the end of its log when it ends before or takes 60 s. */
+export async function waitForPort(program: Program, port: number): Promise<void> {
+  const deadline = Date.now() + 60_000
+  while (!(await accepts(port))) {
+    if (Date.now() > deadline || !isAlive(program.pid)) {
+      throw new Error(
+        `${program.logFile}: it does not listen on ${port}.\n${readFileSync(program.logFile, 'utf8').slice(-2000)}`,
+      )
+    }
+    await delay(50)
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
+}
+
+/** True for a process that runs; a zombie doesn't. */
+export function isAlive(pid: number): boolean {
+  return readStat(pid) !== null && readStat(pid)?.state !== 'Z'
+}
+
+/** The process and all that came of it. */
+export function listFamily(pid: number): number[] {
+  const parents = new Map(listPids().map((each) => [each, readStat(each)?.parent]))
+  const family = [pid]
+  for (const member of family) {
+    for (const [each, parent] of parents) if (parent === member) family.push(each)
+  }
+  return family
+}
+
+/** Processes whose command line has this text in it. */
+export function findByCommandLine(text: string): number[] {
+  return listPids().filter((pid) => {
+    try {
+      return pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(text)
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Kilobytes of memory that these processes take, each shared page in parts (PSS). */
+export function readMemory(pids: readonly number[]): number {
+  return pids
+    .map((pid) => /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
+    .reduce((sum, kilobytes) => sum + Number(kilobytes ?? 0), 0)
+}
+
+/** Kilobytes that a process has in memory, shared pages in full (RSS). */
+export function readResident(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
+}
+
+function listPids(): number[] {
+  return readdirSync('/proc').map(Number).filter(Number.isInteger)
+}
+
+function readStat(pid: number): { state: string; parent: number } | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // After the name, which is in brackets and may hold anything.
+    const [state = '', parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { state, parent: Number(parent) }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,166 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { goals, judge } from './goals.ts'
+import type { Cores } from './machine.ts'
+import type { Sample } from './measure.ts'
+import { isValid, median } from './samples.ts'
+import { targets } from './targets.ts'
+import { works } from './works.ts'
+import type { Work } from './works.ts'
+
+/** A whole run, as it is kept in rounds.json. */
+export interface Results {
+  begun: string
+  ended: string
+  command: string
+  machine: string[]
+  versions: Record<string, string>
+  cores: Cores
+  loadAverage: number
+  samples: Sample[]
+}
+
+const resultsFile = join(import.meta.dirname, 'RESULTS.md')
+const notesHeading = '## Notes'
+
+/** All tables of a run, as Markdown that reads well in a terminal. */
+export function renderResults(results: Results): string {
+  const parts = [
+    renderGoals(results.samples),
+    ...works
+      .filter(({ name }) => results.samples.some(({ work }) => work === name))
+      .map((work) => renderWork(work, results.samples)),
+  ]
+  return parts.join('\n\n')
+}
+
+/** Writes RESULTS.md; what stands under its heading "Notes" was written by hand and stays. */
+export async function writeResultsFile(results: Results): Promise<void> {
+  const existing = await readFile(resultsFile, 'utf8').catch(() => '')
+  const start = existing.indexOf(`\n${notesHeading}`)
+  const notes = start < 0 ? '' : existing.slice(start)
+  const facts = [
+    ...results.machine,
+    ...Object.entries(results.versions).map(([name, version]) => `${name}: ${version}`),
+    `Core ${results.cores.gateway} for the gateway, core ${results.cores.load} for load, upstream and PostgreSQL`,
+    `From ${results.begun} to ${results.ended}`,
+  ]
+  const text = `# Results
+
+\`${results.command}\` on
+
+${facts.map((fact) => `- ${fact}`).join('\n')}
+
+Medians of the rounds, ratios taken within each round. \`README.md\` says what each figure is.
+
+${renderResults(results)}
+${notes}`
+  await writeFile(resultsFile, `${text.trimEnd()}\n`)
+}
+
+function renderGoals(samples: readonly Sample[]): string {
+  const rows = goals.map((goal) => {
+    const { value, range, rounds } = judge(goal, samples)
+    const passes = (limit: number) =>
+      value === null ? '' : (goal.better === 'more' ? value >= limit : value <= limit) ? 'yes' : 'NO'
+    const show = (number: number) => number.toFixed(goal.decimals)
+    return [
+      goal.title,
+      value === null ? '-' : show(value),
+      range === null ? '-' : `${show(range[0])} to ${show(range[1])}`,
+      String(rounds),
+      show(goal.must),
+      passes(goal.must),
+      show(goal.aim),
+      passes(goal.aim),
+    ]
+  })
+  return table(['work', 'Berth', 'range', 'rounds', 'must', 'reached', 'aim', 'reached'], rows)
+}
+
+interface Column {
+  title: string
+  decimals: number
+  of(sample: Sample): number | null
+}
+
+const milliseconds = (microseconds: number) => microseconds / 1000
+
+const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
+  closed: [
+    { title: 'answers/s', decimals: 0, of: ({ load }) => load.answers / load.seconds },
+    { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
+    { title: 'CPU %', decimals: 0, of: ({ load, cpu }) => (cpu / load.seconds) * 100 },
+    { title: 'p50 ms', decimals: 2, of: ({ load }) => milliseconds(load.p50) },
+    { title: 'p99 ms', decimals: 2, of: ({ load }) => milliseconds(load.p99) },
+  ],
+  rate: [
+    { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
+    { title: 'p50 ms', decimals: 3, of: ({ load }) => milliseconds(load.p50) },
+    { title: 'p99 ms', decimals: 3, of: ({ load }) => milliseconds(load.p99) },
+    { title: 'max ms', decimals: 1, of: ({ load }) => milliseconds(load.max) },
+  ],
+  hold: [
+    { title: 'events/s', decimals: 0, of: ({ load }) => load.events / load.seconds },
+    { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.events) * 1e6 },
+    { title: 'CPU %', decimals: 0, of: ({ load, cpu }) => (cpu / load.seconds) * 100 },
+    { title: 'p50 ms', decimals: 3, of: ({ load }) => milliseconds(load.p50) },
+    { title: 'p99 ms', decimals: 3, of: ({ load }) => milliseconds(load.p99) },
+    { title: 'left running', decimals: 0, of: ({ leftRunning }) => leftRunning },
+  ],
+  idle: [
+    { title: 'KB a stream', decimals: 1, of: ({ kilobytesPerStream }) => kilobytesPerStream },
+    { title: 'left running', decimals: 0, of: ({ leftRunning }) => leftRunning },
+  ],
+}
+
+function renderWork(work: Work, samples: readonly Sample[]): string {
+  const shown = columns[work.name === 'idle' ? 'idle' : work.load.mode]
+  const saturating = work.load.mode === 'closed'
+  const rows = targets.flatMap(({ name, title }) => {
+    const own = samples.filter((sample) => sample.work === work.name && sample.target === name)
+    if (own.length === 0) return []
+    const valid = own.filter((sample) => isValid(sample, work))
+    // Where every round was discarded, the figures are shown all the same, marked.
+    const used = valid.length > 0 ? valid : own
+    const cells = shown.map(({ decimals, of }) => {
+      const value = median(used.map(of).filter((number) => number !== null && Number.isFinite(number)))
+      return value === null || (name === 'direct' && of === columns.closed[1]?.of)
+        ? '-'
+        : value.toFixed(decimals)
+    })
+    const errors = own.reduce(
+      (sum, { load }) => sum + load.errors.status + load.errors.body + load.errors.broken,
+      0,
+    )
+    return [[title, ...cells, `${valid.length} of ${own.length}`, errors === 0 ? '' : `${errors} wrong`]]
+  })
+  const heading = `### ${work.title}${saturating ? ', as many as there can be' : ''}`
+  const ceiling = saturating ? `\n\n${describeCeiling(work, samples)}` : ''
+  return `${heading}\n\n${table(['target', ...shown.map(({ title }) => title), 'rounds kept', ''], rows)}${ceiling}`
+}
+
+/** How far the load's core is from being what is measured: what it does for one answer, and the busiest target's rate. */
+function describeCeiling(work: Work, samples: readonly Sample[]): string {
+  const own = samples.filter((sample) => sample.work === work.name)
+  const rate = ({ load }: Sample) => load.answers / load.seconds
+  const direct = own.filter(({ target }) => target === 'direct')
+  const ceiling = median(direct.map(rate))
+  if (ceiling === null) return ''
+  const each = (of: (sample: Sample) => number) =>
+    ((median(direct.map((sample) => of(sample) / sample.load.answers)) ?? 0) * 1e6).toFixed(1)
+  return (
+    `Load and upstream on their own core reach ${Math.round(ceiling)} answers a second without a gateway ` +
+    `(${each(({ load }) => load.loadCpu)} + ${each(({ upstreamCpu }) => upstreamCpu)} µs of CPU each).`
+  )
+}
+
+function table(head: string[], rows: string[][]): string {
+  const widths = head.map((title, index) =>
+    Math.max(title.length, ...rows.map((row) => (row[index] ?? '').length), 3),
+  )
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0))).join(' | ')} |`
+  const rule = `| ${widths.map((width, index) => (index === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
+import { findByCommandLine, findFreePort, isAlive, startProgram, waitForPort } from '../processes.ts'
+import type { Program } from '../processes.ts'
+import type { Running, Surroundings } from '../targets.ts'
+
+const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
+const models = ['berth-tiny', 'berth-tiny-embedding']
+
+/** What is known of our own server beside what is measured. */
+export interface BerthSetting {
+  databaseUrl: string
+  cookie: string
+  start(): Promise<Running & { logFile: string }>
+}
+
+export async function startBerth(surroundings: Surroundings): Promise<() => Promise<Running>> {
+  const { start } = await prepareBerth(surroundings, {})
+  return start
+}
+
+/**
+ * Berth as it is shipped, in two steps. A whole server on an embedded database signs somebody up and deploys two bundled models.
+ * It is stopped, its engines too, and the deployments' address becomes the upstream's; no worker is left to correct that. Each
+ * start is then a server with ROLE=api on this database, with its log in a file.
+ */
+export async function prepareBerth(
+  { cores, folder, upstreamPort, cleanup }: Surroundings,
+  settings: Record<string, string>,
+): Promise<BerthSetting> {
+  const home = join(folder, 'berth')
+  await mkdir(home)
+  // Started by root, PostgreSQL has an account of its own, which must get in.
+  await chmod(folder, 0o755)
+  await chmod(home, 0o755)
+  const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
+  cleanup.defer(() => database.stop())
+  const env = {
+    DATABASE_URL: database.url,
+    DATA_DIR: home,
+    SECRET_KEY: randomBytes(32).toString('hex'),
+    NODE_ENV: 'production',
+    ...settings,
+  }
+  const run = async (role: 'all' | 'api', core: number) => {
+    const port = await findFreePort()
+    const program = startProgram({
+      name: `berth-${role}`,
+      core,
+      folder,
+      env: { ...env, ROLE: role, PORT: String(port) },
+      command: process.execPath,
+      args: [server],
+    })
+    await waitForPort(program, port)
+    return { program, port }
+  }
+
+  const whole = await run('all', cores.load)
+  const cookie = await deployModels(whole, home)
+  await pointDeployments(database.url, `http://127.0.0.1:${upstreamPort}`)
+  return {
+    databaseUrl: database.url,
+    cookie,
+    async start() {
+      const { program, port } = await run('api', cores.gateway)
+      return {
+        pids: [program.pid],
+        ports: { whole: port, stream: port },
+        headers: { cookie },
+        logFile: program.logFile,
+        stop: () => program.stop(),
+      }
+    },
+  }
+}
+
+/** Signs up, deploys, and stops the server and its engines. Returns the session's cookie. */
+async function deployModels(
+  { program, port }: { program: Program; port: number },
+  home: string,
+): Promise<string> {
+  const url = `http://127.0.0.1:${port}`
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
+  const call = async (method: string, path: string, body?: object) => {
+    const response = await fetch(url + path, { method, headers, body: body ? JSON.stringify(body) : null })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    headers['cookie'] ??= response.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    return (await response.json()) as { id: string; status: string }
+  }
+  try {
+    await call('POST', '/v1/user/register', {
+      email: 'bench@example.com',
+      password: randomBytes(12).toString('hex'),
+      organization: 'Bench',
+    })
+    for (const model_name of models) {
+      const { id } = await call('POST', '/api/v1/model-deployments', { model_name })
+      const deadline = Date.now() + 60_000
+      for (;;) {
+        const { status } = await call('GET', `/api/v1/model-deployments/${id}`)
+        if (status === 'running') break
+        if (status === 'failed' || Date.now() > deadline) throw new Error(`${model_name} is ${status}.`)
+        await delay(200)
+      }
+    }
+  } finally {
+    await program.stop()
+    // An engine outlives its server, which isn't wanted here.
+    const engines = findByCommandLine(join(home, 'engines'))
+    for (const pid of engines) process.kill(pid, 'SIGKILL')
+    while (engines.some(isAlive)) await delay(20)
+  }
+  return headers['cookie'] ?? ''
+}
+
+async function pointDeployments(databaseUrl: string, engineUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query(`UPDATE deployments SET engine_url = $1 WHERE status = 'running'`, [engineUrl])
+  } finally {
+    await client.end()
+  }
+}

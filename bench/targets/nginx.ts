@@ -1,0 +1,78 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { findFreePort, listFamily, startProgram, waitForPort } from '../processes.ts'
+import type { Running, Surroundings } from '../targets.ts'
+
+/** nginx as its documentation says for a proxy with keep-alive behind: one worker, and no buffering on the port for streams. */
+export async function startNginx(
+  { cores, folder, upstreamPort }: Surroundings,
+  { accessLog }: { accessLog: boolean },
+): Promise<() => Promise<Running>> {
+  const name = accessLog ? 'nginx-log' : 'nginx'
+  return async () => {
+    const ports = { whole: await findFreePort(), stream: await findFreePort() }
+    const home = join(folder, `${name}-${ports.whole}`)
+    await mkdir(home)
+    const log = accessLog ? `${join(home, 'access.log')} combined` : 'off'
+    await writeFile(join(home, 'nginx.conf'), compose(home, ports, upstreamPort, log))
+    const program = startProgram({
+      name,
+      core: cores.gateway,
+      folder,
+      command: 'nginx',
+      args: ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')],
+    })
+    await waitForPort(program, ports.stream)
+    let pids = listFamily(program.pid)
+    for (; pids.length < 2; pids = listFamily(program.pid)) await delay(20)
+    return { pids, ports, headers: {}, stop: () => program.stop() }
+  }
+}
+
+function compose(
+  home: string,
+  ports: { whole: number; stream: number },
+  upstreamPort: number,
+  log: string,
+): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((kind) => `  ${kind}_temp_path ${join(home, kind)};`)
+    .join('\n')
+  return `daemon off;
+pid ${join(home, 'nginx.pid')};
+error_log stderr error;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+events { worker_connections 16384; }
+http {
+${temporary}
+  access_log ${log};
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  tcp_nodelay on;
+  client_max_body_size 32m;
+  client_body_buffer_size 256k;
+  upstream engine {
+    server 127.0.0.1:${upstreamPort};
+    keepalive 256;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+  }
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";
+  proxy_read_timeout 300s;
+  # An answer of 100 KB fits, so that none is written to a file.
+  proxy_buffers 16 16k;
+  proxy_buffer_size 16k;
+  server {
+    listen 127.0.0.1:${ports.whole} backlog=4096;
+    location / { proxy_pass http://engine; }
+  }
+  server {
+    listen 127.0.0.1:${ports.stream} backlog=4096;
+    location / { proxy_pass http://engine; proxy_buffering off; }
+  }
+}
+`
+}

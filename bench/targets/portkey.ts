@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import type { Running, Surroundings } from '../targets.ts'
+
+const folderOfPeers = resolve(import.meta.dirname, '..')
+const program = join(folderOfPeers, 'node_modules/@portkey-ai/gateway/build/start-server.js')
+
+/** Portkey's gateway from npm, forwarding to the upstream as its OpenAI provider with another host. */
+export async function startPortkey({
+  cores,
+  folder,
+  upstreamPort,
+}: Surroundings): Promise<() => Promise<Running>> {
+  if (!existsSync(program)) {
+    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+      cwd: folderOfPeers,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+  }
+  return async () => {
+    const port = await findFreePort()
+    const gateway = startProgram({
+      name: 'portkey',
+      core: cores.gateway,
+      folder,
+      env: { NODE_ENV: 'production' },
+      command: process.execPath,
+      args: [program, '--headless', `--port=${port}`],
+    })
+    await waitForPort(gateway, port)
+    return {
+      pids: [gateway.pid],
+      ports: { whole: port, stream: port },
+      headers: {
+        'x-portkey-provider': 'openai',
+        'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`,
+        authorization: 'Bearer key',
+      },
+      stop: () => gateway.stop(),
+    }
+  }
+}

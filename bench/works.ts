@@ -1,0 +1,132 @@
+export type WorkName = 'chat' | 'embeddings' | 'prompt' | 'stream' | 'paced' | 'rate' | 'idle'
+
+/** One kind of load, and how it is put on a target. */
+export interface Work {
+  name: WorkName
+  title: string
+  path: '/v1/chat/completions' | '/v1/embeddings'
+  /** JSON as callers send it */
+  requestBody: string
+  /** What the upstream answers: a JSON document, or a stream of events */
+  answer: { whole: string } | { events: number; everyMicroseconds: number }
+  load: { mode: 'closed' | 'rate' | 'hold'; connections: number; rate?: number }
+}
+
+const chatModel = 'berth-tiny'
+const embeddingModel = 'berth-tiny-embedding'
+
+/** Deterministic numbers between -1 and 1, so that every run measures the same bytes. */
+function* numbers(): Generator<number> {
+  for (let state = 1; ; state = (state * 48_271) % 2_147_483_647) yield state / 1_073_741_823.5 - 1
+}
+
+const words =
+  'the berth is where a ship lies while it loads and what it carries is of no concern to the pilot who brings it in'
+const sentences = (length: number) => `${words}. `.repeat(Math.ceil(length / words.length)).slice(0, length)
+
+const chatRequest = JSON.stringify({
+  model: chatModel,
+  messages: [
+    { role: 'system', content: 'You are a helpful assistant who answers in one sentence.' },
+    { role: 'user', content: sentences(780) },
+  ],
+  temperature: 0.7,
+  max_tokens: 200,
+})
+
+const streamRequest = JSON.stringify({
+  model: chatModel,
+  messages: [{ role: 'user', content: sentences(300) }],
+  max_tokens: 200,
+  stream: true,
+})
+
+// Code and dialogue: every message has quotes, line ends and characters beyond ASCII.
+const promptRequest = JSON.stringify({
+  model: chatModel,
+  messages: Array.from({ length: 60 }, (_, index) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content: `"Line ${index}"\n\tconst path = "C:\\\\berth\\\\${index}"\n— ${sentences(460)}`,
+  })),
+  temperature: 0.7,
+})
+
+const chatAnswer = JSON.stringify({
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1_790_000_000,
+  model: 'engine',
+  choices: [{ index: 0, message: { role: 'assistant', content: sentences(780) }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 200, completion_tokens: 200, total_tokens: 400 },
+})
+
+const random = numbers()
+const embeddingsAnswer = JSON.stringify({
+  object: 'list',
+  data: Array.from({ length: 5 }, (_, index) => ({
+    object: 'embedding',
+    index,
+    embedding: Array.from({ length: 1024 }, () => Number(random.next().value?.toFixed(16))),
+  })),
+  model: 'engine',
+  usage: { prompt_tokens: 200, total_tokens: 200 },
+})
+
+const embeddingsRequest = JSON.stringify({
+  model: embeddingModel,
+  input: Array.from({ length: 5 }, () => sentences(180)),
+})
+
+const chat = {
+  path: '/v1/chat/completions',
+  requestBody: chatRequest,
+  answer: { whole: chatAnswer },
+} as const
+const streamed = { path: '/v1/chat/completions', requestBody: streamRequest } as const
+const endless = 1_000_000
+
+export const works: readonly Work[] = [
+  { ...chat, name: 'chat', title: '1 KB chat', load: { mode: 'closed', connections: 32 } },
+  {
+    name: 'embeddings',
+    title: '100 KB embeddings answer',
+    path: '/v1/embeddings',
+    requestBody: embeddingsRequest,
+    answer: { whole: embeddingsAnswer },
+    load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...chat,
+    name: 'prompt',
+    title: '33 KB prompt of 60 messages',
+    requestBody: promptRequest,
+    load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...streamed,
+    name: 'stream',
+    title: 'unpaced stream of 200 events',
+    answer: { events: 200, everyMicroseconds: 0 },
+    load: { mode: 'closed', connections: 32 },
+  },
+  {
+    ...streamed,
+    name: 'paced',
+    title: '500 streams of 50 events a second',
+    answer: { events: endless, everyMicroseconds: 20_000 },
+    load: { mode: 'hold', connections: 500 },
+  },
+  {
+    ...chat,
+    name: 'rate',
+    title: '500 requests a second',
+    load: { mode: 'rate', connections: 200, rate: 500 },
+  },
+  {
+    ...streamed,
+    name: 'idle',
+    title: '2,000 idle streams',
+    answer: { events: endless, everyMicroseconds: 60_000_000 },
+    load: { mode: 'hold', connections: 2000 },
+  },
+]
