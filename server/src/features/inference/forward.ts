@@ -62,27 +62,45 @@ export async function forwardToEngine(
 }
 
 async function send(
-  { engines, secretKey }: Application,
+  application: Application,
   target: ServingDeployment,
   path: InferencePath,
   request: InferenceRequest,
   requestId: string,
   signal: AbortSignal,
 ): Promise<Pick<EngineAnswer, 'status' | 'headers' | 'body'>> {
-  const { statusCode, headers, body } = await engines.agent.request({
-    origin: target.engineUrl ?? '',
-    path,
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: request.stream ? 'text/event-stream' : 'application/json',
-      authorization: `Bearer ${deriveEngineKey(secretKey, target.deploymentId)}`,
-      'x-request-id': requestId,
-    },
-    body: rewriteForEngine(request, target.modelUid),
-    signal,
-  })
-  return { status: statusCode, headers: pick(headers), body }
+  const { engines, runtime } = application
+  const origin = target.engineUrl ?? ''
+  const ask = (authorization: string | null) =>
+    engines.agent.request({
+      origin,
+      path,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: request.stream ? 'text/event-stream' : 'application/json',
+        ...(authorization === null ? {} : { authorization }),
+        'x-request-id': requestId,
+      },
+      body: rewriteForEngine(request, target.modelUid),
+      signal,
+    })
+  const authorization = await authorize(application, target, origin)
+  let answer = await ask(authorization)
+  if (answer.statusCode === 401 && runtime.authorizeEngine !== undefined) {
+    await answer.body.dump()
+    answer = await ask(await runtime.authorizeEngine(origin, authorization))
+  }
+  return { status: answer.statusCode, headers: pick(answer.headers), body: answer.body }
+}
+
+async function authorize(
+  { runtime, secretKey }: Application,
+  { deploymentId }: ServingDeployment,
+  origin: string,
+): Promise<string | null> {
+  if (runtime.authorizeEngine !== undefined) return runtime.authorizeEngine(origin)
+  return `Bearer ${deriveEngineKey(secretKey, deploymentId)}`
 }
 
 function pick(headers: IncomingHttpHeaders): Record<string, string> {
