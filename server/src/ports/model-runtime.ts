@@ -155,9 +155,13 @@ export interface LogLine {
   line: string
 }
 
-/** A refusal is final for this offer; `no_capacity` lets the next offer be tried. `message` is one sentence. */
+/**
+ * A refusal is final for this offer; `no_capacity` lets the next offer be tried. `pending`: the instance was asked for and may
+ * still come, so ask again; its clock has not started. `message` is one sentence.
+ */
 export type Provisioning =
   | { outcome: 'provisioned'; instance: ProvisionedInstance }
+  | { outcome: 'pending'; message: string }
   | { outcome: 'refused'; code: FailureCode; message: string }
 
 /**

@@ -19,6 +19,7 @@ const runtimeFault = 'The runtime did not do what it was asked.'
 
 const pause = { starting: 500, stopping: 250, running: 5 * second }
 const provisioningDeadline = 10 * minute
+const pendingDeadline = 60 * minute
 /** A start waits so long for a runtime that is out of reach; what has run already waits for ever. */
 const unreachableDeadline = 10 * minute
 const restartWindow = 10 * minute
@@ -111,6 +112,7 @@ async function provision(look: Look): ReturnType<Step> {
   const { deployment, lease, world } = look
   const provisioning = await world.runtime.provision(toEngineSpec(deployment, world.secretKey))
   if (provisioning.outcome === 'refused') return tryNextOffer(look, provisioning)
+  if (provisioning.outcome === 'pending') return waitForInstance(look, provisioning.message)
   const { instance } = provisioning
   const at = world.clock()
   await moveDeployment(
@@ -143,6 +145,19 @@ async function provision(look: Look): ReturnType<Step> {
       ),
   )
   return 'again'
+}
+
+/** The runtime says itself when an instance will not come; the deadline is for one that never says so. */
+async function waitForInstance(look: Look, message: string): ReturnType<Step> {
+  const { deployment, world } = look
+  const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
+  if (inStatus > pendingDeadline) {
+    const late = `No instance came within an hour. ${message}`
+    await fail(look, { stage: 'provisioning', code: 'provision_timeout', message: late })
+    return 'again'
+  }
+  await say(look, 'provisioning', message)
+  return { waitMilliseconds: Math.min(Math.max(inStatus / 4, pause.starting), pause.running) }
 }
 
 /** After a refusal: the next instance type that fits, if capacity was all that was missing, or the end. */
@@ -198,10 +213,10 @@ async function handleNotReady(
   switch (seen.phase) {
     case 'downloading':
       await say(look, 'model_download', seen.message)
-      return { waitMilliseconds: pause.starting }
+      return { waitMilliseconds: pauseWhileStarting(look) }
     case 'starting':
       await say(look, 'engine_startup', seen.message)
-      return { waitMilliseconds: pause.starting }
+      return { waitMilliseconds: pauseWhileStarting(look) }
     case 'absent':
       return restartEngine(look, {
         stage: 'runtime',
@@ -230,6 +245,13 @@ async function waitForRuntime(
   }
   await say(look, status === 'deploying' ? 'engine_startup' : 'runtime', message)
   return { waitMilliseconds: pause.running }
+}
+
+/** A quick start is seen at once; one that takes minutes is looked at every few seconds. */
+function pauseWhileStarting({ deployment, world }: Look): number {
+  const since = deployment.engine_restarted_at ?? deployment.status_changed_at
+  const elapsed = world.clock().getTime() - since.getTime()
+  return Math.min(Math.max(elapsed / 20, pause.starting), pause.running)
 }
 
 interface Failure {
