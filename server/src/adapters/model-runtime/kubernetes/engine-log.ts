@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { stripVTControlCharacters } from 'node:util'
+import type { LogLine } from '../../../ports/model-runtime.ts'
+import type { Cluster } from './cluster.ts'
+import { labels, selectorOf } from './names.ts'
+import { newestFirst } from './pods.ts'
+
+const longestLine = 4096
+const requestTimeout = 10_000
+const reconnectAfter = 1_000
+
+/** The pod whose log is the engine's: the newest, of several nodes the leader's. */
+async function findServingPod(cluster: Cluster, deploymentId: string): Promise<string | null> {
+  const pods = await cluster.listPods(selectorOf(deploymentId))
+  const serving = pods.filter(({ metadata }) => (metadata?.labels?.[labels.workerIndex] ?? '0') === '0')
+  return newestFirst(serving)[0]?.metadata?.name ?? null
+}
+
+/** The last lines of a deployment's engine, oldest first; those of the container before where the newest wrote none. */
+export async function readEngineLog(
+  cluster: Cluster,
+  deploymentId: string,
+  limit: number,
+): Promise<LogLine[]> {
+  const pod = await findServingPod(cluster, deploymentId)
+  return pod === null || limit <= 0 ? [] : readPodLog(cluster, pod, limit)
+}
+
+export async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise<LogLine[]> {
+  for (const previous of [false, true]) {
+    const lines = await collect(cluster, { pod, tailLines: limit, previous })
+    if (lines.length > 0) return lines.slice(-limit)
+  }
+  return []
+}
+
+/** The last lines of a container that has ended, though another may run in its place by now. */
+export async function readLastWords(cluster: Cluster, pod: string, isReplaced: boolean): Promise<LogLine[]> {
+  return collect(cluster, { pod, tailLines: 80, previous: isReplaced })
+}
+
+async function collect(
+  cluster: Cluster,
+  request: { pod: string; tailLines: number; previous: boolean },
+): Promise<LogLine[]> {
+  const body = await cluster.openLog(request, AbortSignal.timeout(requestTimeout))
+  return body === null ? [] : Array.fromAsync(toLines(body))
+}
+
+/** Lines as they are written from now on, through restarts and new pods, until the signal fires. */
+export async function* followEngineLog(
+  cluster: Cluster,
+  deploymentId: string,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  let seenUntil = new Date()
+  while (!signal.aborted) {
+    try {
+      const pod = await findServingPod(cluster, deploymentId)
+      const body =
+        pod === null ? null : await cluster.openLog({ pod, follow: true, sinceTime: seenUntil }, signal)
+      for await (const line of body === null ? [] : toLines(body)) {
+        // `sinceTime` is in whole seconds, so that lines come again.
+        if (line.at <= seenUntil) continue
+        seenUntil = line.at
+        yield line
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (!isBrokenStream(error)) throw error
+    }
+    await sleep(reconnectAfter, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** The cluster ends idle streams, and a node's end breaks them. */
+function isBrokenStream(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof Error && error.name === 'AbortError')
+}
+
+async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<LogLine> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield* toLine(line)
+    if (rest.length > 16 * longestLine) rest = rest.slice(0, 16 * longestLine)
+  }
+  yield* toLine(rest)
+}
+
+/** The cluster puts the time before each line. Progress bars rewrite theirs: what counts is what was written last. */
+function* toLine(raw: string): Iterable<LogLine> {
+  const [, time, text = ''] = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s.exec(raw) ?? []
+  const at = time === undefined ? Number.NaN : Date.parse(time)
+  const shown = stripVTControlCharacters(text).replaceAll('\0', '').trimEnd().split('\r').at(-1) ?? ''
+  if (!Number.isNaN(at) && shown !== '') yield { at: new Date(at), line: shown.slice(0, longestLine) }
+}

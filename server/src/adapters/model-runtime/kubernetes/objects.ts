@@ -1,0 +1,209 @@
+import type {
+  KubernetesObject,
+  V1Deployment,
+  V1NetworkPolicy,
+  V1ObjectMeta,
+  V1OwnerReference,
+  V1PodTemplateSpec,
+  V1Secret,
+  V1Service,
+} from '@kubernetes/client-node'
+import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import type { EnginePlan } from './engine-plan.ts'
+import { enginePort, labels, objectNameOf } from './names.ts'
+import { buildPodTemplate } from './pod-template.ts'
+import type { KubernetesRuntimeSettings } from './settings.ts'
+
+type Settings = Pick<KubernetesRuntimeSettings, 'namespace' | 'modelCache' | 'huggingFace' | 'proxy'>
+
+export const workloadKinds = {
+  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  leaderWorkerSet: { apiVersion: 'leaderworkerset.x-k8s.io/v1', kind: 'LeaderWorkerSet' },
+} as const
+
+/** An object of the LeaderWorkerSet API, of which the client knows no types. */
+export interface LeaderWorkerSet extends KubernetesObject {
+  spec: {
+    replicas: number
+    leaderWorkerTemplate: {
+      size: number
+      restartPolicy: 'RecreateGroupOnPodRestart'
+      leaderTemplate: V1PodTemplateSpec
+      workerTemplate: V1PodTemplateSpec
+    }
+  }
+}
+
+/** What a deployment is made of. `dependents` belong to the workload and go with it. */
+export interface EngineObjects {
+  workload: V1Deployment | LeaderWorkerSet
+  /** Given their owner, whose uid is the cluster's to say */
+  buildDependents: (owner: V1OwnerReference) => (V1Secret | V1Service | V1NetworkPolicy)[]
+}
+
+/** All objects of a deployment's engine, the same for the same spec. */
+export function buildObjects(
+  spec: EngineSpec,
+  type: InstanceType,
+  plan: EnginePlan,
+  settings: Settings,
+): EngineObjects {
+  const template = buildPodTemplate(spec, type, plan, settings)
+  const metadata: V1ObjectMeta = {
+    name: objectNameOf(spec.deploymentId),
+    namespace: settings.namespace,
+    labels: template.metadata?.labels ?? {},
+  }
+  return {
+    workload:
+      plan.nodes === 1
+        ? buildDeployment(spec, metadata, template)
+        : buildLeaderWorkerSet(metadata, template, plan),
+    buildDependents: (owner) => {
+      const owned = Object.assign({ ownerReferences: [owner] }, metadata)
+      return [
+        buildSecret(spec, owned, settings),
+        buildService(spec, owned, plan),
+        buildNetworkPolicy(spec, owned, plan, settings),
+      ]
+    },
+  }
+}
+
+function podsOf({ deploymentId }: EngineSpec) {
+  return { [labels.managedBy]: 'berth', [labels.deploymentId]: deploymentId }
+}
+
+function buildDeployment(
+  spec: EngineSpec,
+  metadata: V1ObjectMeta,
+  template: V1PodTemplateSpec,
+): V1Deployment {
+  return {
+    ...workloadKinds.deployment,
+    metadata,
+    spec: {
+      replicas: 1,
+      revisionHistoryLimit: 0,
+      // Two engines of one deployment would need twice its GPUs.
+      strategy: { type: 'Recreate' },
+      selector: { matchLabels: podsOf(spec) },
+      template,
+    },
+  }
+}
+
+/** vLLM over several nodes: a leader that serves, and workers that join its Ray cluster; the script is in vLLM's image. */
+function buildLeaderWorkerSet(
+  metadata: V1ObjectMeta,
+  template: V1PodTemplateSpec,
+  plan: EnginePlan,
+): LeaderWorkerSet {
+  const script = '/vllm-workspace/examples/online_serving/multi-node-serving.sh'
+  const lead = `bash ${script} leader --ray_cluster_size="$LWS_GROUP_SIZE" && exec python3 -m vllm.entrypoints.openai.api_server "$@"`
+  const join = `exec bash ${script} worker --ray_address="$LWS_LEADER_ADDRESS"`
+  return {
+    ...workloadKinds.leaderWorkerSet,
+    metadata,
+    spec: {
+      replicas: 1,
+      leaderWorkerTemplate: {
+        size: plan.nodes,
+        restartPolicy: 'RecreateGroupOnPodRestart',
+        leaderTemplate: withCommand(template, ['bash', '-c', lead, 'vllm'], plan.args, true),
+        workerTemplate: withCommand(template, ['bash', '-c', join], [], false),
+      },
+    },
+  }
+}
+
+function withCommand(
+  template: V1PodTemplateSpec,
+  command: string[],
+  args: string[],
+  serves: boolean,
+): V1PodTemplateSpec {
+  const pod = structuredClone(template)
+  for (const container of pod.spec?.containers ?? []) {
+    Object.assign(container, { command, args })
+    if (serves) continue
+    delete container.startupProbe
+    delete container.readinessProbe
+    delete container.livenessProbe
+  }
+  return pod
+}
+
+function buildSecret(
+  { apiKey }: EngineSpec,
+  metadata: V1ObjectMeta,
+  { huggingFace, proxy }: Settings,
+): V1Secret {
+  const values = {
+    'engine-key': apiKey,
+    'hf-token': huggingFace.token,
+    'http-proxy': proxy.http,
+    'https-proxy': proxy.https,
+  }
+  const data = Object.entries(values).flatMap(([name, value]) =>
+    value === null ? [] : [[name, Buffer.from(value).toString('base64')]],
+  )
+  return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data: Object.fromEntries(data) }
+}
+
+function buildService(spec: EngineSpec, metadata: V1ObjectMeta, plan: EnginePlan): V1Service {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: {
+      type: 'ClusterIP',
+      selector: { ...podsOf(spec), ...(plan.nodes > 1 ? { [labels.workerIndex]: '0' } : {}) },
+      ports: [{ name: 'http', port: enginePort, targetPort: enginePort, protocol: 'TCP' }],
+    },
+  }
+}
+
+/** Only Berth's own pods reach an engine, and an engine reaches names, https and what downloads were set to go through. */
+function buildNetworkPolicy(
+  spec: EngineSpec,
+  metadata: V1ObjectMeta,
+  plan: EnginePlan,
+  { huggingFace, proxy }: Settings,
+): V1NetworkPolicy {
+  const own = { podSelector: { matchLabels: podsOf(spec) } }
+  const downloads = [huggingFace.endpoint, proxy.http, proxy.https].flatMap((address) =>
+    address === null ? [] : [portOf(new URL(address))],
+  )
+  const ports = [...new Set([443, ...downloads])]
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata,
+    spec: {
+      ...own,
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          _from: [{ podSelector: { matchLabels: { [labels.name]: 'berth' } } }],
+          ports: [{ port: enginePort, protocol: 'TCP' }],
+        },
+        ...(plan.nodes > 1 ? [{ _from: [own] }] : []),
+      ],
+      egress: [
+        {
+          ports: [
+            { port: 53, protocol: 'UDP' },
+            { port: 53, protocol: 'TCP' },
+          ],
+        },
+        { ports: ports.map((port) => ({ port, protocol: 'TCP' })) },
+        ...(plan.nodes > 1 ? [{ to: [own] }] : []),
+      ],
+    },
+  }
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+}
