@@ -36,6 +36,7 @@ CREATE TABLE sandbox_idempotency_keys (
   body         jsonb,
   created_at   timestamptz NOT NULL
 );
+CREATE INDEX sandbox_idempotency_keys_created_idx ON sandbox_idempotency_keys (created_at);
 COMMENT ON COLUMN sandbox_idempotency_keys.fingerprint IS 'SHA-256 of the method, the address and the parameters: the same key with others is an error';
 
 CREATE TABLE sandbox_meter_events (

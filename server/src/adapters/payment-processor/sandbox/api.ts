@@ -1,5 +1,5 @@
 import Fastify from 'fastify'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import qs from 'qs'
 import { Stripe } from 'stripe'
 import type { Answer, Engine } from './engine.ts'
@@ -16,10 +16,12 @@ export interface ApiOptions {
   secretKey: string
   secrets: PageSecrets
   addresses: Addresses
+  onError(error: unknown): void
 }
 
 /** The part of Stripe's REST API that Berth uses: form-encoded requests, JSON answers. */
-export function buildSandboxApi({ engine, secretKey, secrets, addresses }: ApiOptions): FastifyInstance {
+export function buildSandboxApi(options: ApiOptions): FastifyInstance {
+  const { engine, secretKey, secrets, addresses } = options
   const app = Fastify({
     bodyLimit: 1024 * 1024,
     routerOptions: { maxParamLength: 5000, querystringParser: (text) => parseForm(text) },
@@ -36,10 +38,14 @@ export function buildSandboxApi({ engine, secretKey, secrets, addresses }: ApiOp
       throw new SandboxError(401, 'Invalid API Key provided.')
     }
   })
-  app.setErrorHandler((error, _request, reply) => sendError(error as Error, reply))
-  app.setNotFoundHandler((request, reply) =>
-    sendError(new SandboxError(404, `Unrecognized request URL (${request.method}: ${request.url}).`), reply),
-  )
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const told = toSandboxError(error)
+    if (told.status >= 500) options.onError(error)
+    return reply.code(told.status).send(told.body)
+  })
+  app.setNotFoundHandler((request) => {
+    throw new SandboxError(404, `Unrecognized request URL (${request.method}: ${request.url}).`)
+  })
   const show = (body: object) => present(body, secrets, addresses)
   for (const route of writeRoutes) {
     app.route({
@@ -81,12 +87,9 @@ function keyOf(request: FastifyRequest): string | undefined {
   return typeof key === 'string' ? key : undefined
 }
 
-function sendError(error: Error & { statusCode?: number }, reply: FastifyReply): FastifyReply {
-  if (error instanceof SandboxError) return reply.code(error.status).send(error.body)
-  const status = error.statusCode ?? 500
-  if (status < 500) return reply.code(status).send(new SandboxError(status, error.message).body)
-  reply.request.log.error({ err: error }, 'the payment sandbox failed')
-  return reply
-    .code(500)
-    .send(new SandboxError(500, 'The payment sandbox failed.', { type: 'api_error' }).body)
+function toSandboxError(error: FastifyError | SandboxError): SandboxError {
+  if (error instanceof SandboxError) return error
+  const { statusCode = 500, message } = error
+  if (statusCode < 500) return new SandboxError(statusCode, message)
+  return new SandboxError(500, 'The payment sandbox failed.', { type: 'api_error' })
 }

@@ -19,7 +19,7 @@ const expired: Refusal = {
   declineCode: 'expired_card',
   message: 'Your card has expired.',
 }
-const needsConsent: Refusal = {
+export const needsConsent: Refusal = {
   code: 'authentication_required',
   declineCode: 'authentication_required',
   message: 'Your card was declined. This payment requires your consent at your bank.',
@@ -174,5 +174,3 @@ async function wasSetUp(db: Database, methodId: string): Promise<boolean> {
     .executeTakeFirst()
   return intent !== undefined
 }
-
-export { declined, needsConsent }

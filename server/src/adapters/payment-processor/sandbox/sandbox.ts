@@ -9,7 +9,7 @@ import type { PostWebhook } from './deliver.ts'
 import { createEngine } from './engine.ts'
 import { sandboxPages } from './pages/pages.ts'
 import { createAddresses, createPageSecrets, deriveKey } from './secrets.ts'
-import { advanceClock } from './tick.ts'
+import { advanceClock, forgetOld } from './tick.ts'
 
 export interface SandboxOptions {
   db: Database
@@ -49,7 +49,13 @@ export function createSandbox(options: SandboxOptions): PaymentSandbox {
   const addresses = createAddresses(base, secrets)
   const apiKey = `sk_test_${deriveKey(secretKey, 'API').slice(0, 40)}`
   const webhookSecret = `whsec_${deriveKey(secretKey, 'webhooks')}`
-  const api = buildSandboxApi({ engine, secretKey: apiKey, secrets, addresses })
+  const api = buildSandboxApi({
+    engine,
+    secretKey: apiKey,
+    secrets,
+    addresses,
+    onError: (error) => options.onError(error),
+  })
   const processor = createStripeProcessor({
     name: 'sandbox',
     secretKey: apiKey,
@@ -69,6 +75,7 @@ export function createSandbox(options: SandboxOptions): PaymentSandbox {
     deliverEvent: (id, post) => deliverEvent(delivery, id, post),
     async tick(post) {
       await advanceClock(engine, (error) => options.onError(error))
+      await forgetOld(engine)
       for (const id of await listDueEvents(engine, mostDeliveries)) await deliverEvent(delivery, id, post)
     },
   }

@@ -26,17 +26,15 @@ export interface SubscriptionInput {
 
 /** Subscribes a customer from now on; the first invoice is made and paid in the same step. */
 export async function createSubscription(step: Step, input: SubscriptionInput): Promise<Stripe.Subscription> {
-  const customer = await getObject(step.db, 'customer', input.customer, 'customer')
+  const found = await getObject(step.db, 'customer', input.customer, 'customer')
   const collection = input.collection_method ?? 'charge_automatically'
   if (collection === 'send_invoice' && input.days_until_due === undefined) {
     throw invalid('Invoices that are sent need days_until_due.', 'days_until_due', 'parameter_missing')
   }
   const methodId =
-    input.default_payment_method ?? (customer.invoice_settings.default_payment_method as string | null)
+    input.default_payment_method ?? (found.invoice_settings.default_payment_method as string | null)
   const method =
-    methodId === null
-      ? null
-      : await requireOwnMethod(step.db, customer.id, methodId, 'default_payment_method')
+    methodId === null ? null : await requireOwnMethod(step.db, found.id, methodId, 'default_payment_method')
   if (method === null && collection === 'charge_automatically') {
     throw invalid(
       'This customer has no attached payment source or default payment method.',
@@ -54,6 +52,7 @@ export async function createSubscription(step: Step, input: SubscriptionInput): 
   if (prices.some(({ currency }) => currency !== first.currency)) {
     throw invalid('All prices of a subscription have the same currency.', 'items')
   }
+  const customer = await saveObject(step, { ...found, currency: first.currency })
   let subscription = await insertObject<Stripe.Subscription>(
     step,
     {

@@ -38,3 +38,12 @@ export async function advanceClock(engine: Engine, onError: (error: unknown) => 
     }
   }
 }
+
+const keptMilliseconds = 30 * 24 * 3_600_000
+
+/** Forgets events and idempotency keys after 30 days; Stripe keeps the former as long, and the latter for a day at least. */
+export async function forgetOld({ db, clock }: Engine): Promise<void> {
+  const before = new Date(clock().getTime() - keptMilliseconds)
+  await db.deleteFrom('sandbox_events').where('created_at', '<', before).where('due_at', 'is', null).execute()
+  await db.deleteFrom('sandbox_idempotency_keys').where('created_at', '<', before).execute()
+}

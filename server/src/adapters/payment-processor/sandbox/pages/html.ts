@@ -32,9 +32,9 @@ function toText(piece: Piece): string {
 }
 
 const style = `
-:root { color-scheme: light dark; --ink: #17202e; --soft: #5a6779; --line: #d5dce6; --ground: #f3f5f9; --card: #fff;
+:root { color-scheme: light dark; --ink: #17202e; --soft: #5a6779; --line: #d5dce6; --field: #78859a; --ground: #f3f5f9; --card: #fff;
   --accent: #2353c4; --on-accent: #fff; --bad: #a8172a; --good: #14683c; --mark: #fff3cd; --on-mark: #5c4400 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf3; --soft: #a3afc0; --line: #364154; --ground: #11161f;
+@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf3; --soft: #a3afc0; --line: #364154; --field: #74839a; --ground: #11161f;
   --card: #1a2230; --accent: #8fb0ff; --on-accent: #0d1526; --bad: #ff9aa5; --good: #7fdca6; --mark: #4a3a08; --on-mark: #ffe9a8 } }
 * { box-sizing: border-box }
 body { margin: 0; font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground) }
@@ -44,7 +44,7 @@ section, .box { background: var(--card); border: 1px solid var(--line); border-r
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 1rem } h2 { font-size: 1.1rem; margin: 0 0 .75rem }
 p { margin: 0 0 1rem } .soft { color: var(--soft) } .bad { color: var(--bad) } .good { color: var(--good) }
 label { display: block; font-weight: 600; margin-bottom: .25rem }
-input, select { width: 100%; font: inherit; color: inherit; background: var(--ground); padding: .6rem .75rem; border: 1px solid var(--line);
+input, select { width: 100%; font: inherit; color: inherit; background: var(--ground); padding: .6rem .75rem; border: 1px solid var(--field);
   border-radius: .5rem; margin-bottom: 1rem }
 input[aria-invalid=true] { border-color: var(--bad) }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem }
@@ -60,6 +60,7 @@ table { width: 100%; border-collapse: collapse } th, td { text-align: left; padd
 tfoot td { border: 0; font-weight: 700 } ul.plain { list-style: none; margin: 0; padding: 0 }
 ul.plain li { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; padding: .5rem 0;
   border-bottom: 1px solid var(--line) } ul.plain li:last-child { border: 0 }
+::placeholder { color: var(--soft); opacity: 1 } .after { margin: 1rem 0 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem } .actions form { margin: 0 }
 .tag { display: inline-block; border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; font-weight: 600 }
 code { font-variant-numeric: tabular-nums; font-size: .95em }

@@ -13,7 +13,7 @@ import { PageError, findBySecret, formOf, pathOf, show } from './context.ts'
 import type { PageContext } from './context.ts'
 import { html } from './html.ts'
 import { renderInvoicePdf } from './invoice-pdf.ts'
-import { describeCard, formatDate, formatUnit, usedLines } from './words.ts'
+import { describeCard, describeStatus, formatDate, formatUnit, usedLines } from './words.ts'
 
 /** An invoice as its customer sees it, with what is needed to pay it. */
 export function invoicePages(app: FastifyInstance, context: PageContext): void {
@@ -100,7 +100,7 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
       ${testCardList(address)}`
     const body = html`<section>
         <h1>Invoice ${invoice.number}</h1>
-        <p><span class="tag">${statusWords[invoice.status ?? ''] ?? invoice.status}</span></p>
+        <p><span class="tag">${describeStatus(invoice)}</span></p>
         <p class="soft">
           ${invoice.customer_name ?? invoice.customer_email}<br />
           ${formatDate(invoice.period_start)} to
@@ -133,15 +133,13 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
             </tr>
           </tfoot>
         </table>
-        <p><a href="${address}/pdf">Download the invoice as PDF</a></p>
+        <p class="after"><a href="${address}/pdf">Download the invoice as PDF</a></p>
       </section>
       ${invoice.status === 'open' && payment}`
     const isWrong = refusal !== null || Object.keys(problems).length > 0
     return show(context, reply, `Invoice ${invoice.number}`, body, isWrong ? 422 : 200)
   }
 }
-
-const statusWords: Record<string, string> = { open: 'To be paid', paid: 'Paid', void: 'Void' }
 
 interface PayResult {
   invoice: Stripe.Invoice

@@ -11,7 +11,7 @@ import { updateSubscription } from '../subscriptions.ts'
 import { PageError, findBySecret, pathOf, show } from './context.ts'
 import type { PageContext } from './context.ts'
 import { html } from './html.ts'
-import { describeCard, formatDate } from './words.ts'
+import { describeCard, describeStatus, formatDate } from './words.ts'
 
 /** Where a customer sees the saved cards and the invoices. */
 export function portalPages(app: FastifyInstance, context: PageContext): void {
@@ -52,7 +52,7 @@ export function portalPages(app: FastifyInstance, context: PageContext): void {
               </li>`,
           )}
         </ul>
-        <form method="post" action="${address}/add-card"><button>Add a card</button></form>
+        <form class="after" method="post" action="${address}/add-card"><button>Add a card</button></form>
       </section>
       <section aria-labelledby="invoices">
         <h2 id="invoices">Invoices</h2>
@@ -112,12 +112,12 @@ function invoiceTable(invoices: readonly Stripe.Invoice[], addressOf: (id: strin
     </thead>
     <tbody>
       ${finalized.map(
-        ({ id, number, created, status, total, currency }) =>
+        (invoice) =>
           html`<tr>
-            <td><a href="${addressOf(id)}">${number}</a></td>
-            <td>${formatDate(created)}</td>
-            <td>${status}</td>
-            <td class="number">${formatAmount(total, currency)}</td>
+            <td><a href="${addressOf(invoice.id)}">${invoice.number}</a></td>
+            <td>${formatDate(invoice.created)}</td>
+            <td>${describeStatus(invoice)}</td>
+            <td class="number">${formatAmount(invoice.total, invoice.currency)}</td>
           </tr>`,
       )}
     </tbody>

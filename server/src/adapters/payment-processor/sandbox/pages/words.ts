@@ -11,6 +11,12 @@ export function formatDate(second: number): string {
   return new Date(second * 1000).toISOString().slice(0, 10)
 }
 
+const statusWords: Record<string, string> = { open: 'To be paid', paid: 'Paid', void: 'Void' }
+
+export function describeStatus({ status }: Stripe.Invoice): string {
+  return statusWords[status ?? ''] ?? 'Not ready'
+}
+
 /** Lines of what was used; all of them where nothing was. */
 export function usedLines(invoice: Stripe.Invoice): Stripe.InvoiceLineItem[] {
   const used = invoice.lines.data.filter(({ quantity_decimal: quantity }) => String(quantity) !== '0')
