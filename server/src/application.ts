@@ -12,7 +12,7 @@ import { installationOf } from './adapters/payment-processor/installation.ts'
 import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
-import type { Config } from './config.ts'
+import type { Config, KubernetesConfig } from './config.ts'
 import { connectDatabase } from './database/connect.ts'
 import { lockDataDirectory } from './database/data-directory-lock.ts'
 import { startEmbeddedDatabase } from './database/embedded.ts'
@@ -214,6 +214,7 @@ function createRuntime(
   if (config.xinference !== null) {
     return createXinferenceRuntime({ ...config.xinference, instanceTypes, logger: log })
   }
+  if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
   return createLocalRuntime({
     dataDirectory: config.dataDirectory,
     catalogDirectory: dirname(config.catalogFile),
@@ -224,6 +225,24 @@ function createRuntime(
     environment: process.env,
     logger: log,
   })
+}
+
+async function openKubernetes(
+  { huggingFace, proxy }: Config,
+  kubernetes: KubernetesConfig,
+  instanceTypes: readonly InstanceType[],
+  logger: Logger,
+): Promise<ModelRuntime> {
+  const known = new Set(instanceTypes.map(({ name }) => name))
+  const names = kubernetes.instanceTypes ?? [...known]
+  const unknown = names.filter((name) => !known.has(name))
+  if (unknown.length > 0) {
+    throw new Error(`KUBERNETES_INSTANCE_TYPES: the instance type file does not have ${unknown.join(', ')}`)
+  }
+  const there = instanceTypes.filter(({ name }) => names.includes(name))
+  // The client is large, and nobody else needs it.
+  const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
+  return createKubernetesRuntime({ ...kubernetes, instanceTypes: there, huggingFace, proxy, logger })
 }
 
 function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {

@@ -62,6 +62,19 @@ const badValues: Record<string, string[]> = {
   LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
   LOCAL_MEMORY_LIMIT: [...notNumbers, '1'],
   XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
+  KUBERNETES_NAMESPACE: ['Berth', 'a.b', '-a', 'x'.repeat(64)],
+  KUBERNETES_INSTANCE_TYPES: [','],
+  KUBERNETES_GPUS_PER_NODE: [...notNumbers, '0', '65'],
+  KUBERNETES_VLLM_IMAGE: ['vllm', 'vllm/vllm-openai', 'a b:c', 'a@sha256:12'],
+  KUBERNETES_LLAMACPP_IMAGE: ['llama.cpp', 'ghcr.io/x/y:'],
+  KUBERNETES_MODEL_CACHE: ['emptydir:', 'emptydir:many', 'My Claim', '../etc'],
+  KUBERNETES_ENGINE_ADDRESS: [
+    'http://engine:8000',
+    '{service}:8000',
+    'http://{service}/',
+    'http://{service}?a',
+  ],
+  KUBERNETES_CAPACITY_WAIT: [...notNumbers, '0', '3601'],
   HTTP_PROXY: ['hidden', 'socks5://hidden:1'],
   HTTPS_PROXY: ['hidden', 'socks5://hidden:1'],
   SSO_PROVIDER: ['My Provider', '-', 'password', 'x'.repeat(64)],
@@ -88,6 +101,8 @@ const freeTexts = [
   'OIDC_CLIENT_SECRET',
   'XINFERENCE_USERNAME',
   'XINFERENCE_PASSWORD',
+  'KUBECONFIG',
+  'KUBERNETES_REGION',
 ]
 
 describe('bad values', () => {
@@ -207,6 +222,27 @@ test('RUNTIME=xinference needs its supervisors; its user and password come toget
   const { xinference } = readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS, ...signIn })
   expect(xinference?.credentials).toEqual({ username: 'berth', password: 'secret' })
   expect(readConfig({ XINFERENCE_URLS, ...signIn }).xinference).toBeNull()
+})
+
+test('RUNTIME=kubernetes has a default for everything', () => {
+  expect(readConfig({ RUNTIME: 'kubernetes' }).kubernetes).toMatchObject({
+    namespace: 'berth',
+    kubeconfig: null,
+    instanceTypes: null,
+    gpusPerNode: 8,
+    modelCache: { kind: 'empty_dir', sizeLimit: null },
+    engineAddress: 'http://{service}.{namespace}.svc:8000',
+    capacityWaitMs: 120_000,
+  })
+  expect(readConfig({ KUBECONFIG: 'a' }).kubernetes).toBeNull()
+})
+
+test.each([
+  ['emptydir:200Gi', { kind: 'empty_dir', sizeLimit: '200Gi' }],
+  ['model-weights', { kind: 'claim', name: 'model-weights' }],
+])('KUBERNETES_MODEL_CACHE=%s', (KUBERNETES_MODEL_CACHE, modelCache) => {
+  const { kubernetes } = readConfig({ RUNTIME: 'kubernetes', KUBERNETES_MODEL_CACHE })
+  expect(kubernetes?.modelCache).toEqual(modelCache)
 })
 
 test('.env.example lists exactly the settings, each commented out after a line about it', () => {

@@ -16,7 +16,7 @@ export interface Config {
   /** null: an embedded PostgreSQL under `dataDirectory` */
   databaseUrl: string | null
   databasePoolSize: number
-  runtime: 'local' | 'xinference'
+  runtime: 'local' | 'xinference' | 'kubernetes'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** null: `/metrics` is served on `port` with everything else */
   metricsPort: number | null
@@ -49,6 +49,8 @@ export interface Config {
   }
   /** null: `runtime` is another */
   xinference: XinferenceConfig | null
+  /** null: `runtime` is another */
+  kubernetes: KubernetesConfig | null
   /** Proxies for downloads; null: none */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
   /** null: nobody signs in through a provider */
@@ -70,6 +72,24 @@ export interface BillingConfig {
   trialMaxActive: number
   /** Deployments at a time with a subscription */
   postpaidMaxActive: number
+}
+
+/** The Kubernetes cluster that models are deployed on. */
+export interface KubernetesConfig {
+  namespace: string
+  /** Path of a kubeconfig file; null: the service account of the pod that this runs in */
+  kubeconfig: string | null
+  /** null: that of the instance type */
+  region: string | null
+  /** Names of the instance types that the cluster has nodes for; null: all of the file */
+  instanceTypes: string[] | null
+  gpusPerNode: number
+  images: { vllm: string; llamaCpp: string }
+  modelCache: { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
+  /** `{service}` and `{namespace}` stand for those of an engine's Service */
+  engineAddress: string
+  /** Milliseconds that a pod may wait for a node before another instance type is tried */
+  capacityWaitMs: number
 }
 
 /** The Xinference clusters that models are deployed on. */
@@ -194,6 +214,14 @@ const supervisor = webAddress('http://10.0.0.5:9997')
   .refine(({ pathname }) => pathname === '/', 'give addresses without a path such as http://10.0.0.5:9997')
   .transform((url) => url.origin)
 
+const containerImage = z
+  .string()
+  .trim()
+  .regex(
+    /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
+    'give an image with its tag or digest such as vllm/vllm-openai:v0.14.0',
+  )
+
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -209,7 +237,7 @@ const environment = z.object({
     })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
-  RUNTIME: oneOf(['local', 'xinference']).default('local'),
+  RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
@@ -252,6 +280,36 @@ const environment = z.object({
     .default([]),
   XINFERENCE_USERNAME: optionalText,
   XINFERENCE_PASSWORD: optionalText,
+  KUBECONFIG: optionalText,
+  KUBERNETES_NAMESPACE: z
+    .string()
+    .trim()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'give a name of a-z, 0-9 and dashes such as berth')
+    .default('berth'),
+  KUBERNETES_REGION: optionalText,
+  KUBERNETES_INSTANCE_TYPES: commaList
+    .refine((names) => names.length > 0, 'give names of the instance type file divided by commas')
+    .optional(),
+  KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
+  KUBERNETES_VLLM_IMAGE: containerImage.default('vllm/vllm-openai:v0.14.0'),
+  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b9128'),
+  KUBERNETES_MODEL_CACHE: z
+    .string()
+    .trim()
+    .regex(
+      /^(emptydir:[1-9]\d{0,9}[KMGT]i|[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)$/,
+      'give emptydir, emptydir with a size such as emptydir:200Gi, or the name of a volume claim',
+    )
+    .default('emptydir'),
+  KUBERNETES_ENGINE_ADDRESS: z
+    .string()
+    .trim()
+    .refine(
+      (text) => text.includes('{service}') && /^https?:\/\/[^\s?#]+[^\s?#/]$/.test(text),
+      'give an address with {service} in it such as http://{service}.{namespace}.svc:8000',
+    )
+    .default('http://{service}.{namespace}.svc:8000'),
+  KUBERNETES_CAPACITY_WAIT: wholeNumber(1, 3600).default(120),
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
@@ -390,6 +448,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
     },
     xinference,
+    kubernetes: readKubernetes(settings),
     proxy: {
       http: settings.HTTP_PROXY ?? null,
       https: settings.HTTPS_PROXY ?? null,
@@ -421,6 +480,24 @@ function readStripe(settings: z.output<typeof environment>, problems: string[]):
     problems.push('STRIPE_PUBLISHABLE_KEY: it and STRIPE_SECRET_KEY must both be test keys or both live keys')
   }
   return { secretKey, publishableKey, webhookSecret }
+}
+
+/** The cluster, or null where models run elsewhere. */
+function readKubernetes(settings: z.output<typeof environment>): KubernetesConfig | null {
+  if (settings.RUNTIME !== 'kubernetes') return null
+  const cache = settings.KUBERNETES_MODEL_CACHE
+  const [kind, sizeLimit = null] = cache.split(':')
+  return {
+    namespace: settings.KUBERNETES_NAMESPACE,
+    kubeconfig: settings.KUBECONFIG === undefined ? null : resolve(settings.KUBECONFIG),
+    region: settings.KUBERNETES_REGION ?? null,
+    instanceTypes: settings.KUBERNETES_INSTANCE_TYPES ?? null,
+    gpusPerNode: settings.KUBERNETES_GPUS_PER_NODE,
+    images: { vllm: settings.KUBERNETES_VLLM_IMAGE, llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE },
+    modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },
+    engineAddress: settings.KUBERNETES_ENGINE_ADDRESS,
+    capacityWaitMs: settings.KUBERNETES_CAPACITY_WAIT * 1000,
+  }
 }
 
 /** The clusters, or null where models run elsewhere; a problem for each setting that is missing. */
