@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import qs from 'qs'
 import { Stripe } from 'stripe'
 import type { Answer, Engine } from './engine.ts'
-import { SandboxError } from './errors.ts'
+import { SandboxError, invalid } from './errors.ts'
 import { parseParameters } from './parameters.ts'
 import { readRoutes } from './read-routes.ts'
 import { Refused } from './route.ts'
@@ -30,13 +30,17 @@ export function buildSandboxApi(options: ApiOptions): FastifyInstance {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
-    (_request, body, done) => done(null, parseForm(body as string)),
+    (_request, body, done) => {
+      if (hasNul(body as string)) done(invalid('A parameter contains a NUL character.'))
+      else done(null, parseForm(body as string))
+    },
   )
   app.addHook('onRequest', async (request, reply) => {
     reply.header('request-id', `req_${request.id}`).header('stripe-version', Stripe.API_VERSION)
     if (request.headers.authorization !== `Bearer ${secretKey}`) {
       throw new SandboxError(401, 'Invalid API Key provided.')
     }
+    if (hasNul(request.url)) throw invalid('A parameter contains a NUL character.')
   })
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     const told = toSandboxError(error)
@@ -79,7 +83,12 @@ export function buildSandboxApi(options: ApiOptions): FastifyInstance {
 }
 
 function parseForm(text: string): Record<string, unknown> {
-  return qs.parse(text, { depth: 5, arrayLimit: 100, parameterLimit: 1000, plainObjects: false })
+  return qs.parse(text, { depth: 5, arrayLimit: 100, parameterLimit: 1000 })
+}
+
+/** True for text that PostgreSQL can't hold. */
+function hasNul(text: string): boolean {
+  return text.includes('\0') || text.includes('%00')
 }
 
 function keyOf(request: FastifyRequest): string | undefined {
