@@ -245,6 +245,32 @@ test.each([
   expect(kubernetes?.modelCache).toEqual(modelCache)
 })
 
+test('BILLING_PROCESSOR=stripe needs all three of Stripe’s settings, of one mode', () => {
+  const all = {
+    STRIPE_SECRET_KEY: 'sk_test_51abc',
+    STRIPE_PUBLISHABLE_KEY: 'pk_test_51abc',
+    STRIPE_WEBHOOK_SECRET: 'whsec_abc',
+  }
+  const stripe = { BILLING_PROCESSOR: 'stripe' }
+  expect(readConfig({ ...stripe, ...all }).billing.stripe).toEqual({
+    secretKey: 'sk_test_51abc',
+    publishableKey: 'pk_test_51abc',
+    webhookSecret: 'whsec_abc',
+  })
+  expect(readConfig(all).billing.stripe).toBeNull()
+  expect(problemsOf(stripe).map((problem) => problem.split(':')[0])).toEqual(Object.keys(all))
+  for (const name of Object.keys(all)) {
+    expect(problemsOf({ ...stripe, ...all, [name]: '' })).toEqual([expect.stringMatching(`^${name}: `)])
+    // A wrong secret is not shown.
+    const problems = problemsOf({ ...stripe, ...all, [name]: 'wrong-value' })
+    expect(problems).toEqual([expect.stringMatching(`^${name}: give `)])
+    if (name !== 'STRIPE_PUBLISHABLE_KEY') expect(problems.join('')).not.toContain('wrong-value')
+  }
+  expect(problemsOf({ ...stripe, ...all, STRIPE_PUBLISHABLE_KEY: 'pk_live_51abc' })).toEqual([
+    expect.stringContaining('both be test keys or both live keys'),
+  ])
+})
+
 test('.env.example lists exactly the settings, each commented out after a line about it', () => {
   const lines = readFileSync(resolve(import.meta.dirname, '../../.env.example'), 'utf8').split('\n')
   const settings = lines.flatMap((line, index) => {
