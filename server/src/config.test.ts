@@ -19,6 +19,10 @@ function problemsOf(settings: Record<string, string>): string[] {
 const notNumbers = ['-1', '1.5', '1e3', '0x10', 'many', '12abc', '9'.repeat(20)]
 
 const badValues: Record<string, string[]> = {
+  BILLING_PROCESSOR: ['paypal', 'none'],
+  STRIPE_SECRET_KEY: ['pk_test_51abc', 'sk_51abc', 'secret'],
+  STRIPE_PUBLISHABLE_KEY: ['sk_test_51abc', 'pk_51abc'],
+  STRIPE_WEBHOOK_SECRET: ['sk_test_51abc', 'secret'],
   ROLE: ['server', 'all,api'],
   PORT: [...notNumbers, '65536'],
   PUBLIC_URL: [
