@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { usageSendingChecks } from '../../src/features/billing/check-sends.ts'
+import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { sendUsage } from '../../src/features/billing/send-usage.ts'
+import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
+import type { PaymentProcessor, UsageEvent } from '../../src/ports/payment-processor.ts'
+import { activate } from '../support/billing.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { createTestClock, day, hour } from '../support/clock.ts'
+import { askSandbox } from '../support/sandbox.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const priceKey = 'gpu_instance_seconds.local-cpu.local'
+
+const clock = createTestClock()
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ worker: false, clock: clock.now })
+  await publishSandboxPrices(server.application)
+})
+afterAll(() => server.close())
+
+interface Organization {
+  client: Client
+  id: number
+  customerId: string
+  deploymentId: string
+  /** The hour in which it was activated */
+  since: Date
+}
+
+async function createPostpaid(): Promise<Organization> {
+  const client = await registerClient(server.url)
+  await activate(server.url, client)
+  const { body: account } = await client.get('/v1/billing/account')
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const since = new Date(account.current_period_start)
+  since.setUTCMinutes(0, 0, 0)
+  return {
+    client,
+    id: account.organization_id,
+    customerId: account.processor_customer_id,
+    deploymentId: body.id,
+    since,
+  }
+}
+
+/** Writes sealed seconds into the ledger, `after` so many hours from the activation's; that hour is over by then. */
+async function seal(organization: Organization, after: number, quantity: string): Promise<void> {
+  const { id, deploymentId, since } = organization
+  const sealedAt = since.getTime() + (after + 2) * hour
+  clock.advance(Math.max(0, sealedAt - clock.now().getTime()))
+  await server.application.db
+    .insertInto('usage_buckets')
+    .values({
+      organization_id: id,
+      deployment_id: deploymentId,
+      meter: 'gpu_instance_seconds',
+      hour: new Date(since.getTime() + after * hour),
+      dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
+      quantity,
+      price_key: priceKey,
+      service_key: 'compute',
+      display_name: 'CPU',
+      unit_amount: '0.00001',
+      currency: 'usd',
+      sealed_at: clock.now(),
+    })
+    .execute()
+}
+
+async function listTaken({ customerId }: Organization) {
+  const rows = await server.application.db
+    .selectFrom('sandbox_meter_events')
+    .selectAll()
+    .where('customer_id', '=', customerId)
+    .orderBy('identifier')
+    .execute()
+  return rows.map(({ identifier, value, at }) => ({ identifier, value: Number(value), at }))
+}
+
+const listSends = ({ id }: Organization) =>
+  server.application.db
+    .selectFrom('usage_sends')
+    .selectAll()
+    .where('organization_id', '=', id)
+    .orderBy('hour')
+    .execute()
+
+/** Sends through a processor some of whose calls are replaced. */
+async function sendThrough(changes: Partial<PaymentProcessor> = {}): Promise<UsageEvent[]> {
+  const { payments } = server.application
+  const told: UsageEvent[] = []
+  const replaced = { ...payments, ...changes }
+  const watched: PaymentProcessor = {
+    ...replaced,
+    async sendUsage(event) {
+      told.push(event)
+      await replaced.sendUsage(event)
+    },
+  }
+  await sendUsage({ ...server.application, payments: watched })
+  return told
+}
+
+/** The message reaches the processor, its answer does not reach us. */
+const answerLost: Partial<PaymentProcessor> = {
+  async sendUsage(event) {
+    await server.application.payments.sendUsage(event)
+    throw new Error('the answer was lost')
+  },
+}
+const messageLost: Partial<PaymentProcessor> = {
+  sendUsage: () => Promise.reject(new Error('the message was lost')),
+}
+
+describe('sealed hours', () => {
+  test('each is told of once, in whole units of which none is lost, at the end of its hour', async () => {
+    const organization = await createPostpaid()
+    for (const [after, quantity] of ['1800.4', '0.3', '0.2', '3599.9'].entries()) {
+      await seal(organization, after, quantity)
+    }
+    await sendThrough()
+    const name = (after: number) =>
+      `${organization.id}:${priceKey}:${new Date(organization.since.getTime() + after * hour).toISOString()}`
+    const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
+    // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
+    expect(await listTaken(organization)).toEqual([
+      { identifier: name(0), value: 1800, at: at(0) },
+      { identifier: name(3), value: 3600, at: at(3) },
+    ])
+    expect((await sendThrough()).filter(({ customerId }) => customerId === organization.customerId)).toEqual(
+      [],
+    )
+    await seal(organization, 4, '0.2')
+    await sendThrough()
+    expect((await listTaken(organization)).at(-1)).toMatchObject({ identifier: name(4), value: 1 })
+  })
+
+  test('hours before the activation’s are not, nor is a trial’s usage', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, -1, '3600')
+    await seal(organization, 0, '60')
+    await sendThrough()
+    expect(await listTaken(organization)).toMatchObject([{ value: 60 }])
+    const trial = await registerClient(server.url)
+    const { body } = await trial.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    const { body: account } = await trial.get('/v1/billing/account')
+    const id = account.organization_id
+    const fake = { client: trial, id, customerId: '', deploymentId: body.id, since: organization.since }
+    await seal(fake, 1, '3600')
+    await sendThrough()
+    expect(await listSends(fake)).toEqual([])
+  })
+
+  test('two processes at once tell of each hour once', async () => {
+    const organization = await createPostpaid()
+    for (const after of [0, 1, 2, 3]) await seal(organization, after, '100')
+    const told = await Promise.all([sendThrough(), sendThrough(), sendThrough()])
+    const own = told.flat().filter(({ customerId }) => customerId === organization.customerId)
+    expect(own).toHaveLength(4)
+    expect(await listTaken(organization)).toHaveLength(4)
+  })
+})
+
+describe('when the processor fails', () => {
+  test.each([
+    ['the message is lost', messageLost],
+    ['the answer is lost', answerLost],
+  ])('%s: unknown, told again under the same identifier, counted once', async (_, fault) => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '100')
+    const [first] = await sendThrough(fault)
+    expect(await listSends(organization)).toMatchObject([
+      { status: 'unknown', last_error: expect.any(String) },
+    ])
+    expect(await sendThrough()).toEqual([])
+    clock.advance(3 * 60_000)
+    const [second] = await sendThrough()
+    expect(second!.identifier).toBe(first!.identifier)
+    expect(await listSends(organization)).toMatchObject([{ status: 'sent', attempts: 2, last_error: null }])
+    expect(await listTaken(organization)).toMatchObject([{ value: 100 }])
+  })
+
+  test('a process that died while it told: the row says so, and it is told again', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '100')
+    await sendThrough(answerLost)
+    await server.application.db
+      .updateTable('usage_sends')
+      .set({ status: 'pending', last_error: null })
+      .where('organization_id', '=', organization.id)
+      .execute()
+    clock.advance(3 * 60_000)
+    await sendThrough()
+    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }])
+    expect(await listTaken(organization)).toMatchObject([{ value: 100 }])
+  })
+
+  test.each([
+    ['had arrived', answerLost, 0],
+    ['had not arrived', messageLost, 1],
+  ])('after a day without knowing it is compared: what %s', async (_, fault, toldAgain) => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '70')
+    await sendThrough()
+    await seal(organization, 1, '30')
+    await sendThrough(fault)
+    clock.advance(23.5 * hour)
+    expect(await sendThrough()).toEqual([])
+    clock.advance(hour)
+    expect(await sendThrough()).toHaveLength(toldAgain)
+    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
+    expect((await listTaken(organization)).map(({ value }) => value)).toEqual([70, 30])
+  })
+
+  test('what can’t be told apart is never told blindly, and opens an anomaly that closes when it is settled', async () => {
+    const organization = await createPostpaid()
+    const { client } = organization
+    await seal(organization, 0, '40')
+    await sendThrough(answerLost)
+    await seal(organization, 1, '60')
+    await sendThrough(messageLost)
+    clock.advance(day + hour)
+    expect(await sendThrough()).toEqual([])
+    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'unknown' }])
+    const check = () => runUsageChecks(server.application, usageSendingChecks(server.application))
+    await check()
+    expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
+    await server.application.db
+      .updateTable('usage_sends')
+      .set({ status: 'sent', sent_at: clock.now() })
+      .where('organization_id', '=', organization.id)
+      .execute()
+    await check()
+    expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(0)
+  })
+
+  test('one organization’s trouble holds no other up', async () => {
+    const [one, other] = [await createPostpaid(), await createPostpaid()]
+    for (const organization of [one, other]) await seal(organization, 0, '10')
+    await sendThrough({
+      async sendUsage(event) {
+        if (event.customerId === one.customerId) throw new Error('no')
+        await server.application.payments.sendUsage(event)
+      },
+    })
+    expect(await listSends(one)).toMatchObject([{ status: 'unknown' }])
+    expect(await listSends(other)).toMatchObject([{ status: 'sent' }])
+  })
+})
+
+test('without a subscription usage waits, is told of as an anomaly after a day, and is on the next one’s invoice', async () => {
+  const organization = await createPostpaid()
+  const { client } = organization
+  const { body: account } = await client.get('/v1/billing/account')
+  await askSandbox(server, 'DELETE', `/v1/subscriptions/${account.processor_subscription_id}`)
+  await server.application.db
+    .updateTable('billing_accounts')
+    .set({ subscription_status: 'canceled' })
+    .where('organization_id', '=', organization.id)
+    .execute()
+  await seal(organization, 0, '50')
+  await sendThrough()
+  expect(await listSends(organization)).toEqual([])
+  clock.advance(2 * day)
+  await runUsageChecks(server.application, usageSendingChecks(server.application))
+  expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(1)
+  await activate(server.url, client)
+  const { body: again } = await client.get('/v1/billing/account')
+  clock.advance(hour)
+  await sendThrough()
+  expect(await listTaken(organization)).toMatchObject([
+    { value: 50, at: new Date(again.current_period_start) },
+  ])
+})
