@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkUsage } from '../../src/features/metering/checks.ts'
+import { settleUsage } from '../../src/features/metering/settle.ts'
+import { summarizeUsage } from '../../src/features/metering/summary.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+let now = new Date('2026-03-01T10:00:00Z')
+const runtime = createScriptedRuntime(undefined, () => now)
+let server: TestServer
+let client: Client
+let organizationId: number
+let id: string
+
+beforeAll(async () => {
+  server = await startTestServer({ runtime, clock: () => now, settings: { BILLING_TRIAL_CREDIT: '1000' } })
+  client = await registerClient(server.url)
+  organizationId = (await client.get('/v1/organization')).body.id
+  id = await deploy()
+})
+afterAll(() => server?.close())
+
+async function deploy(): Promise<string> {
+  const { body } = await client.post(path, { model_name: 'berth-tiny' })
+  await waitForStatus(client, body.id, 'running')
+  return body.id
+}
+
+/** The open anomalies after a look, as `kind subject`, and the number that a summary shows. */
+async function look() {
+  const { application } = server
+  await checkUsage(application)
+  const rows = await application.db
+    .selectFrom('usage_anomalies')
+    .select(['kind', 'subject', 'organization_id', 'message'])
+    .where('closed_at', 'is', null)
+    .orderBy('kind')
+    .execute()
+  const { openAnomalies } = await summarizeUsage(
+    application,
+    organizationId,
+    now,
+    new Date(now.getTime() + 1),
+  )
+  expect(openAnomalies).toBe(rows.filter((row) => row.organization_id === organizationId).length)
+  return rows
+}
+
+const run = (statement: ReturnType<typeof sql>) => statement.execute(server.application.db)
+const kinds = async () => (await look()).map(({ kind }) => kind)
+
+test('a deployment that runs is no anomaly', async () => {
+  now = new Date('2026-03-01T13:30:00Z')
+  await settleUsage(server.application)
+  expect(await look()).toEqual([])
+})
+
+test('an instance that no deployment knows is nobody’s anomaly, until it is given back', async () => {
+  const stranger = randomUUID()
+  runtime.held.add(stranger)
+  // The sweep of orphans must not be faster.
+  runtime.answer({ release: () => false })
+  expect(await look()).toEqual([
+    {
+      kind: 'instance_without_deployment',
+      subject: stranger,
+      organization_id: null,
+      message: `The runtime holds an instance for ${stranger}, which no deployment owns.`,
+    },
+  ])
+  runtime.held.delete(stranger)
+  runtime.reset()
+  expect(await look()).toEqual([])
+})
+
+test('a deployment with an instance whose clock does not run is a gap; it is one anomaly however often it is seen', async () => {
+  const { rows } = await sql<{ id: number }>`
+    UPDATE instance_spans SET ended_at = ${now}, reported_end_at = ${now} WHERE deployment_id = ${id} RETURNING id
+  `.execute(server.application.db)
+  for (const _time of [1, 2, 3]) {
+    expect((await look()).map(({ kind, subject }) => [kind, subject])).toEqual([['missing_span', id]])
+  }
+  await run(sql`UPDATE instance_spans SET ended_at = NULL, reported_end_at = NULL WHERE id = ${rows[0]!.id}`)
+  expect(await look()).toEqual([])
+  const all = await server.application.db
+    .selectFrom('usage_anomalies')
+    .selectAll()
+    .where('subject', '=', id)
+    .execute()
+  expect(all).toHaveLength(1)
+  expect(all[0]!.closed_at).not.toBeNull()
+})
+
+test('a span that goes on after the instance was given back', async () => {
+  await run(sql`UPDATE deployments SET instance_released_at = ${now} WHERE id = ${id}`)
+  expect(await kinds()).toEqual(['unclosed_span'])
+  await run(sql`UPDATE deployments SET instance_released_at = NULL WHERE id = ${id}`)
+  expect(await look()).toEqual([])
+})
+
+test('two spans of one deployment that overlap, and the hours of them that were sealed before they were there', async () => {
+  const end = new Date('2026-03-01T12:00:00Z')
+  await run(sql`
+    INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, ended_at, confirmed_at,
+      reported_start_at, reported_end_at)
+    SELECT organization_id, deployment_id, instance_type, region, started_at, ${end}, confirmed_at, started_at, ${end}
+    FROM instance_spans WHERE deployment_id = ${id}`)
+  expect(await kinds()).toEqual(['overlapping_spans', 'unbalanced_ledger'])
+  await run(sql`DELETE FROM instance_spans WHERE deployment_id = ${id} AND ended_at IS NOT NULL`)
+  expect(await look()).toEqual([])
+})
+
+test('a span that begins in the future or before its deployment was asked for, or not when the provider says', async () => {
+  const start = new Date('2026-03-01T10:00:00Z')
+  const move = (started: Date, reported: Date) =>
+    run(
+      sql`UPDATE instance_spans SET started_at = ${started}, reported_start_at = ${reported} WHERE deployment_id = ${id}`,
+    )
+  const later = new Date('2026-03-01T18:00:00Z')
+  await move(later, later)
+  expect(await kinds()).toContain('impossible_span')
+  const earlier = new Date('2026-02-28T10:00:00Z')
+  await move(earlier, earlier)
+  expect(await kinds()).toContain('impossible_span')
+  await move(start, new Date('2026-03-01T09:00:00Z'))
+  expect(await kinds()).toEqual(['impossible_span', 'provider_disagrees'])
+  await move(start, start)
+  expect(await look()).toEqual([])
+})
+
+test('a clock that steps back: the end of a span is no earlier than what was sealed, and the anomaly says so', async () => {
+  const other = await deploy()
+  const started = now
+  now = new Date(started.getTime() + 4 * 3_600_000)
+  await settleUsage(server.application)
+  now = new Date(started.getTime() + 60_000)
+  await client.delete(`${path}/${other}`)
+  await waitForStatus(client, other, 'terminated')
+  const span = await server.application.db
+    .selectFrom('instance_spans')
+    .select(['ended_at', 'reported_end_at'])
+    .where('deployment_id', '=', other)
+    .executeTakeFirstOrThrow()
+  expect(span).toEqual({ ended_at: new Date('2026-03-01T17:00:00Z'), reported_end_at: now })
+  now = new Date(started.getTime() + 5 * 3_600_000)
+  await settleUsage(server.application)
+  const seen = await look()
+  expect(seen.map(({ kind }) => kind)).toEqual(['impossible_span', 'provider_disagrees'])
+  expect(seen[0]!.message).toMatch(/ends in hours that were sealed before/)
+  now = new Date('2026-04-20T00:00:00Z')
+  await settleUsage(server.application)
+  expect(await look()).toEqual([])
+})
+
+test('usage without a price is not sealed until it has one', async () => {
+  const world = { ...server.application, prices: [] }
+  now = new Date('2026-04-20T03:00:00Z')
+  await settleUsage(world)
+  expect(await kinds()).toEqual(['missing_price'])
+  now = new Date('2026-04-22T03:00:00Z')
+  await settleUsage(world)
+  expect(await kinds()).toEqual(['missing_price', 'unsettled_usage'])
+  await settleUsage(server.application)
+  expect(await look()).toEqual([])
+})
+
+test('a check that can’t be made changes nothing, and does not keep the others from being made', async () => {
+  const broken = {
+    ...server.application,
+    runtime: { ...runtime, listHeld: () => Promise.reject(new Error('gone')) },
+  }
+  const more = [
+    {
+      kind: 'unsent_usage',
+      find: async () => [{ organizationId, subject: 'hour', message: 'It could not be sent.' }],
+    },
+  ]
+  await checkUsage(broken, more)
+  await expect(
+    sql`SELECT 1 FROM usage_anomalies WHERE kind = 'unsent_usage' AND closed_at IS NULL`.execute(
+      server.application.db,
+    ),
+  ).resolves.toMatchObject({ rows: [{}] })
+  await checkUsage(server.application, [{ kind: 'unsent_usage', find: async () => [] }])
+  expect(await look()).toEqual([])
+})

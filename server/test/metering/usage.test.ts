@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { settleUsage } from '../../src/features/metering/settle.ts'
+import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
+import { listUsageEvents } from '../../src/features/metering/usage-events.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const evening = new Date('2026-01-31T21:30:00.250Z')
+let now = evening
+const runtime = createScriptedRuntime(undefined, () => now)
+let server: TestServer
+let client: Client
+let organizationId: number
+
+beforeAll(async () => {
+  server = await startTestServer({ runtime, clock: () => now, settings: { BILLING_TRIAL_CREDIT: '1000' } })
+})
+afterAll(() => server?.close())
+
+beforeEach(async () => {
+  now = evening
+  runtime.reset()
+  client = await registerClient(server.url)
+  organizationId = (await client.get('/v1/organization')).body.id
+})
+
+function pass(time: { hours?: number; minutes?: number; milliseconds?: number }): void {
+  const { hours = 0, minutes = 0, milliseconds = 0 } = time
+  now = new Date(now.getTime() + (hours * 60 + minutes) * 60_000 + milliseconds)
+}
+
+async function deploy(status = 'running'): Promise<string> {
+  const { body } = await client.post(path, { model_name: 'berth-tiny' })
+  await waitForStatus(client, body.id, status)
+  return body.id
+}
+
+async function terminate(id: string): Promise<void> {
+  await client.delete(`${path}/${id}`)
+  await waitForStatus(client, id, 'terminated')
+}
+
+function readBuckets() {
+  return server.application.db
+    .selectFrom('usage_buckets')
+    .select(['hour', 'quantity', 'sealed_at'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('hour')
+    .execute()
+}
+
+const summarize = (from: Date, to: Date) => summarizeUsage(server.application, organizationId, from, to)
+const month = [new Date('2026-01-01T00:00:00Z'), new Date('2026-02-01T00:00:00Z')] as const
+const nextMonth = [month[1], new Date('2026-03-01T00:00:00Z')] as const
+
+test('an instance over midnight and the end of a month is cut into hours, to the millisecond', async () => {
+  const id = await deploy()
+  pass({ hours: 3, milliseconds: 123 })
+  await terminate(id)
+  pass({ hours: 2 })
+  await settleUsage(server.application)
+  const buckets = await readBuckets()
+  expect(buckets.map(({ hour, quantity }) => [hour.toISOString(), quantity])).toEqual([
+    ['2026-01-31T21:00:00.000Z', '1799.750'],
+    ['2026-01-31T22:00:00.000Z', '3600.000'],
+    ['2026-01-31T23:00:00.000Z', '3600.000'],
+    ['2026-02-01T00:00:00.000Z', '1800.373'],
+  ])
+  expect(buckets.every(({ sealed_at: sealed }) => sealed !== null)).toBe(true)
+  const january = await summarize(...month)
+  expect(january).toEqual({
+    organizationId,
+    periodStart: month[0],
+    periodEnd: month[1],
+    currency: 'usd',
+    usageTotals: [
+      {
+        meter: 'gpu_instance_seconds',
+        unit: 'second',
+        totalQuantity: '8999.75',
+        serviceKey: 'compute',
+        displayName: 'small in test-region',
+        dimensions: { instance_type: 'small', region: 'test-region' },
+        unitAmount: '0.001',
+        currency: 'usd',
+        estimatedAmount: '8.99975',
+      },
+    ],
+    openAnomalies: 0,
+  })
+  const february = await summarize(...nextMonth)
+  expect(february.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['1800.373'])
+  expect(await sumAmount(server.application, organizationId)).toBe('10.800123')
+  const events = await listUsageEvents(server.application, organizationId, month[0])
+  expect(events.map(({ quantity }) => quantity)).toEqual([1799, 3600, 3600, 1801])
+  expect(events[0]).toEqual({
+    identifier: `${organizationId}:gpu_instance_seconds.small.test-region:2026-01-31T21:00:00.000Z`,
+    priceKey: 'gpu_instance_seconds.small.test-region',
+    hour: new Date('2026-01-31T21:00:00.000Z'),
+    quantity: 1799,
+  })
+})
+
+test('a summary counts what runs up to the moment, whether or not it was settled', async () => {
+  await deploy()
+  expect((await summarize(...month)).usageTotals).toEqual([])
+  pass({ milliseconds: 5 })
+  expect((await summarize(...month)).usageTotals[0]).toMatchObject({
+    totalQuantity: '0.005',
+    estimatedAmount: '0.000005',
+  })
+  pass({ hours: 1, minutes: 50 })
+  for (const settled of [false, true]) {
+    if (settled) await settleUsage(server.application)
+    const { usageTotals } = await summarize(...month)
+    expect(usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['6600.005'])
+    expect(await sumAmount(server.application, organizationId)).toBe('6.600005')
+  }
+})
+
+test('an hour is sealed a quarter of an hour after its end, and can never be written again', async () => {
+  await deploy()
+  now = new Date('2026-01-31T22:14:59.999Z')
+  await settleUsage(server.application)
+  expect((await readBuckets()).map((bucket) => bucket.sealed_at)).toEqual([null, null])
+  now = new Date('2026-01-31T22:15:00.000Z')
+  await settleUsage(server.application)
+  expect((await readBuckets()).map((bucket) => bucket.sealed_at)).toEqual([now, null])
+  const { db } = server.application
+  const own = ['organization_id', '=', organizationId] as const
+  await expect(
+    db
+      .updateTable('usage_buckets')
+      .set({ quantity: '1' })
+      .where(...own)
+      .execute(),
+  ).rejects.toThrow(/sealed/)
+  await expect(
+    db
+      .deleteFrom('usage_buckets')
+      .where(...own)
+      .execute(),
+  ).rejects.toThrow(/sealed/)
+})
+
+test('a start of hours is billed from the moment the provider gave the instance, once it serves', async () => {
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
+  const id = await deploy('deploying')
+  pass({ hours: 5 })
+  await settleUsage(server.application)
+  expect((await summarize(...nextMonth)).usageTotals).toEqual([])
+  expect(await readBuckets()).toEqual([])
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+  await settleUsage(server.application)
+  const all = await summarize(month[0], nextMonth[1])
+  expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['18000'])
+})
+
+test('a deployment that failed before it ever ran is not billed; one that failed later is, until its release', async () => {
+  const failed = { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' } as const
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
+  const never = await deploy('deploying')
+  pass({ hours: 1 })
+  runtime.answer({ ensureEngine: () => failed })
+  await waitForStatus(client, never, 'failed')
+  runtime.reset()
+  const late = await deploy()
+  pass({ hours: 1 })
+  runtime.answer({ observeEngine: () => failed, release: () => false })
+  await waitForStatus(client, late, 'failed')
+  pass({ minutes: 1 })
+  runtime.answer({ release: () => true })
+  const spans = () =>
+    server.application.db
+      .selectFrom('instance_spans')
+      .selectAll()
+      .where('organization_id', '=', organizationId)
+      .orderBy('id')
+      .execute()
+  await expect
+    .poll(async () => (await spans()).every((span) => span.ended_at !== null), { timeout: 20_000 })
+    .toBe(true)
+  expect((await spans()).map((span) => [span.deployment_id, span.voided_at !== null])).toEqual([
+    [never, true],
+    [late, false],
+  ])
+  pass({ hours: 5 })
+  await settleUsage(server.application)
+  const all = await summarize(month[0], nextMonth[1])
+  expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['3660'])
+})
+
+test('tokens are counted by model, free of charge, and not sent', async () => {
+  const id = await deploy()
+  const { db } = server.application
+  const usage = { hour: new Date('2026-01-31T21:00:00Z'), requests: 1, input_tokens: 7, output_tokens: 0 }
+  await db
+    .insertInto('token_usage')
+    .values({ deployment_id: id, organization_id: organizationId, model_name: 'berth-tiny', ...usage })
+    .execute()
+  const tokens = () =>
+    summarize(...month).then(({ usageTotals }) => usageTotals.filter(({ unit }) => unit === 'token'))
+  const expected = [
+    {
+      meter: 'inference_input_tokens',
+      unit: 'token',
+      totalQuantity: '7',
+      serviceKey: 'inference',
+      displayName: 'Input tokens of berth-tiny',
+      dimensions: { model_name: 'berth-tiny' },
+      unitAmount: '0',
+      currency: 'usd',
+      estimatedAmount: '0',
+    },
+  ]
+  expect(await tokens()).toEqual(expected)
+  pass({ hours: 2 })
+  await settleUsage(server.application)
+  expect(await tokens()).toEqual(expected)
+  const events = await listUsageEvents(server.application, organizationId, month[0])
+  expect(new Set(events.map(({ priceKey }) => priceKey))).toEqual(
+    new Set(['gpu_instance_seconds.small.test-region']),
+  )
+})
