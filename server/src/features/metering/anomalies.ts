@@ -26,38 +26,47 @@ export async function runUsageChecks(
   for (const { kind, find } of checks) {
     try {
       const findings = await find()
-      await recordFindings(db, kind, findings, clock())
-      for (const finding of findings) log.warn({ kind, ...finding }, 'usage anomaly')
+      for (const finding of await recordFindings(db, kind, findings, clock())) {
+        log.warn({ kind, ...finding }, 'there is something wrong with the usage')
+      }
     } catch (error) {
       log.error({ err: error, kind }, 'a check of the usage could not be made')
     }
   }
 }
 
-async function recordFindings(db: Database, kind: string, findings: Finding[], now: Date): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
+/** Returns those that were not open yet. */
+async function recordFindings(
+  db: Database,
+  kind: string,
+  findings: Finding[],
+  now: Date,
+): Promise<Finding[]> {
+  return db.transaction().execute(async (transaction) => {
     await sql`SELECT pg_advisory_xact_lock(hashtext(${`usage anomalies ${kind}`}))`.execute(transaction)
-    let gone = transaction
-      .updateTable('usage_anomalies')
-      .set({ closed_at: now })
+    const open = await transaction
+      .selectFrom('usage_anomalies')
+      .select(['id', 'subject'])
       .where('kind', '=', kind)
       .where('closed_at', 'is', null)
-    if (findings.length > 0) {
-      const subjects = findings.map(({ subject }) => subject)
-      gone = gone.where(sql<boolean>`subject <> ALL (${subjects})`)
+      .execute()
+    const found = new Map(findings.map((finding) => [finding.subject, finding]))
+    for (const { id, subject } of open) {
+      const message = found.get(subject)?.message
+      await transaction
+        .updateTable('usage_anomalies')
+        .set(message === undefined ? { closed_at: now } : { message, seen_at: now })
+        .where('id', '=', id)
+        .execute()
     }
-    await gone.execute()
-    for (const { organizationId, subject, message } of findings) {
+    const known = new Set(open.map(({ subject }) => subject))
+    const opened = [...found.values()].filter(({ subject }) => !known.has(subject))
+    for (const { organizationId, subject, message } of opened) {
       await transaction
         .insertInto('usage_anomalies')
         .values({ organization_id: organizationId, kind, subject, message, opened_at: now, seen_at: now })
-        .onConflict((conflict) =>
-          conflict
-            .columns(['kind', 'subject'])
-            .where('closed_at', 'is', null)
-            .doUpdateSet({ message, seen_at: now }),
-        )
         .execute()
     }
+    return opened
   })
 }

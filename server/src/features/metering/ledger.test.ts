@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
+import { cutIntoHours, planSettlement, planUsageEvents, toSpanEnd, toSpanStart } from './ledger.ts'
+import type { InstanceSpan, OpenLedger, PriceFinder } from './ledger.ts'
+import { toPriceKey } from './meters.ts'
+
+const at = (text: string) => new Date(`2026-01-31T${text}Z`)
+const epoch = new Date(0)
+const price = { priceKey: 'key', serviceKey: 'compute', displayName: 'Instance' }
+const priced: PriceFinder = () => ({ ...price, unit: { amount: '1', currency: 'usd' } })
+
+function span(startedAt: string, endedAt: string | null): InstanceSpan {
+  return {
+    deploymentId: 'one',
+    instanceType: 'small',
+    region: 'here',
+    startedAt: at(startedAt),
+    endedAt: endedAt === null ? null : at(endedAt),
+  }
+}
+
+describe('planSettlement', () => {
+  const open: OpenLedger = { sealedThrough: epoch, spans: [], tokens: [], undecidedSince: null }
+  const settle = (ledger: Partial<OpenLedger>, now: Date) =>
+    planSettlement({ ...open, ...ledger }, now, priced)
+
+  test('adds up what one deployment used in an hour, and counts what runs up to now', () => {
+    const { buckets } = settle(
+      { spans: [span('10:00:00.001', '10:10:00'), span('10:20:00', null)] },
+      at('11:00:00.002'),
+    )
+    expect(buckets.map(({ hour, thousandths }) => [hour, thousandths])).toEqual([
+      [at('10:00:00'), 599_999 + 2_400_000],
+      [at('11:00:00'), 2],
+    ])
+  })
+
+  test('seals nothing from what is undecided on', () => {
+    expect(settle({}, at('12:14:59.999')).sealedThrough).toEqual(at('11:00:00'))
+    expect(settle({}, at('12:15:00')).sealedThrough).toEqual(at('12:00:00'))
+    expect(settle({ undecidedSince: at('09:59:00') }, at('12:15:00')).sealedThrough).toEqual(at('09:00:00'))
+  })
+
+  test('seals nothing from where a price is missing on', () => {
+    const unpriced: PriceFinder = (_meter, _dimensions, hour) => ({
+      ...price,
+      unit: hour < at('09:00:00') ? { amount: '1', currency: 'usd' } : null,
+    })
+    const ledger = { ...open, spans: [span('08:30:00', '09:30:00')] }
+    const { buckets, sealedThrough } = planSettlement(ledger, at('20:00:00'), unpriced)
+    expect(buckets).toHaveLength(2)
+    expect(sealedThrough).toEqual(at('09:00:00'))
+  })
+
+  test('never goes back, and leaves sealed hours alone', () => {
+    const plan = settle(
+      { sealedThrough: at('12:00:00'), spans: [span('10:00:00', '12:00:01')] },
+      at('09:00:00'),
+    )
+    expect(plan.sealedThrough).toEqual(at('12:00:00'))
+    expect(plan.buckets.map(({ thousandths }) => thousandths)).toEqual([1_000])
+  })
+})
+
+test('cutIntoHours: nothing of an empty or negative time', () => {
+  expect([...cutIntoHours(at('10:00:00'), at('10:00:00'))]).toEqual([])
+  expect([...cutIntoHours(at('10:00:00'), at('09:00:00'))]).toEqual([])
+})
+
+test('toSpanStart: no later than it is heard of, not before it was asked for, in no sealed hour', () => {
+  const facts = { requestedAt: at('10:00:00'), now: at('10:30:00'), sealedThrough: at('09:00:00') }
+  expect(toSpanStart(at('10:10:00'), facts)).toEqual(at('10:10:00'))
+  expect(toSpanStart(at('10:40:00'), facts)).toEqual(at('10:30:00'))
+  expect(toSpanStart(at('09:50:00'), facts)).toEqual(at('10:00:00'))
+  expect(toSpanStart(at('10:10:00'), { ...facts, sealedThrough: at('11:00:00') })).toEqual(at('11:00:00'))
+})
+
+test('toSpanEnd: not before the start, in no sealed hour', () => {
+  expect(toSpanEnd(at('11:00:00'), at('10:00:00'), epoch)).toEqual(at('11:00:00'))
+  expect(toSpanEnd(at('09:00:00'), at('10:00:00'), epoch)).toEqual(at('10:00:00'))
+  expect(toSpanEnd(at('11:00:00'), at('10:00:00'), at('12:00:00'))).toEqual(at('12:00:00'))
+})
+
+test('planUsageEvents: whole units, the rest of an hour carried into the next', () => {
+  const hours = [1_999, 2, 998, 1, 0].map((thousandths, hour) => ({
+    hour: at(`0${hour}:00:00`),
+    thousandths,
+  }))
+  expect(planUsageEvents(7, 'key', hours)).toEqual([
+    { identifier: '7:key:2026-01-31T00:00:00.000Z', priceKey: 'key', hour: at('00:00:00'), quantity: 1 },
+    { identifier: '7:key:2026-01-31T01:00:00.000Z', priceKey: 'key', hour: at('01:00:00'), quantity: 1 },
+    { identifier: '7:key:2026-01-31T03:00:00.000Z', priceKey: 'key', hour: at('03:00:00'), quantity: 1 },
+  ])
+})
+
+test('toPriceKey: values in the order of their names, of few characters, at most 100', () => {
+  expect(toPriceKey('gpu_instance_seconds', { region: 'EU/1', instance_type: 'H100 x8' })).toBe(
+    'gpu_instance_seconds.h100-x8.eu-1',
+  )
+  const [one, other] = ['a', 'b'].map((end) =>
+    toPriceKey('inference_input_tokens', { model_name: 'm'.repeat(200) + end }),
+  )
+  expect(one).toHaveLength(100)
+  expect(one).not.toBe(other)
+})
+
+test('decimals have no exponent and no needless zeros', () => {
+  expect(formatDecimal('12.3450')).toBe('12.345')
+  expect(formatDecimal('0.000')).toBe('0')
+  expect(formatDecimal('0.0000000001')).toBe('0.0000000001')
+  expect(formatDecimal('100')).toBe('100')
+  expect(fromThousandths(12_345)).toBe('12.345')
+  expect(multiply('9007199254740993.001', '0.000000000001')).toBe('9007.199254740993001')
+  expect(add('0.1', '0.2')).toBe('0.3')
+})
