@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
-import { addHours, floorHour } from './hours.ts'
+import { floorHour } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import { meters } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
@@ -28,7 +28,7 @@ export interface UsageTotal {
 
 export interface UsageSummary {
   organizationId: number
-  /** Whole UTC hours: what was asked for, widened to the hours that it touches */
+  /** Whole UTC hours: the hour in which a period begins is all its own, and no part of the period before */
   periodStart: Date
   periodEnd: Date
   currency: string
@@ -36,7 +36,7 @@ export interface UsageSummary {
   openAnomalies: number
 }
 
-/** What an organization used in the hours that [from, to) touches, what runs counted up to now. */
+/** What an organization used in the hours from that of `from` up to that of `to`, what runs counted up to now. */
 export function summarizeUsage(
   world: World,
   organizationId: number,
@@ -44,7 +44,7 @@ export function summarizeUsage(
   to: Date,
 ): Promise<UsageSummary> {
   const periodStart = floorHour(from)
-  const periodEnd = addHours(floorHour(new Date(to.getTime() - 1)), 1)
+  const periodEnd = floorHour(to)
   return readSnapshot(world.db, async (db) => ({
     organizationId,
     periodStart,
