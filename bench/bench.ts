@@ -103,11 +103,12 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
       // Another one begins in each round.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
       for (const { target, start, running } of inTurn) {
+        // Memory is that of a process that served nothing else.
         const fresh = work.name === 'idle' ? await start() : null
+        cleanup.defer(async () => fresh?.stop())
         const times = timesOf(work, options)
-        const sample = await measure(bench, work, target.name, fresh ?? running, times).finally(() =>
-          fresh?.stop(),
-        )
+        const sample = await measure(bench, work, target.name, fresh ?? running, times)
+        await fresh?.stop()
         samples.push({ round, ...sample })
         say(`round ${round}, ${work.name}, ${target.name}: ${describeSample(sample)}`)
       }

@@ -14,7 +14,7 @@ export interface Goal {
   /** The targets without which a round says nothing */
   needs: string[]
   /** Our figure in one round */
-  of(round: Round): number
+  of: (round: Round) => number
 }
 
 /** The samples of one work in one round, by target; asking for one that is missing throws. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Cores } from './machine.ts'
-import type { LoadResult, Native, Upstream } from './native.ts'
+import type { LoadOptions, LoadResult, Native, Upstream } from './native.ts'
 import { readMemory } from './processes.ts'
 import type { Running } from './targets.ts'
 import type { Work, WorkName } from './works.ts'
@@ -59,7 +59,7 @@ export async function measure(
   const port = 'whole' in work.answer ? running.ports.whole : running.ports.stream
   const requestFile = join(bench.folder, `request-${target}-${work.name}`)
   await writeFile(requestFile, composeRequest(work, running.headers))
-  const load = {
+  const load: LoadOptions = {
     ...work.load,
     ...times,
     port,
@@ -67,41 +67,66 @@ export async function measure(
     core: cores.gateway,
     pids: [...running.pids, upstream.pid],
   }
-  let leftRunning: Promise<number> | null = null
-  let kilobytesPerStream: Promise<number> | null = null
-  let result: LoadResult
-  if (work.load.mode === 'hold') {
-    const onLeft = () => (leftRunning = countLeftRunning(upstream))
-    if (work.name === 'idle') {
-      // Some streams before, so that what the first ones bring with them is not counted for these.
-      await bench.native.runLoad({ ...load, connections: 200, warmup: 0.5, seconds: 0.5 })
-      await delay(2000)
-      const before = readMemory(running.pids)
-      const onOpened = () => {
-        kilobytesPerStream = delay(3000).then(
-          () => (readMemory(running.pids) - before) / work.load.connections,
-        )
-      }
-      const idle = running.pids.length > 0 ? { warmup: 1, seconds: 3, onOpened } : { warmup: 0, seconds: 1 }
-      result = await bench.native.runLoad({ ...load, ...idle, onLeft })
-    } else {
-      result = await bench.native.runLoad({ ...load, onLeft })
-    }
-  } else {
-    const expectFile = await probe(bench, work, target, port, running.headers)
-    result = await bench.native.runLoad({ ...load, expectFile })
-  }
-  const sample = {
+  const { result, kilobytesPerStream, leftRunning } =
+    work.load.mode === 'hold'
+      ? await holdStreams(bench, work, running, load)
+      : await askForAnswers(bench, work, target, running, load)
+  return {
     work: work.name,
     target,
     load: result,
     cpu: result.cpu.slice(0, -1).reduce((sum, seconds) => sum + seconds, 0),
     upstreamCpu: result.cpu.at(-1) ?? 0,
+    kilobytesPerStream,
+    leftRunning,
+  }
+}
+
+interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning'> {
+  result: LoadResult
+}
+
+async function askForAnswers(
+  bench: Bench,
+  work: Work,
+  target: string,
+  { headers }: Running,
+  load: LoadOptions,
+): Promise<Findings> {
+  const expectFile = await probe(bench, work, target, load.port, headers)
+  const result = await bench.native.runLoad({ ...load, expectFile })
+  return { result, kilobytesPerStream: null, leftRunning: null }
+}
+
+async function holdStreams(
+  { native, upstream }: Bench,
+  work: Work,
+  { pids }: Running,
+  load: LoadOptions,
+): Promise<Findings> {
+  const opened = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<void>()
+  const leftRunning = left.promise.then(() => countLeftRunning(upstream))
+  let kilobytesPerStream: Promise<number | null> = Promise.resolve(null)
+  if (work.name === 'idle') {
+    // Some streams before, so that what the first ones bring with them is not counted for these.
+    await native.runLoad({ ...load, connections: 200, warmup: 0, seconds: 0.5 })
+    await delay(2000)
+    await endLeftRunning(upstream)
+    const before = readMemory(pids)
+    kilobytesPerStream = opened.promise
+      .then(() => delay(3000))
+      .then(() => (readMemory(pids) - before) / load.connections)
+  }
+  const times = work.name === 'idle' ? { warmup: 0, seconds: 4 } : {}
+  const result = await native.runLoad({ ...load, ...times, onOpened: opened.resolve, onLeft: left.resolve })
+  const findings = {
+    result,
     kilobytesPerStream: await kilobytesPerStream,
     leftRunning: await leftRunning,
   }
-  if (leftRunning !== null) await endLeftRunning(upstream)
-  return sample
+  await endLeftRunning(upstream)
+  return findings
 }
 
 async function countLeftRunning(upstream: Upstream): Promise<number> {

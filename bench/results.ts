@@ -81,7 +81,7 @@ function renderGoals(samples: readonly Sample[]): string {
 interface Column {
   title: string
   decimals: number
-  of(sample: Sample): number | null
+  of: (sample: Sample) => number | null
 }
 
 const milliseconds = (microseconds: number) => microseconds / 1000
@@ -91,6 +91,11 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
     { title: 'answers/s', decimals: 0, of: ({ load }) => load.answers / load.seconds },
     { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
     { title: 'CPU %', decimals: 0, of: ({ load, cpu }) => (cpu / load.seconds) * 100 },
+    {
+      title: 'load %',
+      decimals: 0,
+      of: ({ load, upstreamCpu }) => ((load.loadCpu + upstreamCpu) / load.seconds) * 100,
+    },
     { title: 'p50 ms', decimals: 2, of: ({ load }) => milliseconds(load.p50) },
     { title: 'p99 ms', decimals: 2, of: ({ load }) => milliseconds(load.p99) },
   ],

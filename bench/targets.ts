@@ -46,6 +46,7 @@ export const targets: readonly Target[] = [
   {
     name: 'direct',
     title: 'direct, no gateway',
+    works: ['chat', 'embeddings', 'prompt', 'stream', 'paced', 'rate'],
     warmup: 1,
     prepare: async ({ upstreamPort }) => {
       const running = {

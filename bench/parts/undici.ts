@@ -30,12 +30,12 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
         engine = controller
       },
       onResponseStart: (_controller, status, headers) => {
-        const length = headers['content-length']
+        const length = String(headers['content-length'] ?? '')
         response.writeHead(status, {
-          'content-type': headers['content-type'] ?? '',
-          ...(length !== undefined && { 'content-length': length }),
+          'content-type': String(headers['content-type']),
+          ...(length !== '' && { 'content-length': length }),
         })
-        if (length === undefined) response.flushHeaders()
+        if (length === '') response.flushHeaders()
       },
       onResponseData: (controller, piece) => {
         if (!response.write(piece)) controller.pause()

@@ -19,8 +19,8 @@ export interface BerthSetting {
 }
 
 export async function startBerth(surroundings: Surroundings): Promise<() => Promise<Running>> {
-  const { start } = await prepareBerth(surroundings, {})
-  return start
+  const setting = await prepareBerth(surroundings, {})
+  return () => setting.start()
 }
 
 /**
