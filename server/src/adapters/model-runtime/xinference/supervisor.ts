@@ -88,7 +88,6 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
       const isOld =
         major !== undefined &&
         minor !== undefined &&
-        major > 0 &&
         (major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1]))
       if (isOld) {
         throw new SupervisorFault(
