@@ -57,3 +57,14 @@ export function waitForAccount(client: Client, expected: Record<string, unknown>
     { timeout: 30_000, interval: 100 },
   )
 }
+
+/** Pays an open invoice on its page with another card, as a person does. */
+export function payInvoice(url: string, invoice: { hosted_invoice_url: string }, number: string) {
+  const fields = { number, expiry: '12 / 34', cvc: '123', name: 'Ada Lovelace' }
+  return createClient(url).request(
+    'POST',
+    `${new URL(invoice.hosted_invoice_url).pathname}/pay`,
+    new URLSearchParams(fields).toString(),
+    { 'content-type': 'application/x-www-form-urlencoded' },
+  )
+}
