@@ -287,7 +287,11 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   expect(items.data.map(({ price }) => price.id).toSorted(byText)).toEqual(
     after.data.map((price) => price.id).toSorted(byText),
   )
-  await world.payments.publishPrices(prices)
+  // And back, by two at the same moment.
+  await Promise.all([world.payments.publishPrices(prices), world.payments.publishPrices(prices)])
+  expect(
+    (await list()).data.map(({ unit_amount_decimal: amount }) => String(amount)).toSorted(byText),
+  ).toEqual(['0.001', '0.123456789'])
 })
 
 test('publishPrices: more than 20, or an amount that is too fine, is an error that says so', async () => {

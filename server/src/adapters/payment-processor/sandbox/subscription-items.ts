@@ -104,5 +104,13 @@ export async function changeItems(
   if (items.length === 0 || items.length > 20) {
     throw invalid('A subscription has from 1 to 20 items.', 'items')
   }
+  requireDistinct(items.map(({ price }) => price))
   return items
+}
+
+/** Usage would be charged twice. */
+export function requireDistinct(prices: readonly Stripe.Price[]): void {
+  if (new Set(prices.map(({ id }) => id)).size < prices.length) {
+    throw invalid('A subscription can’t have two items with the same price.', 'items')
+  }
 }

@@ -8,7 +8,7 @@ import { checkCharge, isExpired, requireOwnMethod } from './payment-methods.ts'
 import { periodEnd } from './periods.ts'
 import { findObject, getObject, insertObject, newId, saveObject } from './store.ts'
 import type { Step } from './store.ts'
-import { buildItem, changeItems, findPrice } from './subscription-items.ts'
+import { buildItem, changeItems, findPrice, requireDistinct } from './subscription-items.ts'
 import type { ItemInput } from './subscription-items.ts'
 import { testCardOf } from './test-cards.ts'
 
@@ -47,6 +47,7 @@ export async function createSubscription(step: Step, input: SubscriptionInput): 
   const period = { start: step.second, end }
   const prices = []
   for (const { price } of input.items) prices.push(await findPrice(step.db, price))
+  requireDistinct(prices)
   const [first] = prices
   if (first === undefined) throw invalid('A subscription needs an item.', 'items', 'parameter_missing')
   if (prices.some(({ currency }) => currency !== first.currency)) {

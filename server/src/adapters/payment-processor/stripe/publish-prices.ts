@@ -55,7 +55,7 @@ export async function publishPrices(
       current.push(existing)
       continue
     }
-    current.push(await createPrice(stripe, price, amount, meter))
+    current.push(await createPrice(stripe, price, amount, meter, existing?.id ?? null))
     created.push(price.key)
   }
   const subscriptions = await updateSubscriptions(stripe, installation, current)
@@ -70,13 +70,14 @@ export async function publishPrices(
 }
 
 function createMeter(stripe: Stripe, price: MeteredPrice): Promise<Stripe.Billing.Meter> {
-  return stripe.billing.meters.create({
+  const meter: Stripe.Billing.MeterCreateParams = {
     display_name: price.displayName,
     event_name: price.key,
     default_aggregation: { formula: 'sum' },
     customer_mapping: { type: 'by_id', event_payload_key: 'stripe_customer_id' },
     value_settings: { event_payload_key: 'value' },
-  })
+  }
+  return stripe.billing.meters.create(meter, once(meter))
 }
 
 async function createPrice(
@@ -84,17 +85,18 @@ async function createPrice(
   price: MeteredPrice,
   amount: string,
   meter: string,
+  predecessor: string | null,
 ): Promise<Stripe.Price> {
-  const productId = `berth_${createHash('sha256').update(price.key).digest('hex').slice(0, 24)}`
-  const product =
-    (await nullIfMissing(stripe.products.retrieve(productId))) ??
-    (await stripe.products.create({
-      id: productId,
-      name: price.displayName,
-      metadata: { berth_key: price.key },
-    }))
-  return stripe.prices.create({
-    product: product.id,
+  const product: Stripe.ProductCreateParams = {
+    id: `berth_${createHash('sha256').update(price.key).digest('hex').slice(0, 24)}`,
+    name: price.displayName,
+    metadata: { berth_key: price.key },
+  }
+  const { id } =
+    (await nullIfMissing(stripe.products.retrieve(product.id ?? ''))) ??
+    (await stripe.products.create(product, once(product)))
+  const created: Stripe.PriceCreateParams = {
+    product: id,
     currency: price.currency,
     unit_amount_decimal: Stripe.Decimal.from(amount),
     recurring: { interval: 'month', usage_type: 'metered', meter },
@@ -102,7 +104,14 @@ async function createPrice(
     lookup_key: price.key,
     transfer_lookup_key: true,
     metadata: { berth_key: price.key },
-  })
+  }
+  // The predecessor tells a price that comes back from the one that it once was.
+  return stripe.prices.create(created, once({ ...created, predecessor }))
+}
+
+/** One key for one thing, so that two who publish at the same moment make it once. */
+function once(parameters: object): { idempotencyKey: string } {
+  return { idempotencyKey: `berth-${createHash('sha256').update(JSON.stringify(parameters)).digest('hex')}` }
 }
 
 function isSamePrice(price: Stripe.Price, currency: string, amount: string, meter: string): boolean {
@@ -121,7 +130,7 @@ async function updateSubscriptions(
 ): Promise<number> {
   let updated = 0
   for await (const subscription of stripe.subscriptions.list({ limit: 100 })) {
-    if (subscription.metadata.installation !== installation) continue
+    if (subscription.metadata.installation !== installation || subscription.ended_at !== null) continue
     const changes = prices.flatMap((price): Stripe.SubscriptionUpdateParams.Item[] => {
       const item = subscription.items.data.find(
         (candidate) => candidate.price.metadata.berth_key === price.metadata.berth_key,
@@ -130,7 +139,12 @@ async function updateSubscriptions(
       return item.price.id === price.id ? [] : [{ id: item.id, price: price.id }]
     })
     if (changes.length > 0) {
-      await stripe.subscriptions.update(subscription.id, { items: changes, proration_behavior: 'none' })
+      const before = subscription.items.data.map(({ id, price }) => [id, price.id])
+      await stripe.subscriptions.update(
+        subscription.id,
+        { items: changes, proration_behavior: 'none' },
+        once({ subscription: subscription.id, before, changes }),
+      )
       updated += 1
     }
   }
