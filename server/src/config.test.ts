@@ -34,6 +34,8 @@ const badValues: Record<string, string[]> = {
   ],
   DATABASE_URL: ['mysql://u:hidden@h/d', 'hidden'],
   DATABASE_POOL_SIZE: [...notNumbers, '1', '501'],
+  API_PROCESSES: [...notNumbers, '0', '1025', 'cores'],
+  DRAIN_DELAY: [...notNumbers, '601'],
   RUNTIME: ['cloud'],
   LOG_LEVEL: ['loud'],
   METRICS_PORT: [...notNumbers, '65536', '8080'],

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 
@@ -16,6 +17,10 @@ export interface Config {
   /** null: an embedded PostgreSQL under `dataDirectory` */
   databaseUrl: string | null
   databasePoolSize: number
+  /** How many processes share `port`; more than one with ROLE=api alone */
+  apiProcesses: number
+  /** Seconds for which a server that is to end still takes requests, while `/readyz` says that it leaves */
+  drainDelaySeconds: number
   runtime: 'local' | 'xinference' | 'kubernetes'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** null: `/metrics` is served on `port` with everything else */
@@ -237,6 +242,10 @@ const environment = z.object({
     })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
+  API_PROCESSES: z
+    .union([oneOf(['auto']), wholeNumber(1, 1024)], 'give a whole number from 1 to 1024, or auto')
+    .default('auto'),
+  DRAIN_DELAY: wholeNumber(0, 600).optional(),
   RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
@@ -422,6 +431,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dataDirectory: resolve(settings.DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
     databasePoolSize: settings.DATABASE_POOL_SIZE,
+    apiProcesses: readApiProcesses(settings),
+    // Only behind a load balancer is there anybody to notice.
+    drainDelaySeconds: settings.DRAIN_DELAY ?? (settings.ROLE === 'api' ? 5 : 0),
     runtime: settings.RUNTIME,
     logLevel: settings.LOG_LEVEL,
     metricsPort: settings.METRICS_PORT ?? null,
@@ -480,6 +492,11 @@ function readStripe(settings: z.output<typeof environment>, problems: string[]):
     problems.push('STRIPE_PUBLISHABLE_KEY: it and STRIPE_SECRET_KEY must both be test keys or both live keys')
   }
   return { secretKey, publishableKey, webhookSecret }
+}
+
+function readApiProcesses({ ROLE, API_PROCESSES }: z.output<typeof environment>): number {
+  if (ROLE !== 'api') return 1
+  return API_PROCESSES === 'auto' ? availableParallelism() : API_PROCESSES
 }
 
 /** The cluster, or null where models run elsewhere. */
