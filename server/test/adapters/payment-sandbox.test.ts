@@ -206,6 +206,15 @@ test('createSubscription: another customer’s card is an error', async () => {
   await expect(subscribe(world, { customerId, cardId })).rejects.toMatchObject({ code: 'resource_missing' })
 })
 
+test('a subscription never has the same price twice, which would be charged twice', async () => {
+  const customer = await world.createCustomerWithCard('pm_card_visa')
+  const { id } = await subscribe(world, customer)
+  const { items } = await world.stripe.subscriptions.retrieve(id)
+  await expect(
+    world.stripe.subscriptions.update(id, { items: [{ price: items.data[0]?.price.id ?? '' }] }),
+  ).rejects.toMatchObject({ param: 'items' })
+})
+
 test('findSubscription: null before there was one, the newest of those that are over', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   expect(await world.payments.findSubscription(customer.customerId)).toBeNull()
@@ -292,6 +301,10 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   expect(
     (await list()).data.map(({ unit_amount_decimal: amount }) => String(amount)).toSorted(byText),
   ).toEqual(['0.001', '0.123456789'])
+  const moved = await world.stripe.subscriptions.retrieve(id)
+  expect(moved.items.data.map(({ price }) => price.lookup_key).toSorted(byText)).toEqual(
+    prices.map(({ key }) => key).toSorted(byText),
+  )
 })
 
 test('publishPrices: more than 20, or an amount that is too fine, is an error that says so', async () => {
