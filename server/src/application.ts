@@ -123,7 +123,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => payments.close())
     const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
     opened.defer(() => runtime.close())
-    const engines = openEngineConnections()
+    const engines = openEngineConnections(notifications, config.inference)
     opened.defer(() => engines.close())
     return {
       config,

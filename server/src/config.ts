@@ -31,6 +31,12 @@ export interface Config {
   csrfTrustedOrigins: string[]
   /** Bytes of a request body on the inference routes */
   inferenceBodyLimit: number
+  inference: {
+    /** Milliseconds: until a connection to an engine stands, then until its answer begins, then between two pieces of it */
+    timeouts: { connect: number; firstByte: number; idle: number }
+    /** Requests under way at most; more wait, `queued` for one deployment, and are refused after `queueMilliseconds` */
+    limits: { perUser: number; perDeployment: number; queued: number; queueMilliseconds: number }
+  }
   /** null: made once and kept in `dataDirectory`; engine keys are derived from it */
   secretKey: string | null
   /** Absolute path of the catalog of models */
@@ -258,6 +264,13 @@ const environment = z.object({
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
   CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
+  INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
+  INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
+  INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
+  INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
+  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: wholeNumber(1, 1_000_000).default(2_048),
+  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
+  INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   SECRET_KEY: z
     .string()
     .min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`')
@@ -441,6 +454,19 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     sessionCookie: { name: settings.SESSION_COOKIE_NAME, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
+    inference: {
+      timeouts: {
+        connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,
+        firstByte: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,
+        idle: settings.INFERENCE_IDLE_TIMEOUT_MS,
+      },
+      limits: {
+        perUser: settings.INFERENCE_MAX_IN_FLIGHT_PER_USER,
+        perDeployment: settings.INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT,
+        queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
+        queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
+      },
+    },
     secretKey: settings.SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
     pricesFile: settings.PRICES_FILE === undefined ? shippedPrices : resolve(settings.PRICES_FILE),

@@ -69,10 +69,15 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   }
 
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
-    const found = await (request.routeOptions.config.recallsViewer ? source.remember : source.find)(token)
+    const { recallsViewer } = request.routeOptions.config
+    const found = await (recallsViewer ? source.remember(token) : source.find(token))
     if (found === null) throw notAuthenticated()
     const { viewer, renewed } = found
-    if (renewed) setSessionCookie(reply, cookie, token, viewer.session.expiresAt)
+    if (renewed) {
+      // Among the headers at once: routes that write their answers themselves take these alone.
+      const attributes = { ...cookieAttributes(cookie), expires: viewer.session.expiresAt }
+      reply.header('set-cookie', request.server.serializeCookie(cookie.name, token, attributes))
+    }
     admit(request, viewer)
   }
 

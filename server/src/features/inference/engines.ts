@@ -1,22 +1,50 @@
-import { Agent } from 'undici'
+import type { Notifications } from '../../database/notifications.ts'
+import { createAdmission } from './admission.ts'
+import type { Admission, AdmissionLimits } from './admission.ts'
+import { openEngineClients } from './engine-clients.ts'
+import type { EngineClients, EngineTimeouts } from './engine-clients.ts'
+import { watchEngineHealth } from './engine-health.ts'
+import type { EngineHealth } from './engine-health.ts'
+import { createTargetCache } from './targets.ts'
+import type { TargetCache } from './targets.ts'
 
-/** Connections to the engines, and how many requests each deployment is working on now. */
+/** What the inference routes keep in memory between requests. */
 export interface EngineConnections {
-  agent: Agent
-  inFlight: Map<string, number>
+  timeouts: EngineTimeouts
+  clients: EngineClients
+  health: EngineHealth
+  admission: Admission
+  targets: TargetCache
+  /** Requests under way by deployment */
+  inFlight: ReadonlyMap<string, number>
   close(): Promise<void>
 }
 
-const second = 1_000
+export interface EngineSettings {
+  timeouts: EngineTimeouts
+  limits: AdmissionLimits
+}
 
-/** Opens no connection by itself: 5 s to connect, 300 s to the first byte of an answer, 120 s between two pieces of it. */
-export function openEngineConnections(): EngineConnections {
-  const agent = new Agent({
-    connect: { timeout: 5 * second },
-    headersTimeout: 300 * second,
-    bodyTimeout: 120 * second,
-    keepAliveTimeout: 4 * second,
-    pipelining: 1,
-  })
-  return { agent, inFlight: new Map(), close: () => agent.destroy() }
+/** Opens no connection by itself. */
+export function openEngineConnections(
+  notifications: Notifications,
+  { timeouts, limits }: EngineSettings,
+): EngineConnections {
+  const clients = openEngineClients(timeouts)
+  const health = watchEngineHealth()
+  const admission = createAdmission(limits, health)
+  const targets = createTargetCache(notifications)
+  return {
+    timeouts,
+    clients,
+    health,
+    admission,
+    targets,
+    inFlight: admission.inFlight,
+    async close() {
+      admission.close()
+      targets.close()
+      await clients.close()
+    },
+  }
 }

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readInferenceRequest, rewriteForEngine } from './request-body.ts'
+import { readInferenceRequest, writeEngineBody } from './request-body.ts'
+import { scanMembers } from './request-scan.ts'
 
 function rewrite(text: string): string {
-  return rewriteForEngine(readInferenceRequest(Buffer.from(text)), 'dep-1')
+  return Buffer.concat([writeEngineBody(readInferenceRequest(Buffer.from(text)), 'dep-1')].flat()).toString()
 }
 
 test('everything but the model stays byte for byte: spacing, numbers, escapes, doubled keys, unknown fields', () => {
@@ -81,4 +82,93 @@ test.each([
 
 test('bytes that are not UTF-8 are refused', () => {
   expect(() => readInferenceRequest(Buffer.from([0x7b, 0xff, 0x7d]))).toThrow('UTF-8')
+})
+
+const padding = 'x'.repeat(5_000)
+
+/** The values that are found without a parser, as text; null where a parser is needed. */
+function scan(text: string): Record<string, string> | null {
+  const body = Buffer.from(text)
+  const members = scanMembers(body)
+  return (
+    members &&
+    Object.fromEntries(members.map(({ name, start, end }) => [name, body.toString('utf8', start, end)]))
+  )
+}
+
+test.each([
+  ['{"model":"m","messages":[{"content":"say \\"model\\": {"}]}', { model: '"m"' }],
+  [
+    ' {\n "messages" : [{"a":[{}]}], "stream" : true , "model" : "\\é" }\r\n',
+    { stream: 'true', model: '"\\é"' },
+  ],
+  [`{"messages":["${padding}"],"model":"m","stream":false}`, { model: '"m"', stream: 'false' }],
+  [`{"model":"m","stream":true,"messages":["${padding}"]}`, { model: '"m"', stream: 'true' }],
+  [`{"model":"m","messages":["${padding}\\u00e9"],"stream":true}`, { model: '"m"', stream: 'true' }],
+  ['{"model":7,"stream":"x"}', { model: '7', stream: '"x"' }],
+  ['{"messages":[]}', {}],
+  [
+    `{"stream_options":{"a":["}",{}]} ,"x":"${padding}","encoding_format":"base64"}`,
+    { stream_options: '{"a":["}",{}]}', encoding_format: '"base64"' },
+  ],
+])('found without a parser: %s', (text, values) => {
+  expect(scan(text)).toEqual(values)
+})
+
+test.each([
+  ['a second name', '{"model":"m","a":{"model":"n"}}'],
+  ['a second name hidden in escapes', '{"model":"m","mod\\u0065l":"n"}'],
+  ['a name hidden in escapes of capitals', '{"model":"m","\\u006Dodel":"n"}'],
+  ['usage hidden in escapes', '{"model":"m","stream":true,"stream\\u005foptions":{}}'],
+  ['a name of an inner object', '{"a":{"model":"m"}}'],
+  ['a name of an inner object far from the beginning', `{"x":"${padding}","a":{"model":"m"}}`],
+  ['a name of an inner object far from the end', `{"a":{"model":"m"},"x":"${padding}"}`],
+  ['a name far from both', `{"x":"${padding}","model":"m","y":"${padding}"}`],
+  ['a value', '{"a":"model"}'],
+  ['an item', '{"a":["model"],"b":"m"}'],
+  ['part of a name', '{"a \\"model":"m"}'],
+  ['an escaped value', '{"model":"\\u0065"}'],
+  ['a long value', `{"model":"${padding}"}`],
+  ['a value without an end', '{"model":{"a":[}'],
+  ['no object', '["model",1]'],
+  ['no end', '{"model":"m"'],
+  ['a second body with a name', '{"model":"m"} {"model":"n"}'],
+  ['a stream of an inner object', '{"model":"m","a":{"stream":true}}'],
+  ['two streams', '{"model":"m","stream":true,"stream":false}'],
+  ['UTF-16', Buffer.from('{"model":"m"}', 'utf16le').toString()],
+])('left to the parser: %s', (_what, text) => {
+  expect(scan(text)).toBeNull()
+})
+
+test('what is found without a parser is what a parser finds', () => {
+  const key = fc.constantFrom('model', 'stream', 'x', 'mo\u0064el', 'a"model', 'stream_options', '\\')
+  const value = fc.oneof(fc.constantFrom('model', true, false, null, 'a "model":"b"'), fc.jsonValue())
+  const members = fc.array(fc.tuple(key, value), { maxLength: 6 })
+  fc.assert(
+    fc.property(members, fc.nat(2), fc.nat(3), (pairs, indent, nesting) => {
+      const inner = pairs
+        .slice(nesting)
+        .map(([name, item]) => `${JSON.stringify(name)}:${JSON.stringify(item)}`)
+      const outer = pairs
+        .slice(0, nesting)
+        .map(([name, item]) => `${JSON.stringify(name)}:${JSON.stringify(item, null, indent)}`)
+      const text = `{${[...outer, `"in":{${inner.join()}}`, '"model":"m"'].join()}}`
+      const scanned = scan(text)
+      if (scanned === null) return
+      const parsed = JSON.parse(text)
+      for (const name of ['model', 'stream', 'stream_options']) {
+        expect(scanned[name] === undefined ? undefined : JSON.parse(scanned[name])).toEqual(parsed[name])
+      }
+      if (typeof parsed.stream !== 'boolean' || parsed.stream) return
+      const written = JSON.parse(rewrite(text))
+      expect(written).toEqual({ ...parsed, model: 'dep-1' })
+    }),
+  )
+})
+
+test('a long body is written in pieces that are not copied', () => {
+  const body = Buffer.from(`{"model":"m","x":"${'x'.repeat(100_000)}"}`)
+  const pieces = writeEngineBody(readInferenceRequest(body), 'dep-1') as Buffer[]
+  expect(pieces.at(-1)!.buffer).toBe(body.buffer)
+  expect(Buffer.concat(pieces).toString()).toBe(body.toString().replace('"m"', '"dep-1"'))
 })

@@ -1,5 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import { ApplicationError } from '../../errors.ts'
 import { locateMembers, replaceValues } from './json-edit.ts'
+import type { MemberValue } from './json-edit.ts'
+import { scanMembers } from './request-scan.ts'
 
 /** What the gateway needs to know of a request; everything else passes through unread. */
 export interface InferenceRequest {
@@ -8,44 +11,94 @@ export interface InferenceRequest {
   /** The caller wants the usage chunk at the end of a stream */
   includesUsage: boolean
   wantsBase64: boolean
-  text: string
+  /** UTF-8 without a byte order mark */
+  body: Buffer
+  /** What is written for the engine in other words than in `body`, in the order of its bytes */
+  edits: readonly Edit[]
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** Bytes of a body and what comes in their place; null: the engine's name for the model. */
+interface Edit {
+  start: number
+  end: number
+  text: string | null
+}
 
-/** Reads a body; throws a 400 for what is not a JSON object with a `model`. */
-export function readInferenceRequest(body: Buffer): InferenceRequest {
-  const text = decode(body)
-  const value = parse(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw malformed('The body must be a JSON object.')
-  }
-  const { model, stream, stream_options, encoding_format } = value as Record<string, unknown>
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Reads a body; throws a 400 for what is seen not to be a JSON object with a `model`. */
+export function readInferenceRequest(bytes: Buffer): InferenceRequest {
+  if (!isUtf8(bytes)) throw malformed('The body must be JSON in UTF-8.')
+  const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  const scanned = scanMembers(body)
+  const values = scanned === null ? null : parseMembers(body, scanned)
+  const { model, stream, stream_options, encoding_format } = values ?? parseObject(body)
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
   }
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     throw malformed('`stream` must be true or false.')
   }
+  const streams = stream === true
+  const options = stream_options as { include_usage?: unknown } | null | undefined
+  const includesUsage = options?.include_usage === true
+  const members =
+    values !== null && scanned !== null ? scanned : locateMembers(body.toString('latin1'), editedNames)
   return {
     model,
-    stream: stream === true,
-    includesUsage: (stream_options as { include_usage?: unknown } | null | undefined)?.include_usage === true,
+    stream: streams,
+    includesUsage,
     wantsBase64: encoding_format === 'base64',
-    text,
+    body,
+    edits: toEdits(body, members, streams && !includesUsage),
   }
 }
 
+/** The values of members by their names; null where the body turns out to be no JSON. */
+function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> | null {
+  const values: Record<string, unknown> = {}
+  try {
+    for (const { name, start, end } of members) values[name] = JSON.parse(body.toString('utf8', start, end))
+  } catch {
+    return null
+  }
+  return values
+}
+
+const editedNames = new Set(['model', 'stream_options'])
+
+/** What to change: each `model`, doubled ones too, and what asks for usage. */
+function toEdits(body: Buffer, members: readonly MemberValue[], asksUsage: boolean): Edit[] {
+  const edits: Edit[] = []
+  let hasOptions = false
+  for (const { name, start, end } of members) {
+    if (name === 'model') edits.push({ start, end, text: null })
+    if (name !== 'stream_options') continue
+    hasOptions = true
+    if (asksUsage) edits.push({ start, end, text: withUsage(body.toString('utf8', start, end)) })
+  }
+  if (asksUsage && !hasOptions) edits.unshift(insertUsage(body))
+  return edits
+}
+
+function insertUsage(body: Buffer): Edit {
+  const at = body.indexOf('{') + 1
+  return { start: at, end: at, text: `"stream_options":{${usageAsked}},` }
+}
+
+/** Bodies below this are copied into one piece, which costs less than writing several. */
+const copiedBytes = 64 * 1024
+
 /** The body for the engine: its own name for the model, and usage asked for at the end of a stream. */
-export function rewriteForEngine(request: InferenceRequest, modelUid: string): string {
-  const asksUsage = request.stream && !request.includesUsage
-  const names = asksUsage ? ['model', 'stream_options'] : ['model']
-  const members = locateMembers(request.text, new Set(names))
-  const rewritten = replaceValues(request.text, members, ({ name, start, end }) =>
-    name === 'model' ? JSON.stringify(modelUid) : withUsage(request.text.slice(start, end)),
-  )
-  if (!asksUsage || members.some(({ name }) => name === 'stream_options')) return rewritten
-  return rewritten.replace('{', '{"stream_options":{"include_usage":true},')
+export function writeEngineBody({ body, edits }: InferenceRequest, modelUid: string): Buffer | Buffer[] {
+  const pieces: Buffer[] = []
+  let end = 0
+  for (const edit of edits) {
+    pieces.push(body.subarray(end, edit.start), Buffer.from(edit.text ?? JSON.stringify(modelUid)))
+    end = edit.end
+  }
+  pieces.push(body.subarray(end))
+  return body.length < copiedBytes ? Buffer.concat(pieces) : pieces
 }
 
 const usageAsked = '"include_usage":true'
@@ -59,17 +112,17 @@ function withUsage(options: string): string {
   return /^\{\s*\}$/.test(options) ? `{${usageAsked}}` : options.replace('{', `{${usageAsked},`)
 }
 
-function decode(body: Buffer): string {
-  try {
-    return utf8.decode(body)
-  } catch {
-    throw malformed('The body must be JSON in UTF-8.')
+function parseObject(body: Buffer): Record<string, unknown> {
+  const value = parse(body)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw malformed('The body must be a JSON object.')
   }
+  return value as Record<string, unknown>
 }
 
-function parse(text: string): unknown {
+function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(body.toString())
   } catch {
     throw malformed('The body is not valid JSON.')
   }

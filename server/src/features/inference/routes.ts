@@ -3,11 +3,8 @@ import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { listServing } from '../deployments/serving.ts'
-import { recordTokens } from '../metering/record-tokens.ts'
-import type { TokenUsage } from '../metering/record-tokens.ts'
-import { encodeEmbeddings } from './base64-embeddings.ts'
-import { forwardToEngine, toUpstreamError } from './forward.ts'
-import type { EngineAnswer, InferencePath } from './forward.ts'
+import { Exchange } from './exchange.ts'
+import type { InferencePath } from './exchange.ts'
 import { readInferenceRequest } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 import {
@@ -18,8 +15,8 @@ import {
   openAiErrorBody,
   toOpenAiError,
 } from './schemas.ts'
-import { meterStream } from './stream-meter.ts'
-import { readUsage } from './usage.ts'
+import { loadTargets, recallTargets } from './targets.ts'
+import type { EngineTarget } from './targets.ts'
 
 const tags = ['Inference']
 const errorStatuses = [400, 401, 403, 404, 413, 415, 429, 500, 502, 503, 504] as const
@@ -53,13 +50,10 @@ export function inferenceRoutes(app: App, application: Application): void {
       path,
       {
         bodyLimit: application.config.inferenceBodyLimit,
-        config: { permission: 'useOwnDeployments' },
+        config: { permission: 'useOwnDeployments', recallsViewer: true },
         schema: { operationId, summary, tags, body, response: { 200: engineAnswer, ...errors } },
       },
-      async (request, reply) => {
-        await infer(application, path, request, reply)
-        return reply
-      },
+      (request, reply) => infer(application, path, request, reply),
     )
   }
 
@@ -91,82 +85,36 @@ export function inferenceRoutes(app: App, application: Application): void {
   )
 }
 
-async function infer(
+/** Answers by itself, at once where memory knows where to go; what it throws is answered in the usual way. */
+function infer(
   application: Application,
   path: InferencePath,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
-  const asked = readInferenceRequest(request.body as Buffer)
-  const left = new AbortController()
-  reply.raw.once('close', () => left.abort())
-  const answer = await forwardToEngine(application, request.viewer, path, asked, request.id, left.signal)
-  reply.raw.once('close', () => answer.done())
-  reply.code(answer.status).headers(answer.headers)
-  if (answer.headers['content-type']?.startsWith('text/event-stream')) {
-    return sendStream(application, request, reply, asked, answer)
-  }
-  return sendWhole(application, request, reply, asked, answer)
-}
-
-function sendStream(
-  application: Application,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  asked: InferenceRequest,
-  answer: EngineAnswer,
-): FastifyReply {
-  const meter = meterStream(!asked.includesUsage)
-  reply.raw.once('close', () => record(application, request, answer, meter.usage()))
-  answer.body.once('error', (error) => meter.destroy(error))
-  meter.once('close', () => answer.body.destroy())
-  return reply.header('x-accel-buffering', 'no').send(answer.body.pipe(meter))
-}
-
-async function sendWhole(
-  application: Application,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  asked: InferenceRequest,
-  answer: EngineAnswer,
-): Promise<FastifyReply> {
-  const bytes = await readWhole(answer)
-  if (answer.status !== 200) return reply.send(bytes)
-  const parsed = parse(bytes)
-  record(application, request, answer, readUsage(parsed))
-  const encoded = asked.wantsBase64 ? encodeEmbeddings(parsed) : null
-  return encoded === null ? reply.send(bytes) : reply.serializer(JSON.stringify).send(encoded)
-}
-
-async function readWhole({ body }: EngineAnswer): Promise<Buffer> {
-  try {
-    return Buffer.concat(await body.toArray())
-  } catch (error) {
-    throw toUpstreamError(error)
-  }
-}
-
-/** Usage is written beside the answer, not before it: who asked does not wait for our books. */
-function record(
-  application: Application,
-  request: FastifyRequest,
-  answer: EngineAnswer,
-  usage: TokenUsage | null,
 ): void {
-  const { target } = answer
-  if (usage === null) {
-    request.log.warn({ deployment: target.deploymentId }, 'the engine reported no usage')
-    return
-  }
-  recordTokens(application, target, usage).catch((error: unknown) =>
-    request.log.error({ err: error, deployment: target.deploymentId, usage }, 'usage could not be recorded'),
-  )
+  const asked = readInferenceRequest(request.body as Buffer)
+  request.body = undefined
+  const { viewer } = request
+  const begin = (targets: readonly EngineTarget[]) =>
+    exchange(application, path, { request, reply }, asked, targets)
+  const recalled = recallTargets(application.engines.targets, viewer, asked.model)
+  if (recalled !== undefined) return begin(recalled)
+  loadTargets(application, viewer, asked.model)
+    .then(begin)
+    .catch((error: unknown) => reply.send(error))
 }
 
-function parse(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return null
-  }
+function exchange(
+  application: Application,
+  path: InferencePath,
+  sides: { request: FastifyRequest; reply: FastifyReply },
+  asked: InferenceRequest,
+  targets: readonly EngineTarget[],
+): void {
+  const { raw } = sides.reply
+  // Who left while the deployment was looked up leaves nothing to do.
+  if (raw.destroyed) return
+  const begun = new Exchange(application, path, sides, asked, targets)
+  raw.once('close', () => begun.close())
+  begun.begin()
 }

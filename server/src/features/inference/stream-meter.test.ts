@@ -1,74 +1,68 @@
-import { once } from 'node:events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { meterStream } from './stream-meter.ts'
 
-async function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
+function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
   const meter = meterStream(dropsUsage)
   const out: Buffer[] = []
-  meter.on('data', (piece: Buffer) => out.push(piece))
   const edges = [
     0,
     ...cuts.map((cut) => cut % (input.length + 1)).toSorted((one, other) => one - other),
     input.length,
   ]
-  for (const [index, end] of edges.slice(1).entries()) meter.write(input.subarray(edges[index], end))
-  meter.end()
-  await once(meter, 'end')
+  for (const [index, end] of edges.slice(1).entries()) out.push(meter.take(input.subarray(edges[index], end)))
+  out.push(meter.finish())
   return { output: Buffer.concat(out), usage: meter.usage() }
 }
 
 const content = 'data: {"choices":[{"delta":{"content":"…é"}}]}'
 const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7}}'
 
-test.each(['\n', '\r\n', '\r'])(
-  'lines that end in %j pass as they are, without the usage chunk',
-  async (end) => {
-    const blank = end + end
-    const before = [': hello', content, `event: x${end}id: 1${end}${content}`].join(blank) + blank
-    const after = `data: [DONE]${blank}`
-    const { output, usage: counted } = await run(Buffer.from(before + usage + blank + after))
-    expect(output.toString()).toBe(before + after)
-    expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
-  },
-)
+test.each(['\n', '\r\n', '\r'])('lines that end in %j pass as they are, without the usage chunk', (end) => {
+  const blank = end + end
+  const before = [': hello', content, `event: x${end}id: 1${end}${content}`].join(blank) + blank
+  const after = `data: [DONE]${blank}`
+  const { output, usage: counted } = run(Buffer.from(before + usage + blank + after))
+  expect(output.toString()).toBe(before + after)
+  expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
+})
 
-test('the usage chunk passes when it was asked for', async () => {
+test('the usage chunk passes when it was asked for', () => {
   const text = `${content}\n\n${usage}\n\ndata: [DONE]\n\n`
-  const { output, usage: counted } = await run(Buffer.from(text), { dropsUsage: false })
+  const { output, usage: counted } = run(Buffer.from(text), { dropsUsage: false })
   expect(output.toString()).toBe(text)
   expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
 })
 
-test('usage beside a choice is counted and passes', async () => {
+test('usage beside a choice is counted and passes', () => {
   const text = 'data: {"choices":[{"delta":{}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
-  const { output, usage: counted } = await run(Buffer.from(text))
+  const { output, usage: counted } = run(Buffer.from(text))
   expect(output.toString()).toBe(text)
   expect(counted).toEqual({ inputTokens: 1, outputTokens: 2 })
 })
 
-test('without a report, chunks are counted', async () => {
-  const { usage: counted } = await run(
+test('without a report, chunks are counted', () => {
+  const { usage: counted } = run(
     Buffer.from(`${content}\n\n${content}\n\n: comment\n\ndata: {"error":1}\n\n`),
   )
   expect(counted).toEqual({ inputTokens: 0, outputTokens: 2 })
 })
 
-test('what is left at the end passes, even cut off', async () => {
+test('what is left at the end passes, even cut off', () => {
   const text = `${content}\n\ndata: {"choi`
-  expect((await run(Buffer.from(text))).output.toString()).toBe(text)
+  expect(run(Buffer.from(text)).output.toString()).toBe(text)
 })
 
-test('however the bytes are cut, the same comes out: bytes that are not UTF-8 and a byte order mark too', async () => {
+test('however the bytes are cut, the same comes out: bytes that are not UTF-8 and a byte order mark too', () => {
   const pieces = [content, ': c', 'data: [DONE]', 'data: x\ndata: y', '\uFEFFdata: b', '']
-  await fc.assert(
-    fc.asyncProperty(
+  fc.assert(
+    fc.property(
       fc.array(fc.tuple(fc.constantFrom(...pieces), fc.constantFrom('\n\n', '\r\n\r\n')), { maxLength: 8 }),
       fc.uint8Array({ min: 0x80, maxLength: 8 }),
       fc.array(fc.nat(), { maxLength: 12 }),
-      async (events, noise, cuts) => {
+      (events, noise, cuts) => {
         const text = Buffer.concat([Buffer.from(events.flat().join('')), noise, Buffer.from('\n\n')])
-        const { output, usage: counted } = await run(Buffer.concat([text, Buffer.from(`${usage}\n\n`)]), {
+        const { output, usage: counted } = run(Buffer.concat([text, Buffer.from(`${usage}\n\n`)]), {
           cuts,
         })
         expect(output.equals(text)).toBe(true)
@@ -78,9 +72,38 @@ test('however the bytes are cut, the same comes out: bytes that are not UTF-8 an
   )
 })
 
-test('an event without an end does not fill the memory', async () => {
+test('an event without an end does not fill the memory', () => {
   const meter = meterStream(true)
-  const failed = once(meter, 'error')
-  for (let written = 0; written <= 9; written += 1) meter.write(Buffer.alloc(1024 * 1024, 'a'))
-  expect(String((await failed)[0])).toContain('without an end')
+  expect(() => {
+    for (let written = 0; written <= 9; written += 1) meter.take(Buffer.alloc(1024 * 1024, 'a'))
+  }).toThrow('without an end')
+})
+
+test('usage twice: the last counts, and none of its chunks passes', () => {
+  const second = usage.replace('5', '6')
+  const { output, usage: counted } = run(Buffer.from(`${usage}\n\n${content}\n\n${second}\n\n`))
+  expect(output.toString()).toBe(`${content}\n\n`)
+  expect(counted).toEqual({ inputTokens: 6, outputTokens: 7 })
+})
+
+test.each(['{"prompt_tokens":-1}', '{"prompt_tokens":1e99}', '{"completion_tokens":"7"}'])(
+  'usage that makes no sense is not counted: %s',
+  (absurd) => {
+    const text = `${content}\n\ndata: {"choices":[],"usage":${absurd}}\n\n`
+    const { output, usage: counted } = run(Buffer.from(text))
+    expect(output.toString()).toBe(`${content}\n\n`)
+    expect(counted).toEqual({ inputTokens: 0, outputTokens: 1 })
+  },
+)
+
+test('chunks with a usage of null pass', () => {
+  const text = 'data: {"choices":[{"delta":{}}],"usage":null}\n\ndata: {"choices":[],"usage" : null}\n\n'
+  expect(run(Buffer.from(text)).output.toString()).toBe(text)
+})
+
+test('an event is passed on as soon as its blank line is there; bytes pass at once where nothing is dropped', () => {
+  const meter = meterStream(true)
+  expect(meter.take(Buffer.from(`${content}\n`)).toString()).toBe('')
+  expect(meter.take(Buffer.from('\ndata:')).toString()).toBe(`${content}\n\n`)
+  expect(meterStream(false).take(Buffer.from('dat')).toString()).toBe('dat')
 })

@@ -1,65 +1,124 @@
-import { Transform } from 'node:stream'
-import type { TransformCallback } from 'node:stream'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import { readUsage } from './usage.ts'
 
 const longestEvent = 8 * 1024 * 1024
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const usageName = Buffer.from('"usage"')
+const deltaName = Buffer.from('"delta"')
+const nothing: Buffer = Buffer.alloc(0)
 /** Blank line: the end of an event, in each way that the EventSource standard lets a line end. */
-const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/
+const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
+
+/** Server-sent events on their way from an engine to a caller; see `meterStream`. */
+export interface StreamMeter {
+  /** Takes bytes as they come and returns those to pass on; throws where an event has no end */
+  take(bytes: Buffer): Buffer
+  /** What is left to pass on when the engine has ended */
+  finish(): Buffer
+  usage(): TokenUsage
+}
 
 /**
  * Passes server-sent events on as they are, reading the usage of a chat stream on the way. With `dropsUsage` the chunk that
- * holds nothing else is left out: the caller did not ask for it. `usage()` falls back to one output token for each chunk seen.
+ * holds nothing else is left out, because the caller did not ask for it; events are then passed on once they are whole.
+ * `usage()` falls back to one output token for each chunk seen.
  */
-export function meterStream(dropsUsage: boolean): Transform & { usage(): TokenUsage } {
-  // One character per byte, so that whatever passes is passed on byte for byte.
-  let pending = ''
+export function meterStream(dropsUsage: boolean): StreamMeter {
+  /** The beginning of an event whose end has not come */
+  let rest = nothing
   let reported: TokenUsage | null = null
   let chunks = 0
 
-  function passes(event: string): boolean {
-    const data = event
-      .split(/\r\n|\n|\r/)
-      .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
-      .join('\n')
-    if (data === '' || data === '[DONE]') return true
-    const chunk = parse(Buffer.from(data, 'latin1').toString())
-    const usage = readUsage(chunk)
-    if (usage !== null) reported = usage
-    const choices = (chunk as { choices?: unknown } | null)?.choices
-    if (!Array.isArray(choices)) return true
-    if (choices.length > 0) chunks += 1
-    return !(dropsUsage && usage !== null && choices.length === 0)
+  /** Reads whole events and returns those that pass. */
+  function read(events: Buffer): Buffer {
+    chunks += countOf(events, deltaName)
+    if (!holdsUsage(events)) return events
+    const text = events.toString('latin1')
+    let passing = ''
+    let start = 0
+    eventEnd.lastIndex = 0
+    while (start < text.length) {
+      const end = eventEnd.exec(text) === null ? text.length : eventEnd.lastIndex
+      const event = text.slice(start, end)
+      // Blank lines before a chunk may have been another's end, cut off from it.
+      passing += passes(event) ? event : /^[\r\n]*/.exec(event)![0]
+      start = end
+    }
+    return passing.length === text.length ? events : Buffer.from(passing, 'latin1')
   }
 
-  const stream = new Transform({
-    transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback) {
-      pending += bytes.toString('latin1')
-      let out = ''
-      for (let end = eventEnd.exec(pending); end !== null; end = eventEnd.exec(pending)) {
-        const length = end.index + end[0].length
-        const event = pending.slice(0, length)
-        pending = pending.slice(length)
-        if (passes(event)) out += event
-      }
-      if (pending.length > longestEvent) {
-        done(new Error('the engine sent an event without an end'))
-        return
-      }
-      done(null, out === '' ? undefined : Buffer.from(out, 'latin1'))
+  function passes(event: string): boolean {
+    const chunk = parseEvent(event)
+    const usage = readUsage(chunk)
+    if (usage !== null) reported = usage
+    return !(dropsUsage && isUsageAlone(chunk))
+  }
+
+  return {
+    take(bytes) {
+      const all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
+      const end = endOfEvents(all, rest.length)
+      const held = end === all.length ? nothing : all.subarray(end)
+      if (held.length > longestEvent) throw new Error('the engine sent an event without an end')
+      // A copy, so that a few bytes don't keep the whole piece in memory.
+      rest = held.length === 0 || held.length > all.length / 2 ? held : Buffer.from(held)
+      const passing = read(all.subarray(0, end))
+      return dropsUsage ? passing : bytes
     },
-    flush(done: TransformCallback) {
-      done(null, pending !== '' && passes(pending) ? Buffer.from(pending, 'latin1') : undefined)
+    finish() {
+      const last = read(rest)
+      rest = nothing
+      return dropsUsage ? last : nothing
     },
-  })
-  return Object.assign(stream, {
     usage: () => reported ?? { inputTokens: 0, outputTokens: chunks },
-  })
+  }
 }
 
-function parse(data: string): unknown {
+/** The position behind the last blank line; what lies before `seen` is known to hold none. */
+function endOfEvents(bytes: Buffer, seen: number): number {
+  let end = bytes.length
+  // The other half of a line's end may be on its way.
+  if (bytes[end - 1] === carriageReturn) end -= 1
+  for (; end > Math.max(seen - 3, 1); end -= 1) {
+    const last = bytes[end - 1]
+    if (last !== lineFeed && last !== carriageReturn) continue
+    const before = last === lineFeed && bytes[end - 2] === carriageReturn ? bytes[end - 3] : bytes[end - 2]
+    if (before === lineFeed || before === carriageReturn) return end
+  }
+  return 0
+}
+
+/** True where `usage` has an object for its value: some engines send null with each chunk. */
+function holdsUsage(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(usageName); at !== -1; at = bytes.indexOf(usageName, at + 1)) {
+    const value = /^\s*:\s*(.)/s.exec(
+      bytes.toString('latin1', at + usageName.length, at + usageName.length + 32),
+    )
+    if (value === null || value[1] === '{') return true
+  }
+  return false
+}
+
+function countOf(bytes: Buffer, name: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(name); at !== -1; at = bytes.indexOf(name, at + name.length)) count += 1
+  return count
+}
+
+/** A chunk that says what was used and nothing else. */
+function isUsageAlone(chunk: unknown): boolean {
+  const { choices, usage } = (chunk ?? {}) as { choices?: unknown; usage?: unknown }
+  return Array.isArray(choices) && choices.length === 0 && typeof usage === 'object' && usage !== null
+}
+
+function parseEvent(event: string): unknown {
+  const data = event
+    .split(/\r\n|\n|\r/)
+    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
+    .join('\n')
   try {
-    return JSON.parse(data)
+    return JSON.parse(Buffer.from(data, 'latin1').toString())
   } catch {
     return null
   }

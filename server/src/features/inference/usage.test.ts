@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readUsage } from './usage.ts'
+import { readTailUsage, readUsage } from './usage.ts'
 
 test.each([
   [{ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { inputTokens: 3, outputTokens: 4 }],
@@ -16,4 +16,17 @@ test.each([
   [{ usage: { prompt_tokens: 1, completion_tokens: 2 ** 31 } }, null],
 ])('the usage of %j', (answer, expected) => {
   expect(readUsage(answer)).toEqual(expected)
+})
+
+test.each([
+  ['…"}}],"usage":{"prompt_tokens":3,"completion_tokens":4}}', { inputTokens: 3, outputTokens: 4 }],
+  ['"usage" : { "prompt_tokens":3,"details":{"a":"}\\"é"}},"x":null}\n', { inputTokens: 3, outputTokens: 0 }],
+  ['"usage":{"prompt_tokens":3}},"kv":{"usage":null}}', { inputTokens: 3, outputTokens: 0 }],
+  ['"a":"\\"usage\\":{\\"prompt_tokens\\":9}"}', null],
+  ['"usage":{"prompt_tokens":', null],
+  ['"usage":{"prompt_tokens":-3}}', null],
+  ['"usage":[3]}', null],
+  ['', null],
+])('the usage at the end of %s', (tail, expected) => {
+  expect(readTailUsage(Buffer.from(tail))).toEqual(expected)
 })

@@ -17,3 +17,44 @@ function toCount(value: unknown): number | null {
     ? value
     : null
 }
+
+/** Bytes of an answer's end within which its usage is looked for. */
+export const tailBytes = 4096
+const usageName = Buffer.from('"usage"')
+
+/**
+ * The usage in the last bytes of a JSON answer, without reading the rest: the last member of that name whose value is an object.
+ * Within strings no quote stands unescaped, so no text that a model writes can pass for it.
+ */
+export function readTailUsage(tail: Buffer): TokenUsage | null {
+  for (
+    let at = tail.lastIndexOf(usageName);
+    at !== -1;
+    at = at === 0 ? -1 : tail.lastIndexOf(usageName, at - 1)
+  ) {
+    const text = tail.toString('latin1', at + usageName.length)
+    const opening = /^\s*:\s*\{/.exec(text)
+    if (opening === null) continue
+    const usage = parseObjectAt(text, opening[0].length - 1)
+    if (usage !== null) return readUsage({ usage })
+  }
+  return null
+}
+
+/** The object whose bracket opens at `start`, whatever follows it. */
+function parseObjectAt(text: string, start: number): unknown {
+  const brackets = /"(?:[^"\\]|\\.)*"|[{}]/g
+  brackets.lastIndex = start
+  let depth = 0
+  for (let match = brackets.exec(text); match !== null; match = brackets.exec(text)) {
+    if (match[0] === '{') depth += 1
+    if (match[0] === '}') depth -= 1
+    if (depth > 0) continue
+    try {
+      return JSON.parse(text.slice(start, brackets.lastIndex))
+    } catch {
+      return null
+    }
+  }
+  return null
+}

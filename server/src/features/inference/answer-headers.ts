@@ -1,0 +1,33 @@
+import type { FastifyReply } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** What of an engine's head reaches the caller, the type and length of its body aside. */
+const returned = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms']
+
+/**
+ * The head for the caller as names and values in turn: the gateway's own headers and those of the engine's that are listed.
+ * `length` null: the body's length is not known before its end.
+ */
+export function toAnswerHeaders(
+  reply: FastifyReply,
+  headers: IncomingHttpHeaders,
+  { length, streams }: { length: number | null; streams: boolean },
+): string[] {
+  const list: string[] = []
+  const own = reply.getHeaders()
+  for (const name in own) {
+    const value = own[name]
+    if (value === undefined || typeof headers[name] === 'string') continue
+    if (Array.isArray(value)) for (const each of value) list.push(name, each)
+    else list.push(name, String(value))
+  }
+  const type = headers['content-type']
+  if (type !== undefined) list.push('content-type', type)
+  for (const name of returned) {
+    const value = headers[name]
+    if (typeof value === 'string') list.push(name, value)
+  }
+  if (length !== null) list.push('content-length', String(length))
+  if (streams) list.push('x-accel-buffering', 'no')
+  return list
+}

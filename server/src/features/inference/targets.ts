@@ -1,0 +1,61 @@
+import type { Application } from '../../application.ts'
+import { createNotifiedCache } from '../../database/notified-cache.ts'
+import type { NotifiedCache } from '../../database/notified-cache.ts'
+import type { Notifications } from '../../database/notifications.ts'
+import type { Viewer } from '../../viewer.ts'
+import { deriveEngineKey } from '../deployments/engine-spec.ts'
+import type { ServingDeployment } from '../deployments/serving.ts'
+import { findTargets } from './find-target.ts'
+
+/** A deployment that answers, with what a request to it needs. */
+export interface EngineTarget extends ServingDeployment {
+  origin: string
+  /** What the engine's base address has before the paths of the API; mostly nothing */
+  basePath: string
+  authorization: string
+}
+
+/** Where each user's requests go, in memory. */
+export type TargetCache = NotifiedCache<readonly EngineTarget[]>
+
+/** For a minute at most, so that even a row changed past the triggers counts soon. */
+export function createTargetCache(notifications: Notifications): TargetCache {
+  return createNotifiedCache(notifications, 'deployment_changed', { limit: 20_000, milliseconds: 60_000 })
+}
+
+/** Longer names are none of a deployment, and fill no memory. */
+const longestName = 500
+
+/** Where a request for `model` may go as memory knows it; undefined where that does not know. */
+export function recallTargets(
+  targets: TargetCache,
+  { userId }: Viewer,
+  model: string,
+): readonly EngineTarget[] | undefined {
+  return model.length > longestName ? undefined : targets.get(`${userId} ${model}`)
+}
+
+/** As `recallTargets`, from the database; throws what the caller is told where there is none. */
+export async function loadTargets(
+  application: Pick<Application, 'db' | 'engines' | 'secretKey'>,
+  viewer: Viewer,
+  model: string,
+): Promise<readonly EngineTarget[]> {
+  const load = async () => ({
+    value: (await findTargets(application, viewer, model)).map((found) => toTarget(application, found)),
+    userId: viewer.userId,
+  })
+  if (model.length > longestName) return (await load()).value
+  const found = await application.engines.targets.find(`${viewer.userId} ${model}`, load)
+  return found ?? []
+}
+
+function toTarget({ secretKey }: { secretKey: string }, serving: ServingDeployment): EngineTarget {
+  const { origin, pathname } = new URL(serving.engineUrl ?? '')
+  return {
+    ...serving,
+    origin,
+    basePath: pathname.replace(/\/+$/, ''),
+    authorization: `Bearer ${deriveEngineKey(secretKey, serving.deploymentId)}`,
+  }
+}
