@@ -1,0 +1,139 @@
+// Ten minutes of requests and streams with random faults and callers who leave; README.md says what must hold.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { takeCores } from './machine.ts'
+import { readResident } from './processes.ts'
+import { median } from './samples.ts'
+import { startCallers } from './soak/callers.ts'
+import { startSoakUpstream } from './soak/upstream.ts'
+import { prepareBerth } from './targets/berth.ts'
+
+/** Growth of memory between the second tenth of the time and the last that still counts as flat, as a share. */
+const flat = 0.1
+/** A shorter run says nothing about memory: a young heap grows. */
+const minutesUntilFlat = 5
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '500' },
+    streams: { type: 'string', default: '500' },
+  },
+})
+const minutes = Number(values.minutes)
+const requestsPerSecond = Number(values.rate)
+const streams = Number(values.streams)
+if (![minutes, requestsPerSecond, streams].every((number) => number > 0)) {
+  throw new Error('--minutes, --rate, --streams: give numbers above 0')
+}
+
+/** Runs the whole soak and returns the sentences that must not be there. */
+async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
+  const cores = takeCores()
+  const folder = await mkdtemp(join(tmpdir(), 'berth-soak-'))
+  cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const upstream = await startSoakUpstream()
+  cleanup.defer(async () => upstream.close())
+  const setting = await prepareBerth(
+    { cores, folder, upstreamPort: upstream.port, answerFile: '', cleanup },
+    {},
+  )
+  const berth = await setting.start()
+  cleanup.defer(() => berth.stop())
+  const [pid = 0] = berth.pids
+
+  const callers = startCallers({
+    url: `http://127.0.0.1:${berth.ports.whole}`,
+    cookie: setting.cookie,
+    model: 'berth-tiny',
+    requestsPerSecond,
+    streams,
+  })
+  const memory: number[] = []
+  const end = Date.now() + minutes * 60_000
+  for (let second = 1; Date.now() < end; second += 1) {
+    await delay(1000)
+    memory.push(readResident(pid))
+    if (second % 10 === 0) {
+      const calls = callers.ended.values().reduce((sum, number) => sum + number, 0)
+      console.log(
+        `${second} s: ${calls} calls, ${callers.surprises.length} surprises, ${toMegabytes(memory.at(-1) ?? 0)}`,
+      )
+    }
+  }
+  await callers.stop()
+
+  const problems = [...new Set(callers.surprises)].slice(0, 10)
+  if (callers.surprises.length > 0)
+    problems.unshift(`${callers.surprises.length} errors that nobody injected:`)
+  for (const [does, number] of callers.ended) console.log(`${does}: ${number}`)
+
+  const tenth = Math.max(1, Math.floor(memory.length / 10))
+  const start = median(memory.slice(tenth, tenth * 2)) ?? 0
+  const last = median(memory.slice(-tenth)) ?? 0
+  console.log(`Memory: ${toMegabytes(start)} at the start, ${toMegabytes(last)} at the end (resident)`)
+  if (minutes >= minutesUntilFlat && last > start * (1 + flat)) problems.push('The memory grew.')
+
+  const live = await settle(async () => upstream.live(), 0)
+  console.log(`Requests that the upstream is still working on: ${live}`)
+  if (live > 0) problems.push('A caller left and the engine was not told.')
+
+  const { inputTokens, outputTokens } = upstream.sent
+  const sent = `${inputTokens} in, ${outputTokens} out`
+  const metered = await settle(() => readMetered(setting.databaseUrl), sent)
+  console.log(`Tokens sent: ${sent}; metered: ${metered}`)
+  if (metered !== sent) problems.push('Tokens metered are not tokens sent.')
+  return problems
+}
+
+/** Reads until the value is as it must be, for 15 s at most; returns the last one. */
+async function settle<Value>(read: () => Promise<Value>, right: Value): Promise<Value> {
+  const deadline = Date.now() + 15_000
+  let value = await read()
+  for (; value !== right && Date.now() < deadline; value = await read()) await delay(200)
+  return value
+}
+
+async function readMetered(databaseUrl: string): Promise<string> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ input: string | null; output: string | null }>(
+      'SELECT sum(input_tokens) AS input, sum(output_tokens) AS output FROM token_usage',
+    )
+    return `${rows[0]?.input ?? 0} in, ${rows[0]?.output ?? 0} out`
+  } finally {
+    await client.end()
+  }
+}
+
+function toMegabytes(kilobytes: number): string {
+  return `${(kilobytes / 1024).toFixed(1)} MB`
+}
+
+function interruption(): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => reject(new Error('The soak was interrupted.')))
+    }
+  })
+}
+
+try {
+  let problems: string[]
+  {
+    await using cleanup = new AsyncDisposableStack()
+    problems = await Promise.race([soak(cleanup), interruption()])
+  }
+  for (const problem of problems) console.error(problem)
+  console.log(problems.length === 0 ? 'All held.' : 'It did not hold.')
+  process.exit(problems.length === 0 ? 0 : 1)
+} catch (error) {
+  const first = error instanceof SuppressedError ? error.suppressed : error
+  console.error(`\n${first instanceof Error ? first.message : first}`)
+  process.exit(1)
+}
