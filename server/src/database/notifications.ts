@@ -57,6 +57,7 @@ export async function listenToNotifications(
 
   /** An answer on the connection tells that what was committed before the question has come. */
   async function ping(asked: pg.Client): Promise<void> {
+    // oxlint-disable-next-line no-unmodified-loop-condition -- the listeners of the connection change it
     while (client === asked) {
       const sentAt = performance.now()
       const overdue = setTimeout(() => destroySocket(asked), pingTimeoutMilliseconds)

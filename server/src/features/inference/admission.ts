@@ -104,7 +104,8 @@ export function createAdmission(limits: AdmissionLimits, health: EngineHealth): 
   }
 
   function callWaiting(userId: number): void {
-    for (const { entrant } of [...(queues.get(userId) ?? [])]) {
+    // A copy: who is called leaves the queue.
+    for (const { entrant } of queues.get(userId)?.slice() ?? []) {
       const target = admit(entrant)
       if (target === null) continue
       cancel(entrant)

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** What of an engine's head reaches the caller, the type and length of its body aside. */
@@ -9,12 +8,11 @@ const returned = ['content-encoding', 'retry-after', 'x-request-id', 'openai-pro
  * `length` null: the body's length is not known before its end.
  */
 export function toAnswerHeaders(
-  reply: FastifyReply,
+  own: Record<string, number | string | string[] | undefined>,
   headers: IncomingHttpHeaders,
   { length, streams }: { length: number | null; streams: boolean },
 ): string[] {
   const list: string[] = []
-  const own = reply.getHeaders()
   for (const name in own) {
     const value = own[name]
     if (value === undefined || typeof headers[name] === 'string') continue

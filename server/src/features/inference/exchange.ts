@@ -1,7 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
 import type { Application } from '../../application.ts'
+import type { Viewer } from '../../viewer.ts'
 import { reportSilentEngine } from '../deployments/serving.ts'
 import { recordTokens } from '../metering/record-tokens.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
@@ -26,6 +27,21 @@ const rewrittenBytes = 128 * 1024 * 1024
 /** Bytes that may wait for a slow caller before the engine is paused. */
 const waitingBytes = 64 * 1024
 
+/** What an exchange asks of the request and the reply of the framework. */
+export interface CallerRequest {
+  id: string
+  viewer: Viewer
+  log: Pick<Logger, 'info' | 'warn' | 'error'>
+}
+export interface CallerReply {
+  raw: ServerResponse
+  getHeaders(): Record<string, number | string | string[] | undefined>
+  /** Answers with an error in the usual way */
+  send(error: unknown): unknown
+  /** From now on the answer is written to `raw` alone */
+  hijack(): unknown
+}
+
 /** How the body of an answer reaches the caller. */
 type Passage =
   /** Held until it is whole */
@@ -44,8 +60,8 @@ type Passage =
 export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   readonly application: Application
   readonly path: InferencePath
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+  readonly request: CallerRequest
+  readonly reply: CallerReply
   readonly raw: ServerResponse
   readonly asked: InferenceRequest
   readonly targets: readonly EngineTarget[]
@@ -78,7 +94,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   constructor(
     application: Application,
     path: InferencePath,
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { request, reply }: { request: CallerRequest; reply: CallerReply },
     asked: InferenceRequest,
     targets: readonly EngineTarget[],
   ) {
@@ -225,7 +241,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
 
   writeHead(length: number | null): void {
     const streams = this.passage === 'streamed'
-    this.raw.writeHead(this.status, toAnswerHeaders(this.reply, this.headers, { length, streams }))
+    this.raw.writeHead(
+      this.status,
+      toAnswerHeaders(this.reply.getHeaders(), this.headers, { length, streams }),
+    )
     // From here on the answer is ours; before, an error could still be answered in the usual way.
     this.reply.hijack()
     this.passedAt = performance.now()
