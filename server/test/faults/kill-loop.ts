@@ -253,9 +253,30 @@ async function endAll(loop: Loop, server: ServerProcess): Promise<void> {
     }
   }
   await verify(loop, server)
+  for (const tenant of loop.tenants) await expectBilled(url, tenant)
   server.child.kill('SIGTERM')
   const code = await server.exited
   if (code !== 0) throw new Error(`SIGTERM ended the server with ${code}`)
+}
+
+/** Every second of every deployment that ever ran is billed, no other, and nothing is amiss. */
+async function expectBilled(url: string, tenant: Tenant): Promise<void> {
+  const client = clientOf(url, tenant)
+  const { body: page } = await client.get('/api/v1/model-deployments?limit=500')
+  let used = 0
+  for (const { id } of page.items) {
+    const { body: events } = await client.get(`/api/v1/model-deployments/${id}/events`)
+    if (!events.items.some(({ status }: any) => status === 'running')) continue
+    const { body: usage } = await client.get(`/api/v1/model-deployments/${id}/usage`)
+    used += Math.round(usage.instance_seconds * 1000)
+  }
+  const { body: summary } = await client.get('/v1/billing/usage-summary')
+  const billed = summary.usage_totals
+    .filter(({ meter }: any) => meter === 'gpu_instance_seconds')
+    .reduce((sum: number, total: any) => sum + Math.round(Number(total.total_quantity) * 1000), 0)
+  if (billed !== used || summary.open_anomalies !== 0) {
+    throw new Error(`${used} ms were used and ${billed} are billed; ${JSON.stringify(summary)}`)
+  }
 }
 
 if (import.meta.main) {
