@@ -210,9 +210,16 @@ describe('several supervisors', () => {
 
 describe('offers and room', () => {
   const l4Type: InstanceType = {
-    ...{ name: 'l4-x1', region: 'here', vendor: 'nvidia', gpuModel: 'NVIDIA L4', gpuCount: 1 },
-    ...{ gpuMemoryBytes: 22.5 * 2 ** 30, computeCapability: 8.9, pricePerHour: '0.80' },
-    ...{ nodeSelector: {}, tolerations: [] },
+    name: 'l4-x1',
+    region: 'here',
+    vendor: 'nvidia',
+    gpuModel: 'NVIDIA L4',
+    gpuCount: 1,
+    gpuMemoryBytes: 22.5 * 2 ** 30,
+    computeCapability: 8.9,
+    pricePerHour: '0.80',
+    nodeSelector: {},
+    tolerations: [],
   }
 
   test('by GPUs of a host, under the name of the instance type file where that has one', async () => {

@@ -14,12 +14,12 @@ export async function proxyInference(
   model: SimulatedModel,
   key: string,
   path: SimulatedPath,
-  body: Record<string, unknown>,
+  body: Record<string, any>,
   response: ServerResponse,
 ): Promise<void> {
   // Xinference reads `include_usage` without a look whether it is there.
   const options = body['stream_options']
-  if (body['stream'] === true && options != null && !('include_usage' in (options as object))) {
+  if (body['stream'] === true && options != null && !('include_usage' in options)) {
     response.writeHead(500, { 'content-type': 'text/plain' }).end('Internal Server Error')
     return
   }

@@ -1,17 +1,22 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import {
+  describeModel,
+  describeProgress,
+  hostWorker,
+  listInstances,
+  listReplicas,
+  now,
+  readClusterInfo,
+  readStatus,
+} from './xinference-answers.ts'
+import type { SimulatedWorker } from './xinference-answers.ts'
 import { isInferencePath, proxyInference, readBody } from './xinference-inference.ts'
 import { knowsSpec, listEngines, openEngineProcesses } from './xinference-models.ts'
 import type { LaunchPlan, SimulatedModel } from './xinference-models.ts'
 import { createSessions } from './xinference-sessions.ts'
 import type { SimulatedSessions } from './xinference-sessions.ts'
-
-export interface SimulatedWorker {
-  ip: string
-  gpus: { name: string; memoryBytes: number }[]
-  memoryBytes: number
-}
 
 export interface SimulatorOptions {
   /** Which Xinference it is; from 3 on with sessions that can be refreshed. Default 3.2.1 */
@@ -62,10 +67,6 @@ const unknownModel = (uid: string): SimulatedReply => ({
 })
 const ok = (body: unknown): SimulatedReply => ({ status: 200, body })
 const refuse = (status: number, detail: string): SimulatedReply => ({ status, body: { detail } })
-const mebibyte = 2 ** 20
-
-/** One host without GPUs. */
-export const hostWorker: SimulatedWorker = { ip: '127.0.0.1', gpus: [], memoryBytes: 16 * 2 ** 30 }
 
 /** A supervisor with its workers that behaves as Xinference of a version does, its faults included; our own engine serves its models. */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
@@ -76,13 +77,11 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   const engines = withEngines ? await openEngineProcesses() : null
   const models = new Map<string, SimulatedModel>()
   const events = new Map<string, { event_type: string; event_ts: number; event_content: string }[]>()
-  const startedAt = Date.now()
   let server: Server
   let port = 0
   let cachedList: { at: number; body: unknown } | null = null
 
   const isServed = ({ status }: SimulatedModel) => status === 'READY'
-  const now = () => Math.floor(Date.now() / 1000)
 
   function tell(uid: string, type: string, content: string): void {
     const list = events.get(uid) ?? []
@@ -101,7 +100,10 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       if (model.plan.failure !== undefined) throw new Error(model.plan.failure)
       model.stage = 'loading'
       const url = engines === null ? null : await engines.start(model)
-      if (!stillLaunching()) return void (await engines?.stop(model.uid))
+      if (!stillLaunching()) {
+        await engines?.stop(model.uid)
+        return
+      }
       Object.assign(model, { status: 'READY', engineUrl: url })
       tell(model.uid, 'INFO', 'Model is ready')
     } catch (error) {
@@ -145,27 +147,21 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     // Since 1.15 models share GPUs rather than being refused.
     if (free.length < count && !isFrom(1, 15)) return refuse(503, 'No available slot found for the model')
     const model: SimulatedModel = {
-      ...{ uid, body, status: 'CREATING', stage: simulator.plan.heldAt ?? 'pending', plan: simulator.plan },
-      ...{ createdTs: now(), replicaError: '', worker: worker.ip, engineUrl: null },
+      uid,
+      body,
+      status: 'CREATING',
+      stage: simulator.plan.heldAt ?? 'pending',
+      plan: simulator.plan,
+      createdTs: now(),
+      replicaError: '',
+      worker: worker.ip,
+      engineUrl: null,
       gpus: [...free, ...taken].slice(0, count),
     }
     models.set(uid, model)
     tell(uid, 'INFO', 'Launch model')
     if (model.plan.heldAt === undefined) void bringUp(model)
     return ok({ model_uid: uid })
-  }
-
-  function describe(model: SimulatedModel): Record<string, unknown> {
-    const { uid, body, worker, gpus } = model
-    return {
-      ...{ id: uid, object: 'model', created: 0, owned_by: 'xinference', model_type: body.model_type },
-      ...{
-        address: `${worker}:42000`,
-        accelerators: gpus.map(String),
-        model_name: body.model_name,
-        replica: 1,
-      },
-    }
   }
 
   function terminate(uid: string): SimulatedReply {
@@ -177,75 +173,11 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     return ok(null)
   }
 
-  function describeProgress(model: SimulatedModel | undefined): Record<string, unknown> {
-    const launching = model?.status === 'CREATING' ? model : undefined
-    const share = { pending: 0, launching: 0, downloading: 0.4, loading: 0.8 }[launching?.stage ?? 'pending']
-    if (!isFrom(3, 2, 1)) return { progress: share }
-    const file = { file_name: 'model.gguf', downloaded_bytes: 500_000, total_bytes: 1_000_000, replica_id: 0 }
-    const download_files = launching?.stage === 'downloading' ? [file] : []
-    return { progress: share, stage: launching?.stage ?? 'pending', download_files, replicas: [] }
-  }
-
-  function readGpuFree(worker: SimulatedWorker, index: number): number {
-    const isTaken = [...models.values()].some(
-      (model) => model.worker === worker.ip && model.status === 'READY' && model.gpus.includes(index),
-    )
-    const share = isTaken || simulator.occupied.has(`${worker.ip}/${index}`) ? 0.05 : 1
-    return (worker.gpus[index]?.memoryBytes ?? 0) * share
-  }
-
-  function readStatus(): unknown {
-    const workers = simulator.workers.map((worker) => {
-      const gpus = worker.gpus.map(({ name, memoryBytes }, index) => {
-        const free = readGpuFree(worker, index)
-        return [
-          `gpu-${index}`,
-          { name, mem_total: memoryBytes, mem_free: free, mem_used: memoryBytes - free },
-        ]
-      })
-      const status = { cpu: { usage: 0.1 }, ...Object.fromEntries(gpus) }
-      return [`${worker.ip}:41001`, { update_time: now(), failure_remaining_count: 5, status }]
-    })
-    return { uptime: (Date.now() - startedAt) / 1000, workers: Object.fromEntries(workers) }
-  }
-
-  function readClusterInfo(detailed: boolean): unknown {
-    const describeWorker = (worker: SimulatedWorker) => {
-      const total = worker.gpus.reduce((sum, gpu) => sum + gpu.memoryBytes, 0)
-      const free = worker.gpus.reduce((sum, _, index) => sum + readGpuFree(worker, index), 0)
-      const memory = { mem_total: worker.memoryBytes, mem_available: worker.memoryBytes * 0.9, cpu_count: 8 }
-      const vram = (bytes: number) =>
-        detailed ? bytes : bytes === 0 ? 0 : `${Math.round(bytes / mebibyte)}MiB`
-      const gpu = {
-        gpu_count: worker.gpus.length,
-        gpu_vram_total: vram(total),
-        gpu_vram_available: vram(free),
-      }
-      return { node_type: 'Worker', ip_address: worker.ip, ...gpu, ...memory }
-    }
-    return [{ node_type: 'Supervisor', ip_address: '127.0.0.1' }, ...simulator.workers.map(describeWorker)]
-  }
-
-  function listInstances(uid: string | null): unknown {
-    return [...models.values()]
-      .filter((model) => model.status !== 'TERMINATED' && (uid === null || model.uid === uid))
-      .map(({ uid: model_uid, body, status, createdTs }) => ({
-        ...{
-          model_name: body.model_name,
-          model_uid,
-          model_version: null,
-          model_ability: ['chat'],
-          replica: 1,
-        },
-        ...{ status, instance_created_ts: createdTs, n_worker: 1, replica_statuses: [status] },
-      }))
-  }
-
   function answerModel(method: string, uid: string, rest: string): SimulatedReply {
     const model = models.get(uid)
     switch (`${method} ${rest}`) {
       case 'GET ':
-        if (model !== undefined && isServed(model)) return ok(describe(model))
+        if (model !== undefined && isServed(model)) return ok(describeModel(model))
         if (model?.status === 'CREATING' && isFrom(2, 12))
           return {
             ...refuse(503, `Model is loading, please retry later: ${uid}`),
@@ -255,7 +187,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       case 'DELETE ':
         return terminate(uid)
       case 'GET /progress':
-        return ok(describeProgress(model))
+        return ok(describeProgress(model, isFrom(3, 2, 1)))
       case 'GET /events':
         return ok(events.get(uid) ?? [])
       case 'POST /cancel':
@@ -263,14 +195,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
         fail(model, 'Launch cancelled')
         return ok(null)
       case 'GET /replicas':
-        if (model === undefined || model.status === 'TERMINATED') return ok([])
-        return ok([
-          {
-            ...{ replica_id: 0, replica_model_uid: `${uid}-rep0`, worker_address: `${model.worker}:41001` },
-            ...{ accelerators: model.gpus.map(String), status: model.status, created_ts: model.createdTs },
-            error_message: model.replicaError,
-          },
-        ])
+        return ok(listReplicas(model))
       default:
         return refuse(404, 'Not Found')
     }
@@ -288,19 +213,19 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
         return launch(body ?? {})
       case 'GET /v1/models': {
         if (cachedList === null || Date.now() - cachedList.at > 3000) {
-          const data = [...models.values()].filter(isServed).map(describe)
+          const data = [...models.values()].filter(isServed).map(describeModel)
           cachedList = { at: Date.now(), body: { object: 'list', data } }
         }
         return ok(cachedList.body)
       }
       case 'GET /v1/models/instances':
-        return ok(listInstances(url.searchParams.get('model_uid')))
+        return ok(listInstances(models.values(), url.searchParams.get('model_uid')))
       case 'GET /v1/cluster/version':
         return ok({ version, 'full-revisionid': 'a'.repeat(40), dirty: false, error: null })
       case 'GET /v1/cluster/info':
-        return ok(readClusterInfo(url.searchParams.get('detailed') === 'true'))
+        return ok(readClusterInfo(simulator, url.searchParams.get('detailed') === 'true'))
       case 'GET /status':
-        return ok(readStatus())
+        return ok(readStatus(simulator))
       case 'GET /v1/cluster/auth':
         return ok({ auth: user !== null })
       case 'POST /token':
@@ -353,8 +278,15 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   }
 
   const simulator: XinferenceSimulator = {
-    ...{ url: '', sessions, models, workers: options.workers ?? [hostWorker], calls: [], plan: {} },
-    ...{ brokenEngines: {}, intercept: null, occupied: new Set() },
+    url: '',
+    sessions,
+    models,
+    workers: options.workers ?? [hostWorker],
+    calls: [],
+    plan: {},
+    brokenEngines: {},
+    intercept: null,
+    occupied: new Set(),
     proceed(uid) {
       const model = models.get(uid)
       if (model !== undefined) void bringUp(model)
