@@ -26,12 +26,12 @@ function start(settings: Record<string, string>, node?: string): ServerProcess {
   return server
 }
 
-async function createPlace(): Promise<{ DATA_DIR: string; DATABASE_URL: string }> {
+async function createPlace() {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
   const dataDirectory = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(dataDirectory))
-  return { DATA_DIR: dataDirectory, DATABASE_URL: database.url }
+  return { DATA_DIR: dataDirectory, DATABASE_URL: database.url, DRAIN_DELAY: '0' }
 }
 
 test('settings that are wrong: exit code 1, every mistake named, no secret repeated', async () => {

@@ -1,0 +1,119 @@
+import type { Application } from '../../src/application.ts'
+import type { ChildOrder } from './billing-kill-child.ts'
+import type { StepName } from './billing-steps.ts'
+
+/** Thousandths of a second in each hour of an organization's usage */
+export const hoursUsed = [1_800_400, 300, 3_599_900, 3_600_000, 700]
+const unitsUsed = Math.floor(hoursUsed.reduce((sum, thousandths) => sum + thousandths, 0) / 1000)
+
+type Viewer = ChildOrder['organization']
+
+export function readAccount({ db }: Application, { organizationId }: Viewer) {
+  return db
+    .selectFrom('billing_accounts')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+}
+
+async function listObjects(application: Application, type: string): Promise<any[]> {
+  const rows = await application.db
+    .selectFrom('sandbox_objects')
+    .select('data')
+    .where('type', '=', type)
+    .execute()
+  return rows.map(({ data }) => data)
+}
+
+/** What must hold once a step was done, however often it was begun. */
+export const checks: Record<StepName, (application: Application, viewer: Viewer) => Promise<void>> = {
+  async activation(application, viewer) {
+    const account = await readAccount(application, viewer)
+    const customers = (await listObjects(application, 'customer')).filter(
+      ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
+    )
+    const subscriptions = (await listObjects(application, 'subscription')).filter(
+      ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
+    )
+    expectSame(
+      'customers',
+      customers.map(({ id }) => id),
+      [account.processor_customer_id],
+    )
+    expectSame(
+      'subscriptions',
+      subscriptions.map(({ id }) => id),
+      [account.processor_subscription_id],
+    )
+    expectSame(
+      'account',
+      [
+        account.billing_mode,
+        account.status,
+        account.subscription_status,
+        account.auto_charge_enabled_by_user_id,
+      ],
+      ['postpaid', 'active', 'active', viewer.userId],
+    )
+    const activations = await application.db
+      .selectFrom('billing_activations')
+      .select('status')
+      .where('billing_account_id', '=', account.id)
+      .execute()
+    expectSame(
+      'activations',
+      activations.map(({ status }) => status),
+      ['done'],
+    )
+  },
+
+  async usage(application, viewer) {
+    const account = await readAccount(application, viewer)
+    const taken = await application.db
+      .selectFrom('sandbox_meter_events')
+      .select('value')
+      .where('customer_id', '=', account.processor_customer_id!)
+      .execute()
+    const sends = await application.db
+      .selectFrom('usage_sends')
+      .selectAll()
+      .where('organization_id', '=', viewer.organizationId)
+      .execute()
+    const sum = taken.reduce((total, { value }) => total + Number(value), 0)
+    expectSame('units at the processor', sum, unitsUsed)
+    expectSame(
+      'what was sent',
+      sends.map(({ status }) => status),
+      taken.map(() => 'sent'),
+    )
+  },
+
+  invoice: checkInvoice,
+  payment: checkInvoice,
+}
+
+async function checkInvoice(application: Application, viewer: Viewer): Promise<void> {
+  const account = await readAccount(application, viewer)
+  const invoices = (await listObjects(application, 'invoice')).filter(
+    (invoice) =>
+      invoice.customer === account.processor_customer_id && invoice.billing_reason === 'subscription_cycle',
+  )
+  const cents = Math.round(unitsUsed * 0.001)
+  expectSame(
+    'invoices',
+    invoices.map(({ status, amount_due: due, amount_paid: paid }) => [status, due, paid]),
+    [['paid', cents, cents]],
+  )
+  expectSame('period', account.current_period_end! > application.clock(), true)
+  const undelivered = await application.db
+    .selectFrom('sandbox_events')
+    .select('id')
+    .where('delivered_at', 'is', null)
+    .execute()
+  expectSame('undelivered events', undelivered, [])
+}
+
+function expectSame(what: string, seen: unknown, expected: unknown): void {
+  if (JSON.stringify(seen) === JSON.stringify(expected)) return
+  throw new Error(`${what}: ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)}`)
+}

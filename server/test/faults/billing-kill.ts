@@ -1,0 +1,238 @@
+// Kills a process at any query while it activates, makes invoices or sends usage, and checks that nothing is lost or doubled.
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { createApplication } from '../../src/application.ts'
+import type { Application } from '../../src/application.ts'
+import { readConfig } from '../../src/config.ts'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import { applyBillingEvent } from '../../src/features/billing/events.ts'
+import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { buildServer } from '../../src/server.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { createTestClock, hour } from '../support/clock.ts'
+import type { TestClock } from '../support/clock.ts'
+import { askSandbox } from '../support/sandbox.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import type { ChildOrder } from './billing-kill-child.ts'
+import { checks, hoursUsed, readAccount } from './billing-checks.ts'
+import { steps } from './billing-steps.ts'
+import type { StepName } from './billing-steps.ts'
+import { createRandom } from './load.ts'
+
+const child = resolve(import.meta.dirname, 'billing-kill-child.ts')
+const priceKey = 'gpu_instance_seconds.local-cpu.local'
+
+interface Arena {
+  application: Application
+  clock: TestClock
+  url: string
+  settings: Record<string, string>
+}
+
+export interface BillingKillSummary {
+  rounds: Record<StepName, number>
+  /** Of these, processes that died; the others were done before their query came */
+  kills: Record<StepName, number>
+  /** Queries that each step sends when nothing kills it */
+  queries: Record<StepName, number>
+}
+
+/** Does `rounds` of each step; throws at the first thing that is lost or doubled, with the query before which it was killed. */
+export async function runBillingKills(options: {
+  databaseUrl: string
+  rounds: number
+  seed: number
+  report?: (line: string) => void
+}): Promise<BillingKillSummary> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-billing-kill-'))
+  const settings = {
+    ROLE: 'api',
+    DATABASE_URL: options.databaseUrl,
+    DATA_DIR: dataDirectory,
+    SECRET_KEY: 'k'.repeat(32),
+    DATABASE_POOL_SIZE: '5',
+  }
+  const clock = createTestClock()
+  const application = await createApplication(readConfig(settings), {
+    log: pino({ level: 'silent' }),
+    clock: clock.now,
+    runtime: createScriptedRuntime(),
+  })
+  const app = await buildServer(application)
+  try {
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = app.server.address() as AddressInfo
+    await publishSandboxPrices(application)
+    return await runRounds({ application, clock, url: `http://127.0.0.1:${port}`, settings }, options)
+  } finally {
+    await app.close()
+    await application.close()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}
+
+async function runRounds(
+  arena: Arena,
+  { rounds, seed, report }: { rounds: number; seed: number; report?: (line: string) => void },
+): Promise<BillingKillSummary> {
+  const random = createRandom(seed)
+  const none = () => ({ activation: 0, usage: 0, invoice: 0, payment: 0 })
+  const summary: BillingKillSummary = { rounds: none(), kills: none(), queries: none() }
+  for (const step of ['activation', 'usage', 'invoice', 'payment'] as const) {
+    // The first one is not killed, to count its queries.
+    for (let round = 0; round <= rounds; round++) {
+      const organization = await prepare(arena, step)
+      const killBefore = round === 0 ? null : 1 + Math.floor(random() * summary.queries[step])
+      const { died, output } = await runChild(arena, step, organization, killBefore)
+      if (killBefore === null) summary.queries[step] = Number(output)
+      else summary.rounds[step] += 1
+      if (died) summary.kills[step] += 1
+      try {
+        await finish(arena, step, organization)
+        await checks[step](arena.application, organization.viewer)
+        await retire(arena, organization)
+      } catch (error) {
+        throw new Error(`${step}, killed before query ${killBefore}, seed ${seed}`, { cause: error })
+      }
+      report?.(
+        `${step} ${round}: ${died ? 'killed' : 'done'} before query ${killBefore ?? '-'} of ${summary.queries[step]}`,
+      )
+    }
+  }
+  return summary
+}
+
+interface Organization {
+  client: Client
+  viewer: ChildOrder['organization']
+}
+
+/** A new organization, as far as the step begins. */
+async function prepare(arena: Arena, step: StepName): Promise<Organization> {
+  const client = await registerClient(arena.url)
+  const { body: session } = await client.get('/v1/auth/session')
+  const { body: account } = await client.get('/v1/billing/account')
+  const organizationId = account.organization_id
+  const { id: userId, email, organization: organizationName } = session.user
+  const organization = { client, viewer: { organizationId, userId, email, organizationName } }
+  if (step === 'activation') return organization
+  await steps.activation(arena.application, organization.viewer)
+  await writeUsage(arena, organization)
+  if (step === 'usage') return organization
+  await steps.usage(arena.application, organization.viewer)
+  const { body } = await client.get('/v1/billing/subscription')
+  arena.clock.advance(Date.parse(body.current_period_end) + 60_000 - arena.clock.now().getTime())
+  if (step === 'invoice') return organization
+  await steps.invoice(arena.application, organization.viewer)
+  arena.clock.advance(2 * hour)
+  return organization
+}
+
+async function writeUsage({ application, clock }: Arena, { client, viewer }: Organization): Promise<void> {
+  const { body: deployment } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const { body: account } = await client.get('/v1/billing/account')
+  const since = new Date(account.current_period_start)
+  since.setUTCMinutes(0, 0, 0)
+  clock.advance((hoursUsed.length + 2) * hour)
+  for (const [index, thousandths] of hoursUsed.entries()) {
+    await application.db
+      .insertInto('usage_buckets')
+      .values({
+        organization_id: viewer.organizationId,
+        deployment_id: deployment.id,
+        meter: 'gpu_instance_seconds',
+        hour: new Date(since.getTime() + index * hour),
+        dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
+        quantity: String(thousandths / 1000),
+        price_key: priceKey,
+        service_key: 'compute',
+        display_name: 'CPU',
+        unit_amount: '0.00001',
+        currency: 'usd',
+        sealed_at: clock.now(),
+      })
+      .execute()
+  }
+}
+
+function runChild(
+  { clock, settings }: Arena,
+  step: StepName,
+  { viewer }: Organization,
+  killBefore: number | null,
+): Promise<{ died: boolean; output: string }> {
+  const ahead = clock.now().getTime() - Date.now()
+  const order: ChildOrder = { step, organization: viewer, ahead, killBefore }
+  const { PATH = '', HOME = '' } = process.env
+  const spawned = spawn(process.execPath, [child, JSON.stringify(order)], {
+    env: { PATH, HOME, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const { promise, resolve: end, reject } = Promise.withResolvers<{ died: boolean; output: string }>()
+  let output = ''
+  let complaint = ''
+  spawned.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  spawned.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  spawned.once('error', reject)
+  spawned.once('close', (code, signal) => {
+    if (signal === 'SIGKILL' || code === 0) end({ died: signal === 'SIGKILL', output })
+    else reject(new Error(`The process ended with ${signal ?? code}: ${complaint}`))
+  })
+  return promise
+}
+
+/** Does the step again, some minutes later, when the dead process's leases have run out; then what is left of its jobs. */
+async function finish(
+  { application, clock }: Arena,
+  step: StepName,
+  { viewer }: Organization,
+): Promise<void> {
+  const { db } = application
+  clock.advance(10 * 60_000)
+  await db
+    .updateTable('billing_accounts')
+    .set({ leased_until: sql<Date>`now() - interval '1 second'` })
+    .where('leased_until', 'is not', null)
+    .execute()
+  await steps[step](application, viewer)
+  // An invoice is a draft for an hour.
+  if (step === 'invoice') clock.advance(2 * hour)
+  await handleEvents(application, viewer)
+}
+
+/** Delivers and follows up whatever the processor has to tell. */
+async function handleEvents(application: Application, viewer: Organization['viewer']): Promise<void> {
+  await steps.invoice(application, viewer)
+  const { db } = application
+  const waiting = await db.selectFrom('billing_events').select('id').where('handled_at', 'is', null).execute()
+  for (const { id } of waiting) await applyBillingEvent(application, id)
+}
+
+/** Ends an organization's subscription, so that nothing is done for it in the next rounds. */
+async function retire({ application }: Arena, { viewer }: Organization): Promise<void> {
+  const { processor_subscription_id: id } = await readAccount(application, viewer)
+  await askSandbox({ application }, 'DELETE', `/v1/subscriptions/${id}`)
+  await handleEvents(application, viewer)
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
+  console.log(`seed ${seed}`)
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-billing-database-'))
+  const database = await startEmbeddedDatabase({ dataDirectory, log: () => {}, settings: { fsync: 'off' } })
+  try {
+    const rounds = Number(values.rounds ?? 30)
+    console.log(await runBillingKills({ databaseUrl: database.url, rounds, seed, report: console.log }))
+  } finally {
+    await database.stop()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}

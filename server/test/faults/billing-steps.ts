@@ -1,0 +1,54 @@
+import type { Application } from '../../src/application.ts'
+import { activatePostpaid } from '../../src/features/billing/activate.ts'
+import { listPaymentMethods } from '../../src/features/billing/payment-methods.ts'
+import { sendUsage } from '../../src/features/billing/send-usage.ts'
+import { createPortalSession } from '../../src/features/billing/sessions.ts'
+import { buildServer } from '../../src/server.ts'
+import type { Viewer } from '../../src/viewer.ts'
+import { askSandbox } from '../support/sandbox.ts'
+import type { ChildOrder } from './billing-kill-child.ts'
+
+export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'
+
+/** What may be killed anywhere, and must come to the same end when it is done again. */
+export const steps: Record<
+  StepName,
+  (application: Application, organization: ChildOrder['organization']) => Promise<void>
+> = {
+  /** From an organization that the processor has never heard of to a subscription */
+  async activation(application, organization) {
+    const viewer = organization as Viewer
+    await createPortalSession(application, viewer, undefined)
+    const { processor_customer_id: customer } = await application.db
+      .selectFrom('billing_accounts')
+      .select('processor_customer_id')
+      .where('organization_id', '=', organization.organizationId)
+      .executeTakeFirstOrThrow()
+    let [card] = await listPaymentMethods(application, viewer)
+    if (card === undefined) {
+      const path = '/v1/payment_methods/pm_card_visa/attach'
+      await askSandbox({ application }, 'POST', path, { customer: customer! })
+      card = (await listPaymentMethods(application, viewer))[0]
+    }
+    await activatePostpaid(application, viewer, card!.id)
+  },
+
+  usage: (application) => sendUsage(application),
+
+  /** A period ends, and its invoice is made */
+  invoice: tick,
+
+  /** The invoice is finalized and charged */
+  payment: tick,
+}
+
+/** Does what the clock has brought at the processor, and takes in the webhooks of it. */
+async function tick(application: Application): Promise<void> {
+  const app = await buildServer(application)
+  await application.paymentSandbox!.tick(async (body, signature) => {
+    const headers = { 'stripe-signature': signature }
+    const reply = await app.inject({ method: 'POST', url: '/v1/billing/webhook', headers, payload: body })
+    return reply.statusCode
+  })
+  await app.close()
+}
