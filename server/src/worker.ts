@@ -14,11 +14,11 @@ import { composeInvitationMail } from './features/invitations/compose-mail.ts'
 import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
-import type { App } from './http/app.ts'
-import { buildServer } from './server.ts'
 import { checkUsage } from './features/metering/checks.ts'
 import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
+import type { App } from './http/app.ts'
+import { buildServer } from './server.ts'
 
 const composers: Composers = {
   invitation: composeInvitationMail,
@@ -47,8 +47,8 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     atOnce: 5,
   })
   await jobs.handle('sweep-billing-events', async () => {
-    await publishSandboxPrices(application)
     await sweepBillingEvents(application)
+    await publishSandboxPrices(application)
   })
   await jobs.handle('send-usage', () => sendUsage(application))
   const sandbox = await runPaymentSandbox(application)
