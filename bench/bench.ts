@@ -90,7 +90,6 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
     say(`starting ${target.name}`)
     const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
     const running = await start()
-    cleanup.defer(() => running.stop())
     entrants.push({ target, start, running })
   }
   for (const { target, running } of entrants) await warmUp(bench, options, target, running)
@@ -105,7 +104,6 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
       for (const { target, start, running } of inTurn) {
         // Memory is that of a process that served nothing else.
         const fresh = work.name === 'idle' ? await start() : null
-        cleanup.defer(async () => fresh?.stop())
         const times = timesOf(work, options)
         const sample = await measure(bench, work, target.name, fresh ?? running, times)
         await fresh?.stop()
@@ -193,7 +191,8 @@ function say(text: string): void {
 function interruption(): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new Error('The benchmark was interrupted.')))
+      // More than once at times: npm passes on what the terminal has sent already.
+      process.on(signal, () => reject(new Error('The benchmark was interrupted.')))
     }
   })
 }

@@ -22,10 +22,14 @@ export interface ProgramOptions {
   env?: Record<string, string> | undefined
   command: string
   args: string[]
+  /** Stops the program at the latest */
+  cleanup: AsyncDisposableStack
 }
 
 /** Starts a program on one core; `taskset` becomes the program, so the pid is its own. */
-export function startProgram({ name, core, folder, env, command, args }: ProgramOptions): Program {
+export function startProgram(options: ProgramOptions): Program {
+  const { name, core, folder, env, command, args, cleanup } = options
+  if (cleanup.disposed) throw new Error(`${name} is not started any more.`)
   const logFile = join(folder, `${name}.log`)
   const log = openSync(logFile, 'a')
   const { PATH = '', HOME = '' } = process.env
@@ -39,16 +43,14 @@ export function startProgram({ name, core, folder, env, command, args }: Program
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   child.once('error', () => {})
   if (child.pid === undefined) throw new Error(`${command} can't be started.`)
-  return {
-    pid: child.pid,
-    logFile,
-    async stop() {
-      child.kill('SIGTERM')
-      if ((await Promise.race([ended, delay(10_000, 'late', { ref: false })])) !== 'late') return
-      child.kill('SIGKILL')
-      await ended
-    },
+  const stop = async () => {
+    child.kill('SIGTERM')
+    if ((await Promise.race([ended, delay(10_000, 'late', { ref: false })])) !== 'late') return
+    child.kill('SIGKILL')
+    await ended
   }
+  cleanup.defer(stop)
+  return { pid: child.pid, logFile, stop }
 }
 
 /** A port of loopback that nobody listens on now. */

@@ -43,7 +43,6 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
     {},
   )
   const berth = await setting.start()
-  cleanup.defer(() => berth.stop())
   const [pid = 0] = berth.pids
 
   const callers = startCallers({
@@ -118,7 +117,8 @@ function toMegabytes(kilobytes: number): string {
 function interruption(): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new Error('The soak was interrupted.')))
+      // More than once at times: npm passes on what the terminal has sent already.
+      process.on(signal, () => reject(new Error('The soak was interrupted.')))
     }
   })
 }

@@ -52,6 +52,7 @@ export async function prepareBerth(
       name: `berth-${role}`,
       core,
       folder,
+      cleanup,
       env: { ...env, ROLE: role, PORT: String(port) },
       command: process.execPath,
       args: [server],
@@ -60,6 +61,7 @@ export async function prepareBerth(
     return { program, port }
   }
 
+  cleanup.defer(() => killEngines(home))
   const whole = await run('all', cores.load)
   const cookie = await deployModels(whole, home)
   await pointDeployments(database.url, `http://127.0.0.1:${upstreamPort}`)
@@ -110,12 +112,16 @@ async function deployModels(
     }
   } finally {
     await program.stop()
-    // An engine outlives its server, which isn't wanted here.
-    const engines = findByCommandLine(join(home, 'engines'))
-    for (const pid of engines) process.kill(pid, 'SIGKILL')
-    while (engines.some(isAlive)) await delay(20)
+    await killEngines(home)
   }
   return headers['cookie'] ?? ''
+}
+
+/** An engine outlives its server, which isn't wanted here. */
+async function killEngines(home: string): Promise<void> {
+  const engines = findByCommandLine(join(home, 'engines'))
+  for (const pid of engines) process.kill(pid, 'SIGKILL')
+  while (engines.some(isAlive)) await delay(20)
 }
 
 async function pointDeployments(databaseUrl: string, engineUrl: string): Promise<void> {

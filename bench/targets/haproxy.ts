@@ -8,6 +8,7 @@ export async function startHaproxy({
   cores,
   folder,
   upstreamPort,
+  cleanup,
 }: Surroundings): Promise<() => Promise<Running>> {
   return async () => {
     const port = await findFreePort()
@@ -17,6 +18,7 @@ export async function startHaproxy({
       name: 'haproxy',
       core: cores.gateway,
       folder,
+      cleanup,
       command: 'haproxy',
       args: ['-db', '-f', file],
     })

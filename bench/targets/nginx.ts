@@ -6,7 +6,7 @@ import type { Running, Surroundings } from '../targets.ts'
 
 /** nginx as its documentation says for a proxy with keep-alive behind: one worker, and no buffering on the port for streams. */
 export async function startNginx(
-  { cores, folder, upstreamPort }: Surroundings,
+  { cores, folder, upstreamPort, cleanup }: Surroundings,
   { accessLog }: { accessLog: boolean },
 ): Promise<() => Promise<Running>> {
   const name = accessLog ? 'nginx-log' : 'nginx'
@@ -20,6 +20,7 @@ export async function startNginx(
       name,
       core: cores.gateway,
       folder,
+      cleanup,
       command: 'nginx',
       args: ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')],
     })

@@ -4,7 +4,7 @@ import type { Running, Surroundings } from '../targets.ts'
 
 /** One of the programs in `parts/`: what our stack is made of, without our work. */
 export async function startPart(
-  { cores, folder, upstreamPort, answerFile }: Surroundings,
+  { cores, folder, upstreamPort, answerFile, cleanup }: Surroundings,
   name: 'node-http' | 'fastify' | 'undici',
 ): Promise<() => Promise<Running>> {
   return async () => {
@@ -13,6 +13,7 @@ export async function startPart(
       name,
       core: cores.gateway,
       folder,
+      cleanup,
       command: process.execPath,
       args: [
         join(import.meta.dirname, '../parts', `${name}.ts`),

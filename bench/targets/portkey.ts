@@ -12,6 +12,7 @@ export async function startPortkey({
   cores,
   folder,
   upstreamPort,
+  cleanup,
 }: Surroundings): Promise<() => Promise<Running>> {
   if (!existsSync(program)) {
     execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
@@ -25,6 +26,7 @@ export async function startPortkey({
       name: 'portkey',
       core: cores.gateway,
       folder,
+      cleanup,
       env: { NODE_ENV: 'production' },
       command: process.execPath,
       args: [program, '--headless', `--port=${port}`],
