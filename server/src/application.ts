@@ -159,7 +159,8 @@ function readPrices(
   return [...readPricesFile(pricesFile, currency), ...toInstancePrices(instanceTypes, currency)]
 }
 
-function createLog({ logLevel }: Config): Logger {
+/** Writes JSON lines to stdout. */
+export function createLog({ logLevel }: Config): Logger {
   // The driver hangs the whole connection on the errors of its pool.
   return pino({ level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } })
 }
