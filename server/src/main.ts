@@ -1,18 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
-import { createApplication } from './application.ts'
+import { createApplication, createLog } from './application.ts'
 import type { Application } from './application.ts'
 import { readConfig } from './config.ts'
 import type { Config } from './config.ts'
+import type { App } from './http/app.ts'
+import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
 import { startWorker } from './worker.ts'
 
 const drainMilliseconds = 30_000
+const endMilliseconds = 15_000
 
 async function main(): Promise<void> {
   const config = readConfig(process.env)
-  const stopping = stopSignal()
-  const application = await createApplication(config)
+  const stopping = supervisedStop() ?? stopSignal()
+  if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
+  const application = await createApplication(forOneProcess(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
   if (config.role === 'migrate') return
   const stopped = AbortSignal.any([stopping, application.lost])
@@ -30,35 +35,53 @@ async function main(): Promise<void> {
   if (application.lost.aborted) throw application.lost.reason
 }
 
+function supervise(config: Config, stopping: AbortSignal): Promise<void> {
+  const endWithin = config.drainDelaySeconds * 1000 + drainMilliseconds + endMilliseconds
+  return superviseProcesses({ count: config.apiProcesses, endWithin, stopping, log: createLog(config) })
+}
+
+/** The settings of each process where several share what the settings speak of. */
+function forOneProcess(config: Config): Config {
+  const share = Math.ceil(config.databasePoolSize / config.apiProcesses)
+  return { ...config, databasePoolSize: Math.max(2, share) }
+}
+
 /** The half of the server that a role asks for. */
 interface Part {
   stop(): Promise<void>
 }
 
-async function listen(application: Application, { host, port, metricsPort }: Config): Promise<Part> {
+async function listen(application: Application, config: Config): Promise<Part> {
+  const { host, port, metricsPort } = config
   const app = await buildServer(application)
   const address = await app.listen({ host, port })
   const metricsApp = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
-  application.log.info(`listening on ${address}`)
+  if (config.apiProcesses === 1) application.log.info(`listening on ${address}`)
+  else reportListening(address)
   return {
     async stop() {
-      await drain(app)
+      await drain(app, config.drainDelaySeconds)
       await metricsApp?.close()
     },
   }
 }
 
-async function serveMetrics(app: FastifyInstance, host: string, port: number): Promise<FastifyInstance> {
+async function serveMetrics(app: App, host: string, port: number): Promise<FastifyInstance> {
   const metricsApp = Fastify()
   metricsApp.get('/metrics', async (_request, reply) =>
-    reply.type(app.metrics.contentType).send(await app.metrics.metrics()),
+    reply.type(app.metrics.contentType).send(await app.readMetrics()),
   )
   await metricsApp.listen({ host, port })
   return metricsApp
 }
 
-/** Takes no new requests and lets those under way finish, for 30 s at most. */
-async function drain(app: FastifyInstance): Promise<void> {
+/**
+ * Says at `/readyz` that it leaves, takes requests for the seconds in which a load balancer learns of it, and then lets those
+ * under way finish, for 30 s at most.
+ */
+async function drain(app: App, delaySeconds: number): Promise<void> {
+  app.leaving.abort()
+  await delay(delaySeconds * 1000)
   // A connection whose last request has ended would be kept alive, and with it the server.
   const sweep = setInterval(() => app.server.closeIdleConnections(), 100)
   const cut = setTimeout(() => app.server.closeAllConnections(), drainMilliseconds)

@@ -43,6 +43,8 @@ export async function buildServer(application: Application): Promise<App> {
     routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: 72_000,
     requestTimeout: 300_000,
+    // What comes over an open connection while the server shuts down is still served: it was sent before anybody could know.
+    return503OnClosing: false,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>()
   app.setValidatorCompiler(validatorCompiler)
@@ -61,10 +63,17 @@ export async function buildServer(application: Application): Promise<App> {
     return sendPublicError({ status: 405, code: 'method_not_allowed', detail }, request, reply)
   })
 
+  const leaving = new AbortController()
   const draining = new AbortController()
+  app.decorate('leaving', leaving)
   app.decorate('draining', draining.signal)
-  app.addHook('preClose', async () => draining.abort())
+  app.addHook('preClose', async () => {
+    leaving.abort()
+    draining.abort()
+  })
   app.addHook('onRequest', async (request, reply) => {
+    // Callers that keep connections open take the next request elsewhere.
+    if (leaving.signal.aborted) reply.header('connection', 'close')
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
   })

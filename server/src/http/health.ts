@@ -48,7 +48,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
       },
     },
     async () => {
-      if (app.draining.aborted) {
+      if (app.leaving.signal.aborted) {
         throw new ApplicationError('unavailable', 'draining', 'The server is shutting down.', 5)
       }
       await checkDatabase()

@@ -1,11 +1,16 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import { z } from 'zod'
 import type { App } from './app.ts'
+import { openMetrics } from './joined-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     metrics: Registry
-    /** Fires when the server begins to shut down: what would follow forever ends then */
+    /** Reads the metrics in Prometheus's text format, of all processes that share the port */
+    readMetrics: () => Promise<string>
+    /** Fires when the server is about to shut down: it still takes requests, but not for long */
+    leaving: AbortController
+    /** Fires when the server shuts down and takes no more requests: what would follow forever ends then */
     draining: AbortSignal
   }
 }
@@ -21,7 +26,9 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers: [metrics],
   })
+  const readMetrics = openMetrics(metrics)
   app.decorate('metrics', metrics)
+  app.decorate('readMetrics', readMetrics)
   app.addHook('onResponse', async (request, reply) => {
     const { method } = request
     // The pattern, never the address itself: that may hold a token.
@@ -44,6 +51,6 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
         },
       },
     },
-    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.metrics()),
+    async (_request, reply) => reply.type(metrics.contentType).send(await readMetrics()),
   )
 }

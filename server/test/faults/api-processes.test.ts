@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { createClient, registerClient } from '../support/client.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { startLoadBalancer } from '../support/load-balancer.ts'
+import { createDataDirectory, removeDataDirectory, signal, spawnServer } from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+
+const patient = { timeout: 30_000, interval: 50 }
+
+async function createSettings(changes: Record<string, string>): Promise<Record<string, string>> {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.drop())
+  const directory = await createDataDirectory()
+  onTestFinished(() => removeDataDirectory(directory))
+  const SECRET_KEY = randomBytes(32).toString('hex')
+  return { ROLE: 'api', DATABASE_URL: database.url, DATA_DIR: directory, SECRET_KEY, ...changes }
+}
+
+function start(settings: Record<string, string>): ServerProcess {
+  const server = spawnServer(settings)
+  onTestFinished(async () => {
+    server.child.kill('SIGKILL')
+    await server.exited
+  })
+  return server
+}
+
+/** The processes that this one started (Linux). */
+async function findChildren({ child: { pid } }: ServerProcess): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function readProcesses(url: string): Promise<(string | undefined)[]> {
+  const { body } = await createClient(url).get<string>('/metrics')
+  return [...body.matchAll(/^process_resident_memory_bytes\{process="(\d+)"\}/gm)].map(([, id]) => id).toSorted()
+}
+
+test.skipIf(process.platform !== 'linux')(
+  'API_PROCESSES=3: one port, one /metrics, a killed process is replaced, and a SIGTERM ends all',
+  async () => {
+    const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }))
+    const url = await server.listening
+    const before = await findChildren(server)
+    expect(before).toHaveLength(3)
+    expect(await readProcesses(url)).toEqual(['1', '2', '3'])
+    expect(server.output().match(/listening on/g)).toHaveLength(1)
+
+    const client = await registerClient(url)
+    signal(before[0]!, 'SIGKILL')
+    await expect.poll(async () => (await findChildren(server)).length, patient).toBe(3)
+    await expect.poll(() => readProcesses(url), patient).toEqual(['2', '3', '4'])
+    expect((await client.get('/v1/auth/session')).status).toBe(200)
+
+    server.child.kill('SIGTERM')
+    expect(await server.exited).toBe(0)
+    expect((await findChildren(server)).concat(before).filter(isThere)).toEqual([])
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'API_PROCESSES=2: when the process that started them is killed, so are they, and the port is free',
+  async () => {
+    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '0' })
+    const server = start(settings)
+    const url = await server.listening
+    const children = await findChildren(server)
+    server.child.kill('SIGKILL')
+    await expect.poll(() => children.filter(isThere), patient).toEqual([])
+    const next = start({ ...settings, PORT: new URL(url).port })
+    expect(await next.listening).toBe(url)
+  },
+)
+
+test('API_PROCESSES=2 on a database that is not there: one sentence says so, and exit code 1', async () => {
+  const settings = await createSettings({ API_PROCESSES: '2' })
+  const server = start({ ...settings, DATABASE_URL: 'postgres://berth:hunter22@127.0.0.1:1/berth' })
+  expect(await server.exited).toBe(1)
+  expect(server.output().match(/ECONNREFUSED 127\.0\.0\.1:1/g)).toHaveLength(1)
+})
+
+test('a rolling restart of two APIs behind a load balancer drops no request', async () => {
+  const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '1' })
+  const balancer = await startLoadBalancer()
+  onTestFinished(() => balancer.close())
+  let servers: ServerProcess[] = []
+  for (let index = 0; index < 2; index++) {
+    const server = start(settings)
+    await balancer.add(await server.listening)
+    servers.push(server)
+  }
+  const { cookie } = await registerClient(balancer.url)
+  const statuses = new Map<number | string, number>()
+  let over = false
+  const callers = Array.from({ length: 4 }, async () => {
+    const client = createClient(balancer.url)
+    client.setCookie(cookie())
+    while (!over) {
+      const status = await client.get('/v1/auth/session').then(
+        (answer) => answer.status,
+        (error: unknown) => String(error),
+      )
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  })
+  for (const old of servers) {
+    const next = start(settings)
+    await balancer.add(await next.listening)
+    old.child.kill('SIGTERM')
+    expect(await old.exited).toBe(0)
+    balancer.remove(await old.listening)
+  }
+  const answered = statuses.get(200)!
+  await expect.poll(() => statuses.get(200), patient).toBeGreaterThan(answered)
+  over = true
+  await Promise.all(callers)
+  expect([...statuses.keys()]).toEqual([200])
+})
