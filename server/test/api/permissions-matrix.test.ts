@@ -44,6 +44,20 @@ const matrix = parseMatrix(`
   POST   /v1/invitations/register                           200    200    200    200   200         200
   POST   /v1/invitations/sso/{sso_provider}/start           200    200    200    200   200         200
 
+  GET    /v1/billing/config                                 401    200    200    200   200         200
+  GET    /v1/billing/account                                401    403    403    200   200         200
+  GET    /v1/billing/usage-summary                          401    200    200    200   200         200
+  GET    /v1/billing/subscription                           401    403    403    200   200         200
+  POST   /v1/billing/subscription/activate-postpaid         401    403    403    200   200         404
+  PATCH  /v1/billing/subscription/collection-method         401    403    403    200   200         409
+  GET    /v1/billing/payment-methods                        401    403    403    200   200         200
+  PATCH  /v1/billing/payment-methods/default                401    403    403    200   200         404
+  DELETE /v1/billing/payment-methods/{payment_method_id}    401    403    403    204   204         404
+  POST   /v1/billing/portal/session                         401    403    403    200   200         200
+  POST   /v1/billing/checkout/setup-session                 401    403    403    200   200         200
+  GET    /v1/billing/invoices                               401    403    403    200   200         200
+  POST   /v1/billing/webhook                                400    400    400    400   400         400
+
   GET    /api/v1/deployable-models                          401    200    200    200   200         200
   GET    /api/v1/deployable-models/{model_id}               401    200    200    200   200         200
   GET    /api/v1/model-deployments                          401    200    200    200   200         200

@@ -1,4 +1,9 @@
+import { activatePostpaid } from '../../src/features/billing/activate.ts'
+import { createPortalSession } from '../../src/features/billing/sessions.ts'
+import { getAccountOf } from '../../src/features/billing/store.ts'
+import type { Viewer } from '../../src/viewer.ts'
 import { registerClient } from './client.ts'
+import { askSandbox } from './sandbox.ts'
 import { addInvitation, deployFor, newEmail } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
@@ -43,6 +48,22 @@ async function addOpenInvitation({ server, tenants }: Asking) {
   return addInvitation(server, tenants.members.super_admin, newEmail())
 }
 
+/** A new card of the first tenant's. */
+async function addCard({ server, tenants }: Asking): Promise<string> {
+  const { application } = server
+  const owner = tenants.members.super_admin
+  await createPortalSession(application, toViewer(owner), undefined)
+  const { processor_customer_id: customer } = await getAccountOf(application.db, owner.organizationId)
+  const path = '/v1/payment_methods/pm_card_visa/attach'
+  return (await askSandbox(server, 'POST', path, { customer: customer! })).id
+}
+
+function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
+  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
+  const organization = { organizationId, organizationName: 'Tenant' }
+  return { ...organization, email, name, role, userId, requiresProfileCompletion: false, session }
+}
+
 /** The operations that need more than their address. */
 export const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/user/register': () => ({ body: { email: newEmail(), password, organization: 'New' } }),
@@ -77,6 +98,23 @@ export const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/invitations/register': async (asking) => ({
     body: { token: (await addOpenInvitation(asking)).token, password },
   }),
+  'POST /v1/billing/subscription/activate-postpaid': async (asking) => ({
+    body: { processor_payment_method_id: await addCard(asking) },
+  }),
+  'PATCH /v1/billing/subscription/collection-method': async (asking) => {
+    const owner = toViewer(asking.tenants.members.super_admin)
+    await activatePostpaid(asking.server.application, owner, await addCard(asking))
+    return { body: { collection_method: 'send_invoice' } }
+  },
+  'PATCH /v1/billing/payment-methods/default': async (asking) => ({
+    body: { processor_default_payment_method_id: await addCard(asking) },
+  }),
+  'DELETE /v1/billing/payment-methods/{payment_method_id}': async (asking) => ({
+    parameters: { payment_method_id: await addCard(asking) },
+  }),
+  'POST /v1/billing/portal/session': () => ({ body: {} }),
+  'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
+  'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),
   'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),

@@ -128,5 +128,20 @@ export async function readTenant({ application: { db } }: TestServer, tenants: T
       .where('id', 'in', [...tenants.deployments.values()])
       .orderBy('id')
       .execute(),
+    billing: await db
+      .selectFrom('billing_accounts')
+      .leftJoin('sandbox_objects', 'customer_id', 'processor_customer_id')
+      .select([
+        'billing_mode',
+        'status',
+        'collection_method',
+        'processor_subscription_id',
+        'sandbox_objects.id',
+        'data',
+      ])
+      .where('organization_id', '=', organizationId)
+      .where('type', 'in', ['customer', 'payment_method', 'subscription'])
+      .orderBy('sandbox_objects.id')
+      .execute(),
   }
 }
