@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
 import type { Application } from '../../application.ts'
+import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
 import { reportSilentEngine } from '../deployments/serving.ts'
 import { recordTokens } from '../metering/record-tokens.ts'
@@ -10,6 +11,7 @@ import type { Entrant } from './admission.ts'
 import { toAnswerHeaders } from './answer-headers.ts'
 import { encodeEmbeddings } from './base64-embeddings.ts'
 import type { EngineConnection } from './engine-clients.ts'
+import { readEngineError } from './engine-errors.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 import { meterStream } from './stream-meter.ts'
@@ -73,6 +75,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   /** The head of an answer has come; nothing is tried again from then on */
   answered = false
   retried = false
+  /** The engine has refused the authorization, which is renewed once */
+  unauthorized = false
+  renewed = false
   /** The caller's connection has ended, or his answer has */
   closed = false
   passage: Passage = 'held'
@@ -134,11 +139,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
       'application/json',
       'accept',
       this.asked.stream ? 'text/event-stream' : 'application/json',
-      'authorization',
-      target.authorization,
       'x-request-id',
       this.request.id,
     ]
+    if (target.authorization !== null) headers.push('authorization', target.authorization)
     if (Array.isArray(body)) headers.push('content-length', String(lengthOf(body)))
     const path = target.basePath === '' ? this.path : target.basePath + this.path
     connection.client.dispatch({ path, method: 'POST', headers, body: body as Buffer, reset: false }, this)
@@ -155,6 +159,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
     headers: IncomingHttpHeaders,
   ): void {
     if (status < 200 || this.closed) return
+    this.unauthorized = status === 401 && this.application.runtime.authorizeEngine !== undefined
+    if (this.unauthorized && !this.renewed) return
     this.firstByteAt = performance.now()
     this.answered = true
     // Nothing is sent again: a stream may be long, and the prompt with it.
@@ -175,7 +181,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
-    if (this.closed) return
+    if (this.closed || this.unauthorized) return
     this.pieces.push(bytes)
     this.size += bytes.length
     if (this.passage === 'held' && this.size > heldBytes) {
@@ -190,8 +196,25 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
     const connection = this.connection!
     this.connection = null
     this.application.engines.clients.give(connection)
+    if (this.unauthorized && !this.renewed && !this.closed) return void this.renewAuthorization(this.target!)
     if (!this.closed) this.endAnswer()
     this.leave()
+  }
+
+  /** The engine wants another authorization than it was sent; everything else is sent again as it was. */
+  async renewAuthorization(target: EngineTarget): Promise<void> {
+    this.renewed = true
+    this.controller = null
+    const { runtime } = this.application
+    try {
+      target.authorization = await runtime.authorizeEngine!(target.engineUrl ?? '', target.authorization)
+    } catch (error) {
+      this.leave()
+      if (!this.closed) this.fail(error)
+      return
+    }
+    if (this.closed) this.leave()
+    else this.send(target)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -304,6 +327,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
       const tail = bytes.length > tailBytes ? bytes.subarray(-tailBytes) : bytes
       this.record(readTailUsage(tail) ?? readUsage(parsed ?? parse(bytes)))
       if (encoded !== null) bytes = Buffer.from(JSON.stringify(encoded))
+    } else if (this.status >= 400) {
+      const told = this.unauthorized ? null : readEngineError(this.status, bytes, this.target!.modelUid)
+      if (told === null) return this.fail(new Error('the engine accepts no authorization of ours'))
+      if (told === 'gone') return this.failGone(this.target!)
+      if (told !== bytes) this.headers = { ...this.headers, 'content-type': 'application/json' }
+      bytes = told
     }
     try {
       this.writeHead(bytes.length)
@@ -314,6 +343,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
     if (bytes.length <= 8192) this.raw.end(bytes.toString('latin1'), 'latin1')
     else this.raw.end(bytes)
     if (this.raw.writableLength > 0) limitStall(this)
+  }
+
+  /** The engine is there and the model is not: a worker starts it again. */
+  failGone(target: EngineTarget): void {
+    reportSilent(this, target)
+    const message = `The deployment of ${target.modelName} is being started again.`
+    void this.reply.send(
+      new ApplicationError('unavailable', 'deployment_not_ready', message, notReadySeconds),
+    )
   }
 
   record(usage: TokenUsage | null): void {
@@ -347,6 +385,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
 
 const noneRefused: ReadonlySet<string> = new Set()
 const nothing = Buffer.alloc(0)
+const notReadySeconds = 5
 const callerLeft = new Error('the caller has left')
 
 function flushScheduled(exchange: Exchange): void {

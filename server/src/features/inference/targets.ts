@@ -6,13 +6,15 @@ import type { Viewer } from '../../viewer.ts'
 import { deriveEngineKey } from '../deployments/engine-spec.ts'
 import type { ServingDeployment } from '../deployments/serving.ts'
 import { findTargets } from './find-target.ts'
+import { toUpstreamError } from './upstream-errors.ts'
 
 /** A deployment that answers, with what a request to it needs. */
 export interface EngineTarget extends ServingDeployment {
   origin: string
   /** What the engine's base address has before the paths of the API; mostly nothing */
   basePath: string
-  authorization: string
+  /** null: the engine asks for none. Replaced where it stands once the engine has refused it. */
+  authorization: string | null
 }
 
 /** Where each user's requests go, in memory. */
@@ -37,12 +39,12 @@ export function recallTargets(
 
 /** As `recallTargets`, from the database; throws what the caller is told where there is none. */
 export async function loadTargets(
-  application: Pick<Application, 'db' | 'engines' | 'secretKey'>,
+  application: Pick<Application, 'db' | 'engines' | 'runtime' | 'secretKey'>,
   viewer: Viewer,
   model: string,
 ): Promise<readonly EngineTarget[]> {
   const load = async () => ({
-    value: (await findTargets(application, viewer, model)).map((found) => toTarget(application, found)),
+    value: await toTargets(application, await findTargets(application, viewer, model)),
     userId: viewer.userId,
   })
   if (model.length > longestName) return (await load()).value
@@ -50,12 +52,31 @@ export async function loadTargets(
   return found ?? []
 }
 
-function toTarget({ secretKey }: { secretKey: string }, serving: ServingDeployment): EngineTarget {
-  const { origin, pathname } = new URL(serving.engineUrl ?? '')
+/** Leaves out whom no authorization is to be had for; throws what the caller is told where nobody is left. */
+async function toTargets(
+  application: Pick<Application, 'runtime' | 'secretKey'>,
+  found: readonly ServingDeployment[],
+): Promise<EngineTarget[]> {
+  const results = await Promise.allSettled(found.map((serving) => toTarget(application, serving)))
+  const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const refused = results.find((result) => result.status === 'rejected')
+  if (targets.length === 0 && refused !== undefined) throw toUpstreamError(refused.reason)
+  return targets
+}
+
+async function toTarget(
+  { runtime, secretKey }: Pick<Application, 'runtime' | 'secretKey'>,
+  serving: ServingDeployment,
+): Promise<EngineTarget> {
+  const url = serving.engineUrl ?? ''
+  const { origin, pathname } = new URL(url)
   return {
     ...serving,
     origin,
     basePath: pathname.replace(/\/+$/, ''),
-    authorization: `Bearer ${deriveEngineKey(secretKey, serving.deploymentId)}`,
+    authorization:
+      runtime.authorizeEngine === undefined
+        ? `Bearer ${deriveEngineKey(secretKey, serving.deploymentId)}`
+        : await runtime.authorizeEngine(url),
   }
 }
