@@ -19,11 +19,12 @@ export interface ChildOrder {
 const order: ChildOrder = JSON.parse(process.argv[2] ?? '')
 let queries = 0
 let isArmed = false
-const send = pg.Client.prototype.query as (...parameters: unknown[]) => unknown
-pg.Client.prototype.query = function countedQuery(this: pg.Client, ...parameters: unknown[]) {
+const client: { query: (...parameters: unknown[]) => unknown } = pg.Client.prototype
+const send = client.query
+client.query = function countedQuery(this: pg.Client, ...parameters: unknown[]) {
   if (isArmed && ++queries === order.killBefore) process.kill(process.pid, 'SIGKILL')
-  return send.apply(this, parameters)
-} as typeof pg.Client.prototype.query
+  return Reflect.apply(send, this, parameters)
+}
 
 const application = await createApplication(readConfig(process.env), {
   log: pino({ level: 'silent' }),

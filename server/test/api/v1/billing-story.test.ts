@@ -56,8 +56,8 @@ async function deployRunning(client: Client): Promise<string> {
 }
 
 /** Has a worker do now what the schedule would have it do later. */
-const runTask = (task: TaskName) =>
-  server.application.jobs.enqueue(server.application.db, task, null as never)
+const runTask = (task: 'settle-usage' | 'send-usage' | 'advance-sandbox') =>
+  server.application.jobs.enqueue(server.application.db, task, null)
 
 async function signIn({ email, password }: Account): Promise<Client> {
   const client = createClient(server.url)
