@@ -27,6 +27,8 @@ export interface TestCluster {
   /** Patches the status of a pod as its kubelet would. */
   patchPod(name: string, status: Record<string, unknown>): Promise<void>
   patchNode(name: string, status: Record<string, unknown>): Promise<void>
+  /** Taints a node, or keeps pods off it. */
+  patchNodeSpec(name: string, spec: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
 
@@ -83,6 +85,9 @@ export async function openTestCluster(adminKubeconfig: string): Promise<TestClus
       return name
     },
     patchNode,
+    async patchNodeSpec(name, spec) {
+      await core.patchNode({ name, body: { spec } }, asMergePatch)
+    },
     async patchPod(name, status) {
       await core.patchNamespacedPodStatus({ name, namespace, body: { status } }, asMergePatch)
     },

@@ -54,13 +54,18 @@ export function judgeEngine(sight: Sight, endpoint: EngineEndpoint, patience: Pa
   if (current.length >= workload.nodes && current.every(({ pod }) => isReady(pod))) {
     return { phase: 'ready', endpoint }
   }
-  const loss = pods.map(describeLoss).find((message) => message !== null)
+  const loss = current.some(hasRun) ? undefined : pods.map(describeLoss).find((message) => message !== null)
   if (loss !== undefined) {
     return { phase: 'failed', stage: 'runtime', code: 'instance_lost', message: loss }
   }
   const failure = judgeRefusals(workload, current.length) ?? judgePods(current, patience)
   if (failure !== null) return { phase: 'failed', ...failure }
   return { phase: 'starting', message: describeProgress(current) }
+}
+
+/** Once the pod in a lost one's place has had its engine running, the loss is history; the lost one is listed on. */
+function hasRun({ pod }: PodSight): boolean {
+  return findEngine(pod)?.started === true || findEnd(pod) !== null
 }
 
 export type ProvisioningSight =

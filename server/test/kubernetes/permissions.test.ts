@@ -1,0 +1,132 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import type { ApiException } from '@kubernetes/client-node'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { adminKubeconfig, bringUp, makeSpec, openStage, provision, waitForRelease } from './support.ts'
+import type { Stage } from './support.ts'
+
+describe.skipIf(adminKubeconfig === undefined)('permissions on a real control plane', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage()
+  })
+  afterEach(async () => {
+    for (const id of await stage.runtime.listHeld()) await waitForRelease(stage.runtime, id)
+  })
+  afterAll(() => stage?.close())
+
+  test('the shipped role reads no secret, no node and no other namespace', async () => {
+    const { berth, namespace, admin } = stage.cluster
+    const spec = makeSpec()
+    await provision(stage.runtime, spec)
+    const name = `dep-${spec.deploymentId}`
+    expect(await admin.core.readNamespacedSecret({ name, namespace })).toBeDefined()
+    for (const attempt of [
+      () => berth.readNamespacedSecret({ name, namespace }),
+      () => berth.listNamespacedSecret({ namespace }),
+      () => berth.listNode(),
+      () => berth.listNamespacedPod({ namespace: 'default' }),
+      () => berth.listPodForAllNamespaces(),
+      () => berth.createNamespacedPod({ namespace, body: {} }),
+      () => berth.deleteNamespace({ name: namespace }),
+    ]) {
+      const code = await attempt().then(
+        () => 200,
+        (error: ApiException<unknown>) => error.code,
+      )
+      expect(code).toBe(403)
+    }
+  })
+
+  test('a wrong token is a fault that passes, not an answer', async () => {
+    const text = (await readFile(stage.cluster.kubeconfig, 'utf8')).replace(/(token"?: ?"?)\w/, '$1x')
+    const kubeconfig = `${stage.cluster.kubeconfig}.bad`
+    await writeFile(kubeconfig, text)
+    const runtime = await stage.open({ kubeconfig })
+    await expect(runtime.observeEngine(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
+    await expect(runtime.release(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
+    await rm(kubeconfig)
+  })
+
+  test('objects of another namespace and of others are neither held nor released', async () => {
+    const { admin, namespace } = stage.cluster
+    const spec = makeSpec()
+    await bringUp(stage.runtime, spec)
+    const metadata = {
+      name: `dep-${spec.deploymentId}`,
+      labels: { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/deployment-id': spec.deploymentId },
+    }
+    await admin.core.createNamespacedService({
+      namespace: 'default',
+      body: { metadata, spec: { ports: [{ port: 1 }] } },
+    })
+    await admin.core.createNamespacedService({
+      namespace,
+      body: {
+        metadata: { name: 'of-others', labels: { 'berth.dev/deployment-id': makeSpec().deploymentId } },
+        spec: { ports: [{ port: 1 }] },
+      },
+    })
+    expect(await stage.runtime.listHeld()).toEqual([spec.deploymentId])
+    await waitForRelease(stage.runtime, spec.deploymentId)
+    const theirs = await admin.core.readNamespacedService({ name: metadata.name, namespace: 'default' })
+    expect(theirs.metadata?.deletionTimestamp).toBeUndefined()
+    await admin.core.deleteNamespacedService({ name: metadata.name, namespace: 'default' })
+    expect(await admin.core.readNamespacedService({ name: 'of-others', namespace })).toBeDefined()
+  })
+
+  test('more GPUs than a node has: refused without LeaderWorkerSet, and made with it', async () => {
+    const spec = makeSpec({ instanceType: 'test-x16', gpuCount: 16 })
+    spec.variant.format = 'pytorch'
+    expect(await stage.runtime.provision(spec)).toEqual({
+      outcome: 'refused',
+      code: 'no_capacity',
+      message: expect.stringContaining('LeaderWorkerSet is not installed'),
+    })
+    const { objects } = stage.cluster.admin
+    const definition = parse(leaderWorkerSets)
+    await objects.create(definition)
+    try {
+      await expect
+        .poll(async () => (await stage.runtime.provision(spec)).outcome, { timeout: 30_000 })
+        .toBe('pending')
+      const found = await objects.read<{ metadata: object; spec: Record<string, any> }>({
+        apiVersion: 'leaderworkerset.x-k8s.io/v1',
+        kind: 'LeaderWorkerSet',
+        metadata: { name: `dep-${spec.deploymentId}`, namespace: stage.cluster.namespace },
+      })
+      const { size, workerTemplate, leaderTemplate } = found.spec['leaderWorkerTemplate']
+      expect(size).toBe(2)
+      expect(workerTemplate.spec.containers[0].resources.limits).toEqual({ 'nvidia.com/gpu': '8' })
+      expect(leaderTemplate.spec.containers[0].args).toEqual(
+        expect.arrayContaining(['--tensor-parallel-size', '8', '--pipeline-parallel-size', '2']),
+      )
+      expect(await stage.runtime.listHeld()).toEqual([spec.deploymentId])
+      await waitForRelease(stage.runtime, spec.deploymentId)
+      expect(await stage.runtime.listHeld()).toEqual([])
+    } finally {
+      await objects.delete(definition)
+    }
+  })
+})
+
+/** As much of the real definition as the API server needs to take such objects, in the client's own spelling. */
+const leaderWorkerSets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: leaderworkersets.leaderworkerset.x-k8s.io
+  annotations: { api-approved.kubernetes.io: "https://github.com/kubernetes-sigs/lws" }
+spec:
+  group: leaderworkerset.x-k8s.io
+  scope: Namespaced
+  names: { kind: LeaderWorkerSet, plural: leaderworkersets, singular: leaderworkerset }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties: { spec: { type: object, x_kubernetes_preserve_unknown_fields: true } }
+`
