@@ -6,7 +6,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['server/src/**/*.test.ts', 'engine/src/**/*.test.ts'],
+          include: ['server/src/**/*.test.ts', 'engine/src/**/*.test.ts', 'bench/*.test.ts'],
         },
       },
       {

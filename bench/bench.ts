@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { describeMachine, readLoadAverage, readVersion, takeCores } from './machine.ts'
+import { describeMachine, readLoadAverage, readVersion, takeCores, awaitTurn } from './machine.ts'
 import { measure, prepareUpstream } from './measure.ts'
 import type { Bench, Sample } from './measure.ts'
 import { buildNative } from './native.ts'
@@ -72,6 +72,7 @@ function takesPart({ works }: Target, { name }: Work): boolean {
 }
 
 async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Results> {
+  await awaitTurn()
   const cores = takeCores()
   const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))

@@ -1,11 +1,30 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { availableParallelism, cpus, release, totalmem } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** The core that the gateways are pinned to, one at a time under load, and the one for everything else. */
 export interface Cores {
   gateway: number
   load: number
+}
+
+/** Waits until no other benchmark measures on this machine; from then on this one is known to, until its process ends. */
+export async function awaitTurn(): Promise<void> {
+  for (let waits = false; !(await takeTurn()); waits = true) {
+    if (!waits) process.stderr.write('waiting for another benchmark to end\n')
+    await delay(1000)
+  }
+}
+
+/** True once the name is ours: an abstract socket, which the kernel gives to one and frees at his end. */
+function takeTurn(): Promise<boolean> {
+  return new Promise((resolve) => {
+    createServer()
+      .once('error', () => resolve(false))
+      .listen('\0berth-bench', () => resolve(true))
+  })
 }
 
 /** The last two cores of the machine: the first gets most of its interrupts. Pins this process to the load's core. */

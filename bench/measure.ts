@@ -17,6 +17,8 @@ export interface Sample {
   /** CPU seconds of the target's processes in the measured time, and of the upstream's */
   cpu: number
   upstreamCpu: number
+  /** And of what works for it elsewhere, on the load's core */
+  helpersCpu: number
   /** Kilobytes that each idle stream took; null where it was not measured */
   kilobytesPerStream: number | null
   /** Requests that the upstream was still working on a second after all callers had left; null where none left */
@@ -65,21 +67,27 @@ export async function measure(
     port,
     requestFile,
     core: cores.gateway,
-    pids: [...running.pids, upstream.pid],
+    pids: [...running.pids, upstream.pid, ...(running.listHelpers?.() ?? [])],
   }
   const { result, kilobytesPerStream, leftRunning } =
     work.load.mode === 'hold'
       ? await holdStreams(bench, work, running, load)
       : await askForAnswers(bench, work, target, running, load)
+  const own = running.pids.length
   return {
     work: work.name,
     target,
     load: result,
-    cpu: result.cpu.slice(0, -1).reduce((sum, seconds) => sum + seconds, 0),
-    upstreamCpu: result.cpu.at(-1) ?? 0,
+    cpu: sum(result.cpu.slice(0, own)),
+    upstreamCpu: result.cpu[own] ?? 0,
+    helpersCpu: sum(result.cpu.slice(own + 1)),
     kilobytesPerStream,
     leftRunning,
   }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning'> {

@@ -90,6 +90,11 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
   closed: [
     { title: 'answers/s', decimals: 0, of: ({ load }) => load.answers / load.seconds },
     { title: 'CPU µs each', decimals: 1, of: ({ load, cpu }) => (cpu / load.answers) * 1e6 },
+    {
+      title: 'database µs each',
+      decimals: 1,
+      of: ({ load, helpersCpu }) => (helpersCpu === 0 ? null : (helpersCpu / load.answers) * 1e6),
+    },
     { title: 'CPU %', decimals: 0, of: ({ load, cpu }) => (cpu / load.seconds) * 100 },
     {
       title: 'load %',

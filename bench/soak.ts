@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { takeCores } from './machine.ts'
+import { awaitTurn, takeCores } from './machine.ts'
 import { readResident } from './processes.ts'
 import { median } from './samples.ts'
 import { startCallers } from './soak/callers.ts'
@@ -33,6 +33,7 @@ if (![minutes, requestsPerSecond, streams].every((number) => number > 0)) {
 
 /** Runs the whole soak and returns the sentences that must not be there. */
 async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
+  await awaitTurn()
   const cores = takeCores()
   const folder = await mkdtemp(join(tmpdir(), 'berth-soak-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))

@@ -21,6 +21,8 @@ export interface Surroundings {
 export interface Running {
   /** The processes whose CPU and memory are the target's */
   pids: number[]
+  /** The processes that work for it elsewhere, such as its database's */
+  listHelpers?: () => number[]
   /** The port for whole answers and for streams; one that needs different settings for them has two */
   ports: { whole: number; stream: number }
   /** What callers must send along, as lines of a head */

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define SECOND 1000000000ull
-#define MOST_PIDS 64
+#define MOST_PIDS 256
 #define OPENINGS_A_SECOND 1000 // spreads the events of paced streams over their interval
 #define DRAIN (5 * SECOND)
 

@@ -4,7 +4,14 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
-import { findByCommandLine, findFreePort, isAlive, startProgram, waitForPort } from '../processes.ts'
+import {
+  findByCommandLine,
+  findFreePort,
+  isAlive,
+  listFamily,
+  startProgram,
+  waitForPort,
+} from '../processes.ts'
 import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../targets.ts'
 
@@ -72,6 +79,8 @@ export async function prepareBerth(
       const { program, port } = await run('api', cores.gateway)
       return {
         pids: [program.pid],
+        // The backends are children of the one that has the folder on its command line.
+        listHelpers: () => findByCommandLine(join(home, 'postgres')).flatMap(listFamily),
         ports: { whole: port, stream: port },
         headers: { cookie },
         logFile: program.logFile,

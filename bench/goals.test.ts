@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { goals, judge } from './goals.ts'
+import type { Sample } from './measure.ts'
+import { median } from './samples.ts'
+
+function sample(round: number, target: string, cpu: number, errors = 0): Sample {
+  return {
+    round,
+    work: 'chat',
+    target,
+    cpu,
+    upstreamCpu: 0,
+    helpersCpu: 0,
+    kilobytesPerStream: null,
+    leftRunning: null,
+    load: {
+      seconds: 1,
+      answers: target === 'nginx' ? 1000 : 500,
+      events: 0,
+      bytes: 0,
+      errors: { status: errors, body: 0, broken: 0 },
+      reconnects: 0,
+      p50: 0,
+      p90: 0,
+      p99: 0,
+      p999: 0,
+      max: 0,
+      samples: 0,
+      coreBusy: 1,
+      coreStolen: 0,
+      loadCpu: 0,
+      cpu: [cpu],
+    },
+  }
+}
+
+const [chat] = goals
+
+test('a ratio is taken within each round, and the median of the rounds counts', () => {
+  const samples = [
+    sample(1, 'nginx', 1),
+    sample(1, 'berth', 1),
+    sample(2, 'nginx', 1),
+    sample(2, 'berth', 0.96),
+    sample(3, 'nginx', 0.97),
+    sample(3, 'berth', 1),
+  ]
+  expect(judge(chat!, samples)).toEqual({ value: 0.5, range: [0.485, 0.5 / 0.96], rounds: 3 })
+})
+
+test('a round with a wrong answer, an idle core or a target missing does not count', () => {
+  const samples = [
+    sample(1, 'nginx', 1),
+    sample(1, 'berth', 1, 1),
+    sample(2, 'nginx', 0.94),
+    sample(2, 'berth', 1),
+    sample(3, 'berth', 1),
+  ]
+  expect(judge(chat!, samples)).toEqual({ value: null, range: null, rounds: 0 })
+})
+
+test('the median of an even number is between the middle two, that of none is null', () => {
+  expect(median([4, 1, null, 3, 2])).toBe(2.5)
+  expect(median([])).toBeNull()
+})
