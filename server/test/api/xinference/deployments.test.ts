@@ -93,6 +93,10 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
       unasked.every(({ choices }) => choices.length > 0),
       'usage that nobody asked for',
     ).toBe(true)
+    const refused = await client.post('/v1/chat/completions', { model: deployment.id, messages: 'Hello' })
+    expect(refused.status).toBe(500)
+    expect(refused.body.error).toMatchObject({ type: 'server_error' })
+    expect(refused.body.error.message).not.toContain('address=')
     const { body: events } = await client.get(`${path}/${deployment.id}/events`)
     const said = events.items.map(({ message }: { message: string }) => message).join('\n')
     expect(said).toContain('The model answers requests.')
@@ -144,6 +148,10 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     const launches = () => simulator.calls.filter((call) => call === 'POST /v1/models').length
     const before = launches()
     await simulator.restart()
+    const refused = await chat(deployment.id)
+    expect(refused.status).toBe(503)
+    expect(refused.body.error.code).toBe('deployment_not_ready')
+    expect(refused.headers.get('retry-after')).toBe('5')
     await vi.waitFor(() => expect(launches()).toBe(before + 1), 15_000)
     await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 15_000)
     await waitForMessage(deployment.id, null)

@@ -57,10 +57,9 @@ async function observeLaunch(
   uid: string,
   looking: Looking,
 ): Promise<EngineObservation> {
-  const path = `/v1/models/${encodeURIComponent(uid)}`
   const [progress, replicas] = await Promise.all([
-    supervisor.read(`${path}/progress`, answers.progress),
-    supervisor.read(`${path}/replicas`, answers.replicas),
+    supervisor.read(`/v1/models/${encodeURIComponent(uid)}/progress`, answers.progress),
+    supervisor.listReplicas(uid),
   ])
   const broken = replicas.find(({ status }) => status === 'ERROR')
   if (broken !== undefined) {
@@ -70,10 +69,8 @@ async function observeLaunch(
 }
 
 async function findReason(supervisor: Supervisor, uid: string): Promise<string> {
-  const path = `/v1/models/${encodeURIComponent(uid)}/replicas`
-  const answer = await supervisor.ask({ method: 'GET', path })
-  const replicas = answers.replicas.safeParse(answer.body)
-  const told = replicas.data?.find(({ error_message }) => error_message)?.error_message
+  const replicas = await supervisor.listReplicas(uid)
+  const told = replicas.find(({ error_message }) => error_message)?.error_message
   if (told) return told
   const events = await supervisor.listEvents(uid)
   return events.findLast(({ event_type }) => event_type === 'ERROR')?.event_content ?? ''
@@ -88,10 +85,9 @@ function describeProgress(seen: (typeof answers.progress)['_output']): EngineObs
     const receivedBytes = files.reduce((sum, file) => sum + (file.downloaded_bytes ?? 0), 0)
     // The sum is known once every file's size is.
     const totalBytes = sizes.length > 0 && sizes.every((size) => size > 0) ? sum(sizes) : null
-    const percent =
-      totalBytes === null
-        ? Math.floor(Math.min(share / downloadShare, 1) * 100)
-        : Math.floor((receivedBytes / totalBytes) * 100)
+    const part = totalBytes === null ? Math.min(share / downloadShare, 1) : receivedBytes / totalBytes
+    // To a tenth: a large download must be seen to move.
+    const percent = (part * 100).toFixed(1)
     const amount = totalBytes === null ? '' : `${formatBytes(receivedBytes)} of ${formatBytes(totalBytes)}, `
     return {
       phase: 'downloading',

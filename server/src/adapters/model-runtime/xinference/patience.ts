@@ -8,6 +8,8 @@ import { notListed } from './observe.ts'
 export interface Patience {
   /** Turns a download or a start that has shown no progress for too long into a failure */
   judge(deploymentId: string, seen: EngineObservation): EngineObservation
+  /** True from `endure` on until it is in reach again */
+  isEnduring(deploymentId: string): boolean
   /** What is seen of a deployment whose supervisor is out of reach */
   endure(deploymentId: string, message: string): EngineObservation
   forget(deploymentId: string): void
@@ -48,6 +50,8 @@ export function createPatience(stallMs: number): Patience {
         ? { phase: 'failed', stage: 'model_download', code: 'download_failed', message }
         : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
     },
+
+    isEnduring: (deploymentId) => outOfReach.has(deploymentId),
 
     endure(deploymentId, message) {
       const since = outOfReach.get(deploymentId) ?? new Date()

@@ -83,7 +83,9 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       return seen.phase === 'unreachable' ? seen : patience.judge(deploymentId, seen)
     } catch (error) {
       if (!(error instanceof SupervisorFault)) throw error
-      settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is out of reach')
+      if (!patience.isEnduring(deploymentId)) {
+        settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is out of reach')
+      }
       return patience.endure(deploymentId, `Xinference is out of reach: ${error.message}.`)
     }
   }

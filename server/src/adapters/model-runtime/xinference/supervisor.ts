@@ -26,7 +26,9 @@ export interface Supervisor {
   ): Promise<{ state: 'served'; modelName: string | null } | { state: 'loading' | 'unknown' }>
   /** The status of a model's instance such as CREATING, READY or ERROR; null when there is none */
   findStatus(uid: string): Promise<string | null>
+  /** Empty for a version that tells none */
   listEvents(uid: string): Promise<answers.ModelEvent[]>
+  listReplicas(uid: string): Promise<z.output<typeof answers.replicas>>
 }
 
 /** The first version that tells how far a launch is. */
@@ -73,6 +75,15 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
     })
   }
 
+  /** Reads a list that is empty where the model, or the route, is unknown. */
+  async function list<Item extends z.ZodType>(
+    path: string,
+    schema: z.ZodArray<Item>,
+  ): Promise<z.output<Item>[]> {
+    const answer = await ask({ method: 'GET', path })
+    return answer.status === 400 || answer.status === 404 ? [] : use(path, answer, schema)
+  }
+
   let knownVersion: string | null = null
 
   return {
@@ -116,6 +127,7 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
       return found === undefined || found.status === 'TERMINATED' ? null : found.status
     },
 
-    listEvents: (uid) => read(`/v1/models/${encodeURIComponent(uid)}/events`, answers.events),
+    listEvents: (uid) => list(`/v1/models/${encodeURIComponent(uid)}/events`, answers.events),
+    listReplicas: (uid) => list(`/v1/models/${encodeURIComponent(uid)}/replicas`, answers.replicas),
   }
 }
