@@ -23,7 +23,7 @@ export interface ServerProcess {
 export function spawnServer(settings: Record<string, string>, node = process.execPath): ServerProcess {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(node, [program], {
-    env: { PATH, HOME, PORT: '0', ...settings },
+    env: { PATH, HOME, PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { promise: listening, resolve: listens, reject } = Promise.withResolvers<string>()

@@ -7,11 +7,13 @@ import type { BillingAccount } from './store.ts'
 import {
   claimSend,
   insertSend,
-  listSends,
+  findLastHours,
+  listOpenSends,
   markSent,
   markUnknown,
   planAttempt,
   settleUnknown,
+  sumSent,
   toCountedAt,
 } from './usage-sends.ts'
 import type { UsageSend } from './usage-sends.ts'
@@ -46,10 +48,10 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
   } = account
   // Without a subscription nothing would be charged: usage waits for the next one.
   if (!isLive(account.subscription_status) || customerId === null || since === null) return
-  const sends = await listSends(db, organizationId)
-  const known = new Set(sends.map(({ identifier }) => identifier))
+  const open = await listOpenSends(db, organizationId)
+  const lastHours = await findLastHours(db, organizationId)
   const events = (await listUsageEvents(application, organizationId, since)).filter(
-    ({ identifier }) => !known.has(identifier),
+    ({ priceKey, hour }) => hour > (lastHours.get(priceKey) ?? 0),
   )
   const attempt = createAttempts(application)
 
@@ -60,7 +62,7 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
     const send = await insertSend(db, { ...row, customer_id: customerId }, now)
     if (send !== undefined && !(await attempt(send))) return
   }
-  for (const send of sends.filter(({ status }) => status !== 'sent')) {
+  for (const send of open) {
     const now = clock()
     if (planAttempt(send, now) !== 'send') continue
     const at = toCountedAt(send.hour, account.current_period_start, now)
@@ -101,12 +103,10 @@ function createAttempts({ db, clock, payments, log }: Tools): (send: UsageSend) 
 async function settleOld(application: Tools, account: BillingAccount, since: Date): Promise<void> {
   const { db, clock, payments, log } = application
   const now = clock()
-  const byPrice = Map.groupBy(await listSends(db, account.organization_id), (send) => send.price_key)
-  for (const [priceKey, sends] of byPrice) {
-    const open = sends.filter(({ status }) => status !== 'sent')
+  const byPrice = Map.groupBy(await listOpenSends(db, account.organization_id), (send) => send.price_key)
+  for (const [priceKey, open] of byPrice) {
     // As long as one may still be told again, it is: that makes what is left clearer.
-    if (open.length === 0 || open.some((send) => planAttempt(send, now) !== 'compare')) continue
-    const sent = sends.filter(({ status }) => status === 'sent')
+    if (open.some((send) => planAttempt(send, now) !== 'compare')) continue
     const counted = await payments.countUsage(
       priceKey,
       account.processor_customer_id!,
@@ -115,7 +115,7 @@ async function settleOld(application: Tools, account: BillingAccount, since: Dat
     )
     const verdict = settleUnknown(
       counted,
-      sent.reduce((sum, { quantity }) => sum + quantity, 0),
+      await sumSent(db, account.organization_id, priceKey),
       open.map(({ quantity }) => quantity),
     )
     log.warn({ organization: account.organization_id, priceKey, counted, verdict }, 'old usage was settled')

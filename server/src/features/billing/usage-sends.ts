@@ -51,14 +51,40 @@ export function settleUnknown(
   return counted === sent + all ? 'arrived' : 'unclear'
 }
 
-export function listSends(db: Database, organizationId: number): Promise<UsageSend[]> {
+/** Usage of which it is not known whether it arrived. */
+export function listOpenSends(db: Database, organizationId: number): Promise<UsageSend[]> {
   return db
     .selectFrom('usage_sends')
     .selectAll()
     .where('organization_id', '=', organizationId)
+    .where('status', '!=', 'sent')
     .orderBy('hour')
     .orderBy('price_key')
     .execute()
+}
+
+/** The last hour of each price that was written down; all before it were, because they are in order. */
+export async function findLastHours(db: Database, organizationId: number): Promise<Map<string, Date>> {
+  const rows = await db
+    .selectFrom('usage_sends')
+    .select('price_key')
+    .select(({ fn }) => fn.max('hour').as('hour'))
+    .where('organization_id', '=', organizationId)
+    .groupBy('price_key')
+    .execute()
+  return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
+}
+
+/** Units of a price that certainly arrived. */
+export async function sumSent(db: Database, organizationId: number, priceKey: string): Promise<number> {
+  const { sum } = await db
+    .selectFrom('usage_sends')
+    .select(({ fn }) => fn.sum<string | null>('quantity').as('sum'))
+    .where('organization_id', '=', organizationId)
+    .where('price_key', '=', priceKey)
+    .where('status', '=', 'sent')
+    .executeTakeFirstOrThrow()
+  return Number(sum ?? 0)
 }
 
 /** Writes down that usage is about to be told; undefined when it was written before. */
