@@ -32,6 +32,8 @@ import type { EngineConnections } from './features/inference/engines.ts'
 import { toInstancePrices } from './features/metering/instance-prices.ts'
 import type { Price } from './features/metering/prices.ts'
 import { readPricesFile } from './features/metering/prices-file.ts'
+import { openTokenJournal } from './features/metering/token-journal.ts'
+import type { TokenJournal } from './features/metering/token-journal.ts'
 import { openQueue } from './jobs/queue.ts'
 import type { Jobs } from './jobs/queue.ts'
 import type { IdentityProvider } from './ports/identity-provider.ts'
@@ -53,6 +55,7 @@ export interface Application {
   mailer: Mailer
   runtime: ModelRuntime
   engines: EngineConnections
+  tokens: TokenJournal
   payments: PaymentProcessor
   /** null: payments are Stripe's */
   paymentSandbox: PaymentSandbox | null
@@ -125,6 +128,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => runtime.close())
     const engines = openEngineConnections(notifications, config.inference)
     opened.defer(() => engines.close())
+    const tokens = openTokenJournal({ db, clock, log }, config.dataDirectory)
+    opened.defer(() => tokens.close())
     return {
       config,
       log,
@@ -137,6 +142,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       mailer,
       runtime,
       engines,
+      tokens,
       payments,
       paymentSandbox,
       identityProvider: createIdentityProvider(config, log),

@@ -15,6 +15,7 @@ import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
 import { checkUsage } from './features/metering/checks.ts'
+import { forgetTokenBatches } from './features/metering/record-tokens.ts'
 import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
 import type { App } from './http/app.ts'
@@ -39,6 +40,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   await jobs.handle('forget-expired', async () => {
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
+    await forgetTokenBatches(db, clock())
   })
   await jobs.handle('apply-billing-event', ({ eventId }) => applyBillingEvent(application, eventId), {
     atOnce: 5,

@@ -21,6 +21,7 @@ export interface Tables {
   deployments: DeploymentsTable
   deployment_events: DeploymentEventsTable
   token_usage: TokenUsageTable
+  token_batches: TokenBatchesTable
   usage_cursors: UsageCursorsTable
   instance_spans: InstanceSpansTable
   usage_buckets: UsageBucketsTable
@@ -327,6 +328,11 @@ interface UsageSendsTable {
   attempts: Generated<number>
   sent_at: Date | null
   last_error: string | null
+}
+
+interface TokenBatchesTable {
+  id: string
+  recorded_at: DefaultedTimestamp
 }
 
 interface SandboxObjectsTable {

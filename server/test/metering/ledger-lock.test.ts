@@ -80,21 +80,21 @@ test('deployments from before the ledger get their spans', async () => {
 
 test('tokens that are recorded while their hour is being sealed are counted in the next', async () => {
   const { db } = connection
-  const usage = { inputTokens: 1, outputTokens: 2 }
+  const hour = new Date('2026-01-31T10:00:00Z')
   const deployment = { deploymentId: ids[0], organizationId: 1, modelName: 'model' }
-  const clock = () => new Date('2026-01-31T10:59:00Z')
+  const total = { ...deployment, hour, requests: 1, inputTokens: 1, outputTokens: 2 }
   const sealed = new Date('2026-01-31T11:00:00Z')
   let recorded = Promise.resolve()
   await db.transaction().execute(async (transaction) => {
     await lockLedger(transaction, 1)
-    recorded = recordTokens({ db, clock }, deployment, usage)
+    recorded = recordTokens(db, [total])
     const waiting = sql<{ waits: boolean }>`
       SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`
     await expect.poll(async () => (await waiting.execute(db)).rows[0]!.waits).toBe(true)
     await transaction.updateTable('usage_cursors').set({ sealed_through: sealed }).execute()
   })
   await recorded
-  await recordTokens({ db, clock }, deployment, usage)
+  await recordTokens(db, [total])
   const rows = await db.selectFrom('token_usage').select(['hour', 'requests', 'output_tokens']).execute()
   expect(rows).toEqual([{ hour: sealed, requests: 2, output_tokens: 4 }])
 })

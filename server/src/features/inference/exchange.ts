@@ -5,7 +5,6 @@ import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
 import { reportSilentEngine } from '../deployments/serving.ts'
-import { recordTokens } from '../metering/record-tokens.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { Entrant } from './admission.ts'
 import { toAnswerHeaders } from './answer-headers.ts'
@@ -362,12 +361,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
       return
     }
     this.usage = usage
-    recordTokens(this.application, target, usage).catch((error: unknown) =>
-      request.log.error(
-        { err: error, deployment: target.deploymentId, usage },
-        'usage could not be recorded',
-      ),
-    )
+    this.application.tokens.record(target, usage)
   }
 
   /** The caller's connection has ended: his answer is complete, or he has left. */

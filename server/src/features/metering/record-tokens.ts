@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Application } from '../../application.ts'
-import { floorHour } from './hours.ts'
+import type { Database } from '../../database/tables.ts'
 
 /** Tokens that one request took in and gave out. */
 export interface TokenUsage {
@@ -8,37 +7,73 @@ export interface TokenUsage {
   outputTokens: number
 }
 
-/** Adds a request to the deployment's current UTC hour, or to the first that is not sealed where a clock is that far behind. */
-export async function recordTokens(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
-  deployment: { deploymentId: string; organizationId: number; modelName: string },
-  usage: TokenUsage,
-): Promise<void> {
-  const hour = floorHour(clock())
-  // The lock keeps the hour from being sealed meanwhile; after waiting for it the row is read anew.
-  const sealed = db
-    .selectFrom('usage_cursors')
-    .select('sealed_through')
-    .where('organization_id', '=', deployment.organizationId)
-    .forKeyShare()
-  await db
-    .with('cursor', () => sealed)
-    .insertInto('token_usage')
-    .values({
-      deployment_id: deployment.deploymentId,
-      organization_id: deployment.organizationId,
-      model_name: deployment.modelName,
-      hour: sql<Date>`greatest(${hour}::timestamptz, (SELECT sealed_through FROM cursor))`,
-      requests: 1,
-      input_tokens: usage.inputTokens,
-      output_tokens: usage.outputTokens,
-    })
-    .onConflict((conflict) =>
-      conflict.columns(['deployment_id', 'hour']).doUpdateSet({
-        requests: sql`token_usage.requests + 1`,
-        input_tokens: sql`token_usage.input_tokens + excluded.input_tokens`,
-        output_tokens: sql`token_usage.output_tokens + excluded.output_tokens`,
-      }),
+/** What the requests to a deployment in a UTC hour used together. */
+export interface TokenTotal extends TokenUsage {
+  deploymentId: string
+  organizationId: number
+  modelName: string
+  hour: Date
+  requests: number
+}
+
+/**
+ * Adds totals to their hours, or to the first hour that is not sealed where that is later, in one statement. What is of no known
+ * deployment is left out.
+ */
+export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
+  const rows = totals.map((total) => ({
+    deployment_id: total.deploymentId,
+    organization_id: total.organizationId,
+    model_name: total.modelName,
+    hour: total.hour,
+    requests: total.requests,
+    input_tokens: total.inputTokens,
+    output_tokens: total.outputTokens,
+  }))
+  // The locks keep the hours from being sealed meanwhile; after waiting for one the row is read anew. They are taken, and the
+  // rows written, in the same order by all.
+  await sql`
+    WITH given AS (
+      SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
+        organization_id bigint, model_name text, hour timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
+      JOIN deployments ON deployments.id = row.deployment_id
+    ), cursors AS (
+      SELECT organization_id, sealed_through FROM usage_cursors
+      WHERE organization_id IN (SELECT organization_id FROM given)
+      ORDER BY organization_id FOR KEY SHARE
     )
-    .execute()
+    INSERT INTO token_usage AS tokens (deployment_id, organization_id, model_name, hour, requests, input_tokens, output_tokens)
+    SELECT deployment_id, organization_id, min(model_name), greatest(hour, sealed_through) AS open_hour, sum(requests),
+      sum(input_tokens), sum(output_tokens)
+    FROM given LEFT JOIN cursors USING (organization_id)
+    GROUP BY deployment_id, organization_id, open_hour
+    ORDER BY deployment_id, open_hour
+    ON CONFLICT (deployment_id, hour) DO UPDATE SET
+      requests = tokens.requests + excluded.requests,
+      input_tokens = tokens.input_tokens + excluded.input_tokens,
+      output_tokens = tokens.output_tokens + excluded.output_tokens`.execute(db)
+}
+
+/** Records a batch of totals once, however often it is called with its id. */
+export async function recordTokenBatch(
+  db: Database,
+  id: string,
+  totals: readonly TokenTotal[],
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const { numInsertedOrUpdatedRows: inserted } = await transaction
+      .insertInto('token_batches')
+      .values({ id })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirstOrThrow()
+    if (inserted === 1n) await recordTokens(transaction, totals)
+  })
+}
+
+/** Batches are remembered for longer than a journal may lie unread. */
+const rememberedDays = 400
+
+export async function forgetTokenBatches(db: Database, now: Date): Promise<void> {
+  const before = new Date(now.getTime() - rememberedDays * 24 * 3_600_000)
+  await db.deleteFrom('token_batches').where('recorded_at', '<', before).execute()
 }

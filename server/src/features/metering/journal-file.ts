@@ -1,0 +1,86 @@
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { readFile, readdir, stat, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TokenTotal, TokenUsage } from './record-tokens.ts'
+
+/** What a request used, for whom and when. */
+export type TokenEntry = Omit<TokenTotal, 'requests'>
+
+/** A file that is appended to, named by the id of its batch. */
+export interface JournalFile {
+  /** Hands a line to the operating system before it returns, so that it outlives the process; a power cut may take it. */
+  append(line: string): void
+  close(): void
+  remove(): void
+}
+
+const name = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/
+
+export function createJournalFile(directory: string, id: string): JournalFile {
+  const path = join(directory, `${id}.jsonl`)
+  const descriptor = openSync(path, 'ax', 0o600)
+  return {
+    append: (line) => void writeSync(descriptor, line),
+    close: () => closeSync(descriptor),
+    remove: () => unlinkSync(path),
+  }
+}
+
+/** The beginning of an entry's line, which the entries of a deployment in an hour share. */
+export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage>): string {
+  const { deploymentId, organizationId, modelName, hour } = entry
+  return `${JSON.stringify([deploymentId, organizationId, modelName, hour.getTime()]).slice(0, -1)},`
+}
+
+export function toLine(head: string, { inputTokens, outputTokens }: TokenUsage): string {
+  return `${head}${inputTokens},${outputTokens}]\n`
+}
+
+/** Ids of the files that nobody has written to for `milliseconds`. */
+export async function listAbandoned(directory: string, milliseconds: number): Promise<string[]> {
+  const ids = (await readdir(directory)).flatMap((file) => name.exec(file)?.[1] ?? [])
+  const idle = await Promise.all(
+    ids.map(async (id) => {
+      const found = await stat(join(directory, `${id}.jsonl`)).catch(() => null)
+      return found !== null && Math.abs(Date.now() - found.mtimeMs) >= milliseconds ? [id] : []
+    }),
+  )
+  return idle.flat()
+}
+
+/** The totals of a file; a last line that was cut off, and one that is none of ours, is passed over. */
+export async function readJournalFile(directory: string, id: string): Promise<TokenTotal[]> {
+  const text = await readFile(join(directory, `${id}.jsonl`), 'utf8')
+  return sumEntries(text.split('\n').slice(0, -1).flatMap(parseLine))
+}
+
+export async function removeJournalFile(directory: string, id: string): Promise<void> {
+  await unlink(join(directory, `${id}.jsonl`)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
+
+function parseLine(line: string): TokenEntry[] {
+  try {
+    const [deploymentId, organizationId, modelName, hour, inputTokens, outputTokens] = JSON.parse(line)
+    const counts = [organizationId, hour, inputTokens, outputTokens]
+    if (!counts.every(Number.isSafeInteger) || typeof modelName !== 'string') return []
+    if (!/^[0-9a-f-]{36}$/.test(deploymentId)) return []
+    return [{ deploymentId, organizationId, modelName, hour: new Date(hour), inputTokens, outputTokens }]
+  } catch {
+    return []
+  }
+}
+
+function sumEntries(entries: readonly TokenEntry[]): TokenTotal[] {
+  const totals = new Map<string, TokenTotal>()
+  for (const entry of entries) {
+    const key = toLineHead(entry)
+    const total = totals.get(key) ?? { ...entry, requests: 0, inputTokens: 0, outputTokens: 0 }
+    total.requests += 1
+    total.inputTokens += entry.inputTokens
+    total.outputTokens += entry.outputTokens
+    totals.set(key, total)
+  }
+  return [...totals.values()]
+}
