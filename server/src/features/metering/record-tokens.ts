@@ -23,7 +23,6 @@ export interface TokenTotal extends TokenUsage {
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
-    organization_id: total.organizationId,
     model_name: total.modelName,
     hour: total.hour,
     requests: total.requests,
@@ -34,8 +33,8 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
   // rows written, in the same order by all.
   await sql`
     WITH given AS (
-      SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
-        organization_id bigint, model_name text, hour timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
+      SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
+        model_name text, hour timestamptz, requests bigint, input_tokens bigint, output_tokens bigint)
       JOIN deployments ON deployments.id = row.deployment_id
     ), cursors AS (
       SELECT organization_id, sealed_through FROM usage_cursors

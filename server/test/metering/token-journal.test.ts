@@ -1,0 +1,139 @@
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { pino } from 'pino'
+import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
+import type { TokenJournal } from '../../src/features/metering/token-journal.ts'
+import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
+import { registerClient } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const patience = { timeout: 20_000 }
+const usage = { inputTokens: 3, outputTokens: 4 }
+
+let server: TestServer
+let serving: { deploymentId: string; organizationId: number; modelName: string }
+let directory: string
+let folder: string
+let journal: TokenJournal | null = null
+let now = new Date()
+beforeAll(async () => {
+  server = await startTestServer({ runtime: createScriptedRuntime() })
+  const client = await registerClient(server.url)
+  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  const row = await server.application.db.selectFrom('deployments').selectAll().executeTakeFirstOrThrow()
+  serving = { deploymentId: id, organizationId: row.organization_id, modelName: 'berth-tiny' }
+})
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'berth-journal-'))
+  folder = join(directory, 'token-journal')
+  now = new Date()
+  await server.application.db.deleteFrom('token_usage').execute()
+})
+afterEach(async () => {
+  await journal?.close()
+  journal = null
+  await rm(directory, { recursive: true, force: true })
+})
+afterAll(() => server.close())
+
+function open(db = server.application.db): TokenJournal {
+  return openTokenJournal({ db, clock: () => now, log: pino({ level: 'silent' }) }, directory)
+}
+
+async function sum() {
+  const rows = await server.application.db.selectFrom('token_usage').selectAll().orderBy('hour').execute()
+  return rows.map((row) => [row.requests, row.input_tokens, row.output_tokens])
+}
+
+/** A file as a process leaves it that was killed a while ago. */
+async function leave(id: string, text: string): Promise<void> {
+  const path = join(folder, `${id}.jsonl`)
+  await writeFile(path, text)
+  const old = (await stat(path)).mtimeMs / 1000 - 60
+  await utimes(path, old, old)
+}
+
+function line(hour: number, input: unknown = 3): string {
+  return `${JSON.stringify([serving.deploymentId, serving.organizationId, 'berth-tiny', hour, input, 4])}\n`
+}
+
+test('requests are added up, by hours, and no file is left once they are in the database', async () => {
+  journal = open()
+  journal.record(serving, usage)
+  journal.record(serving, usage)
+  now = new Date(now.getTime() + 3_600_000)
+  journal.record(serving, usage)
+  await journal.flush()
+  expect(await sum()).toEqual([
+    [2, 6, 8],
+    [1, 3, 4],
+  ])
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a request is in a file before `record` returns', async () => {
+  journal = open()
+  journal.record(serving, usage)
+  const [file] = await readdir(folder)
+  expect(file).toMatch(/^[0-9a-f-]{36}\.jsonl$/)
+  expect((await stat(join(folder, file!))).size).toBe(
+    line(now.getTime() - (now.getTime() % 3_600_000)).length,
+  )
+})
+
+test('what a killed process left is recorded once, also where that was begun; torn and foreign lines are passed over', async () => {
+  const hour = now.getTime() - (now.getTime() % 3_600_000)
+  journal = open()
+  await journal.close()
+  const [recorded, torn] = [randomUUID(), randomUUID()]
+  const total = { ...serving, ...usage, hour: new Date(hour), requests: 1 }
+  await recordTokenBatch(server.application.db, recorded, [total])
+  await leave(recorded, line(hour))
+  const foreign = line(hour).replace(serving.deploymentId, randomUUID())
+  const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`
+  await leave(torn, `${line(hour)}${odd}${foreign}${line(hour)}${line(hour).slice(0, -9)}`)
+  await writeFile(join(folder, 'README'), 'not ours')
+  journal = open()
+  await expect.poll(() => readdir(folder), patience).toEqual(['README'])
+  expect(await sum()).toEqual([[3, 9, 12]])
+})
+
+test('a file that was just written to is left to its process', async () => {
+  journal = open()
+  await journal.close()
+  const id = randomUUID()
+  await writeFile(join(folder, `${id}.jsonl`), line(0))
+  journal = open()
+  await leave(randomUUID(), '')
+  await expect.poll(async () => (await readdir(folder)).length, patience).toBe(1)
+  expect(await readdir(folder)).toEqual([`${id}.jsonl`])
+})
+
+test('without the database tokens wait, and are recorded when it is back', async () => {
+  let broken = true
+  const { db } = server.application
+  const flaky = new Proxy(db, {
+    get(target, name, receiver) {
+      if (broken && name === 'transaction') throw new Error('the database is away')
+      const value: unknown = Reflect.get(target, name, receiver)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  journal = open(flaky)
+  journal.record(serving, usage)
+  await journal.flush()
+  journal.record(serving, usage)
+  await journal.flush()
+  expect(await sum()).toEqual([])
+  expect(await readdir(folder)).toHaveLength(2)
+  broken = false
+  await expect.poll(sum, patience).toEqual([[2, 6, 8]])
+  await expect.poll(() => readdir(folder), patience).toEqual([])
+})
