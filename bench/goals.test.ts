@@ -10,7 +10,7 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
     target,
     cpu,
     upstreamCpu: 0,
-    helpersCpu: 0,
+    helpersCpu: null,
     kilobytesPerStream: null,
     leftRunning: null,
     load: {

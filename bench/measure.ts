@@ -17,8 +17,8 @@ export interface Sample {
   /** CPU seconds of the target's processes in the measured time, and of the upstream's */
   cpu: number
   upstreamCpu: number
-  /** And of what works for it elsewhere, on the load's core */
-  helpersCpu: number
+  /** And of what works for it elsewhere, on the load's core; null where nothing does */
+  helpersCpu: number | null
   /** Kilobytes that each idle stream took; null where it was not measured */
   kilobytesPerStream: number | null
   /** Requests that the upstream was still working on a second after all callers had left; null where none left */
@@ -80,7 +80,7 @@ export async function measure(
     load: result,
     cpu: sum(result.cpu.slice(0, own)),
     upstreamCpu: result.cpu[own] ?? 0,
-    helpersCpu: sum(result.cpu.slice(own + 1)),
+    helpersCpu: running.listHelpers === undefined ? null : sum(result.cpu.slice(own + 1)),
     kilobytesPerStream,
     leftRunning,
   }

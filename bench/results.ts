@@ -59,7 +59,8 @@ ${notes}`
 }
 
 function renderGoals(samples: readonly Sample[]): string {
-  const rows = goals.map((goal) => {
+  const measured = goals.filter((goal) => samples.some(({ work }) => work === goal.work))
+  const rows = measured.map((goal) => {
     const { value, range, rounds } = judge(goal, samples)
     const passes = (limit: number) =>
       value === null ? '' : (goal.better === 'more' ? value >= limit : value <= limit) ? 'yes' : 'NO'
@@ -93,7 +94,7 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
     {
       title: 'database µs each',
       decimals: 1,
-      of: ({ load, helpersCpu }) => (helpersCpu === 0 ? null : (helpersCpu / load.answers) * 1e6),
+      of: ({ load, helpersCpu }) => (helpersCpu === null ? null : (helpersCpu / load.answers) * 1e6),
     },
     { title: 'CPU %', decimals: 0, of: ({ load, cpu }) => (cpu / load.seconds) * 100 },
     {
