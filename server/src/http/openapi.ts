@@ -57,13 +57,13 @@ type Document = ReturnType<typeof jsonSchemaTransformObject>
 
 /** Each schema with an id is collected for requests and for responses; mostly one of the two is referred to. */
 function withoutUnusedSchemas(document: Document): Document {
-  const text = JSON.stringify(document)
   const { components } = document as { components?: { schemas?: Record<string, unknown> } }
   const schemas = components?.schemas ?? {}
-  for (const name of Object.keys(schemas)) {
-    if (!text.includes(`"#/components/schemas/${name}"`)) delete schemas[name]
-  }
-  return document
+  const text = JSON.stringify(document)
+  const unused = Object.keys(schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))
+  for (const name of unused) delete schemas[name]
+  // What only these referred to is unused now.
+  return unused.length === 0 ? document : withoutUnusedSchemas(document)
 }
 
 /** Serves the description at `/openapi.json`, Swagger UI at `/docs` and ReDoc at `/redoc`, all from this server. */
