@@ -113,7 +113,7 @@ function returnUrl({ origin }: URL) {
     .refine((address) => isOurs(address, origin), `Give an address that begins with ${origin}.`)
     .transform((address) => new URL(address).href)
     .optional()
-    .meta({ type: 'string', format: 'uri', examples: [`${origin}/billing`] })
+    .meta({ type: 'string', format: 'uri' })
 }
 
 function isOurs(address: string, origin: string): boolean {
