@@ -67,12 +67,20 @@ function pick<Item extends { name: string }>(
   return names === undefined ? items : items.filter(({ name }) => names.includes(name))
 }
 
+/** A target that takes part in this run, with what starts another process of it. */
+interface Entrant {
+  target: Target
+  start: () => Promise<Running>
+  running: Running
+}
+
 function takesPart({ works }: Target, { name }: Work): boolean {
   return works === undefined || works.includes(name)
 }
 
 async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Results> {
   await awaitTurn()
+  const loadAverage = readLoadAverage()
   const cores = takeCores()
   const folder = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
@@ -80,13 +88,12 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   const upstream = await native.startUpstream()
   cleanup.defer(async () => upstream.stop())
   const bench: Bench = { native, upstream, cores, folder }
-  const begun = new Date()
 
   const [chat] = allWorks
   if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first work must be the chat.')
   const answerFile = join(folder, 'answer-chat.json')
   await writeFile(answerFile, chat.answer.whole)
-  const entrants = []
+  const entrants: Entrant[] = []
   for (const target of options.targets) {
     say(`starting ${target.name}`)
     const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
@@ -95,33 +102,58 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   }
   for (const { target, running } of entrants) await warmUp(bench, options, target, running)
 
-  const samples: Sample[] = []
+  const results: Results = {
+    begun: new Date().toISOString(),
+    ended: '',
+    command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
+    machine: describeMachine(),
+    loadAverage,
+    versions: readVersions(options.targets),
+    cores,
+    samples: [],
+    failures: [],
+  }
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const work of options.works) {
       await prepareUpstream(bench, work)
       const inTurn = entrants.filter(({ target }) => takesPart(target, work))
       // Another one begins in each round.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
-      for (const { target, start, running } of inTurn) {
-        // Memory is that of a process that served nothing else.
-        const fresh = work.name === 'idle' ? await start() : null
-        const times = timesOf(work, options)
-        const sample = await measure(bench, work, target.name, fresh ?? running, times)
-        await fresh?.stop()
-        samples.push({ round, ...sample })
-        say(`round ${round}, ${work.name}, ${target.name}: ${describeSample(sample)}`)
+      for (const entrant of inTurn) {
+        const name = `round ${round}, ${work.name}, ${entrant.target.name}`
+        try {
+          const sample = await takeSample(bench, options, work, entrant)
+          results.samples.push({ round, ...sample })
+          say(`${name}: ${describeSample(sample)}`)
+        } catch (error) {
+          // The others and the rounds to come count all the same.
+          const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`
+          results.failures.push(failure)
+          say(failure)
+          await upstream.command('drop')
+        }
       }
     }
+    results.ended = new Date().toISOString()
+    await writeFile(roundsFile, `${JSON.stringify(results)}\n`)
   }
-  return {
-    begun: begun.toISOString(),
-    ended: new Date().toISOString(),
-    command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
-    machine: describeMachine(),
-    versions: readVersions(options.targets),
-    cores,
-    loadAverage: readLoadAverage(),
-    samples,
+  return results
+}
+
+async function takeSample(
+  bench: Bench,
+  options: Options,
+  work: Work,
+  { target, start, running }: Entrant,
+): Promise<Omit<Sample, 'round'>> {
+  const times = timesOf(work, options)
+  if (work.name !== 'idle') return measure(bench, work, target.name, running, times)
+  // Memory is that of a process that served nothing else.
+  const fresh = await start()
+  try {
+    return await measure(bench, work, target.name, fresh, times)
+  } finally {
+    await fresh.stop()
   }
 }
 
@@ -205,7 +237,6 @@ async function main(): Promise<void> {
   if (from === undefined) {
     await using cleanup = new AsyncDisposableStack()
     results = await Promise.race([run(options, cleanup), interrupted])
-    await writeFile(roundsFile, `${JSON.stringify(results)}\n`)
   } else {
     results = JSON.parse(await readFile(from, 'utf8')) as Results
   }

@@ -16,8 +16,11 @@ export interface Results {
   machine: string[]
   versions: Record<string, string>
   cores: Cores
+  /** Of the minute before */
   loadAverage: number
   samples: Sample[]
+  /** What could not be measured, and why */
+  failures: string[]
 }
 
 const resultsFile = join(import.meta.dirname, 'RESULTS.md')
@@ -30,6 +33,9 @@ export function renderResults(results: Results): string {
     ...works
       .filter(({ name }) => results.samples.some(({ work }) => work === name))
       .map((work) => renderWork(work, results.samples)),
+    ...(results.failures.length > 0
+      ? [`Not measured:\n\n${results.failures.map((line) => `- ${line}`).join('\n')}`]
+      : []),
   ]
   return parts.join('\n\n')
 }
@@ -43,6 +49,7 @@ export async function writeResultsFile(results: Results): Promise<void> {
     ...results.machine,
     ...Object.entries(results.versions).map(([name, version]) => `${name}: ${version}`),
     `Core ${results.cores.gateway} for the gateway, core ${results.cores.load} for load, upstream and PostgreSQL`,
+    `Load average of the minute before: ${results.loadAverage}`,
     `From ${results.begun} to ${results.ended}`,
   ]
   const text = `# Results
