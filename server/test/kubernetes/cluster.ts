@@ -117,6 +117,7 @@ async function applyShippedRoles(objects: KubernetesObjectApi, namespace: string
   for (const document of parseAllDocuments(await readFile(rolesFile, 'utf8'))) {
     const object = document.toJS() as KubernetesObject & { subjects?: { namespace?: string }[] }
     for (const subject of object.subjects ?? []) subject.namespace = namespace
-    await objects.create({ ...object, metadata: { ...object.metadata, namespace } })
+    Object.assign(object.metadata ?? {}, { namespace })
+    await objects.create(object)
   }
 }

@@ -89,7 +89,7 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   }
   let script: PodScript = () => 'run'
-  let closed = false
+  const closing = new AbortController()
   let beat = 0
 
   const kubelet: Kubelet = {
@@ -107,7 +107,7 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
       }
     },
     async close() {
-      closed = true
+      closing.abort()
       await turning
       for (const name of containers.keys()) await end(name)
       for (const server of [logs, proxy]) {
@@ -215,9 +215,9 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
   }
 
   const turning = (async () => {
-    while (!closed) {
+    while (!closing.signal.aborted) {
       await turn().catch((error: unknown) => {
-        if (!closed) process.stderr.write(`kubelet: ${String(error)}\n`)
+        if (!closing.signal.aborted) process.stderr.write(`kubelet: ${String(error)}\n`)
       })
       await new Promise((resolve) => setTimeout(resolve, 50))
     }

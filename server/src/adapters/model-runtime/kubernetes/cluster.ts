@@ -1,5 +1,6 @@
 import {
   ApiException,
+  CoreV1Api,
   createConfiguration,
   HttpMethod,
   KubeConfig,
@@ -40,7 +41,8 @@ export interface Cluster {
   remove(reference: ObjectReference, options?: { now?: boolean | undefined }): Promise<boolean>
   /** Empty too where the cluster knows no such kind. */
   list<T extends KubernetesObject>(apiVersion: string, kind: string, labelSelector: string): Promise<T[]>
-  listPods(labelSelector: string): Promise<V1Pod[]>
+  /** `recent` may be behind by a moment, and costs the cluster little; without, it reads all pods of the namespace. */
+  listPods(labelSelector: string, how?: 'recent'): Promise<V1Pod[]>
   listEvents(objectName: string): Promise<CoreV1Event[]>
   /** Whether the cluster knows a kind. */
   knows(apiVersion: string, kind: string): Promise<boolean>
@@ -61,21 +63,21 @@ export function connectCluster({
   else config.loadFromFile(kubeconfig)
   const server = config.getCurrentCluster()?.server
   if (server === undefined) throw new Error('The kubeconfig names no cluster.')
-  const api = new KubernetesObjectApi(
-    createConfiguration({
-      baseServer: new ServerConfiguration(server, {}),
-      authMethods: { default: config },
-      promiseMiddleware: [
-        {
-          pre: async (context) => {
-            context.setSignal(AbortSignal.timeout(requestTimeout))
-            return context
-          },
-          post: async (response) => response,
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(server, {}),
+    authMethods: { default: config },
+    promiseMiddleware: [
+      {
+        pre: async (context) => {
+          context.setSignal(AbortSignal.timeout(requestTimeout))
+          return context
         },
-      ],
-    }),
-  )
+        post: async (response) => response,
+      },
+    ],
+  })
+  const api = new KubernetesObjectApi(configuration)
+  const core = new CoreV1Api(configuration)
   const locate = ({ apiVersion, kind, name }: ObjectReference) => ({
     apiVersion,
     kind,
@@ -112,7 +114,10 @@ export function connectCluster({
       return (await nullWhenMissing(api.delete(locate(reference), ...how))) === null
     },
     list: (apiVersion, kind, labelSelector) => list(apiVersion, kind, { labelSelector }),
-    listPods: (labelSelector) => list<V1Pod>('v1', 'Pod', { labelSelector }),
+    async listPods(labelSelector, how) {
+      const freshness = how === 'recent' ? { resourceVersion: '0' } : {}
+      return (await core.listNamespacedPod({ namespace, labelSelector, ...freshness })).items
+    },
     listEvents: (name) => list<CoreV1Event>('v1', 'Event', { fieldSelector: `involvedObject.name=${name}` }),
     async knows(apiVersion, kind) {
       const probe = api.list(

@@ -1,4 +1,4 @@
-import type { V1ContainerStatus, V1DeploymentCondition } from '@kubernetes/client-node'
+import type { V1ContainerStatus } from '@kubernetes/client-node'
 import type { EngineEndpoint, EngineObservation } from '../../../ports/model-runtime.ts'
 import { judgeEnd } from './engine-end.ts'
 import type { Failure } from './engine-end.ts'
@@ -20,8 +20,9 @@ export interface WorkloadSight {
   replicas: number
   /** Pods that make one engine */
   nodes: number
-  conditions: readonly V1DeploymentCondition[]
-  /** Messages of the events about pods that could not be made, oldest first */
+  /** Its controller says so; else the pods are to be judged */
+  isReady: boolean
+  /** What the cluster says about pods that could not be made, oldest first */
   refusals: readonly string[]
 }
 
@@ -50,6 +51,7 @@ const volumeWait = 5 * minute
 export function judgeEngine(sight: Sight, endpoint: EngineEndpoint, patience: Patience): EngineObservation {
   const { workload, pods } = sight
   if (workload === null || workload.replicas === 0) return { phase: 'absent' }
+  if (workload.isReady) return { phase: 'ready', endpoint }
   const current = pods.filter(({ pod }) => !isEnding(pod))
   if (current.length >= workload.nodes && current.every(({ pod }) => isReady(pod))) {
     return { phase: 'ready', endpoint }
@@ -96,11 +98,9 @@ export function judgeProvisioning(sight: Sight, patience: Patience): Provisionin
 }
 
 /** What the cluster says against making the pods at all. */
-function judgeRefusals({ nodes, conditions, refusals }: WorkloadSight, pods: number): Failure | null {
-  if (pods >= nodes) return null
-  const condition = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True')
-  const said = condition?.message ?? refusals.at(-1)
-  if (said === undefined) return null
+function judgeRefusals({ nodes, refusals }: WorkloadSight, pods: number): Failure | null {
+  const said = refusals.at(-1)
+  if (pods >= nodes || said === undefined) return null
   const reason = sentence(said.replace(/^pods "[^"]*" is forbidden: /, ''))
   return /exceeded quota/.test(said)
     ? {

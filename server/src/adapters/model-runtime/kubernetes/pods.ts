@@ -40,6 +40,11 @@ export function findEngine({ status }: V1Pod): V1ContainerStatus | undefined {
   return status?.containerStatuses?.find(({ name }) => name === engineContainer)
 }
 
+/** True while an engine runs that has never ended: no event says more than its pod does. */
+export function isUneventful(pod: V1Pod): boolean {
+  return !isEnding(pod) && findEngine(pod)?.state?.running !== undefined && findEnd(pod) === null
+}
+
 export interface EngineEnd {
   exitCode: number
   reason: string | undefined

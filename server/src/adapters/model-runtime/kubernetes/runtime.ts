@@ -16,7 +16,7 @@ import { buildObjects, workloadKinds } from './objects.ts'
 import type { EngineObjects, LeaderWorkerSet } from './objects.ts'
 import { judgeEngine, judgeProvisioning } from './observe.ts'
 import type { Patience, Sight, WorkloadSight } from './observe.ts'
-import { describeLoss, findEnd, isEnding, isReady, newestFirst } from './pods.ts'
+import { describeLoss, findEnd, isEnding, isUneventful, newestFirst } from './pods.ts'
 import type { PodSight } from './pods.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
@@ -60,30 +60,28 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     )
   }
 
-  /** Everything that tells how an engine is; of a ready one its pods alone are asked for. */
+  /** What tells how an engine is: of one that is ready its workload alone, else its pods and what happened to them too. */
   async function look(deploymentId: string, instanceType?: string): Promise<Sight> {
-    const all = await cluster.listPods(selectorOf(deploymentId))
-    const pods = newestFirst(all).filter(
+    const workload = await findWorkload(deploymentId)
+    const size = workload === null ? null : sizeOf(workload)
+    if (instanceType === undefined && (size === null || size.replicas === 0 || size.isReady)) {
+      return { workload: size, pods: [] }
+    }
+    const pods = newestFirst(await cluster.listPods(selectorOf(deploymentId), 'recent')).filter(
       ({ metadata }) =>
         instanceType === undefined || metadata?.labels?.[labels.instanceType] === instanceType,
     )
-    const workload = await findWorkload(deploymentId)
-    if (workload === null) return { workload: null, pods: pods.map((found) => toSight(found)) }
-    const size = sizeOf(workload)
-    const isSettled = pods.length === size.nodes && pods.every(isReady)
+    const refusals = size !== null && pods.length < size.nodes ? await findRefusals(deploymentId) : []
     return {
-      workload: {
-        ...size,
-        conditions: 'status' in workload ? (workload.status?.conditions ?? []) : [],
-        refusals: isSettled || pods.length >= size.nodes ? [] : await findRefusals(deploymentId),
-      },
-      pods: isSettled ? pods.map((found) => toSight(found)) : await Promise.all(pods.map(lookAtPod)),
+      workload: size === null ? null : { ...size, refusals: [...size.refusals, ...refusals] },
+      pods: await Promise.all(pods.map(lookAtPod)),
     }
   }
 
   async function lookAtPod(found: V1Pod): Promise<PodSight> {
     const name = found.metadata?.name ?? ''
     const end = findEnd(found)
+    if (isUneventful(found)) return toSight(found)
     const [events, lines] = await Promise.all([
       cluster.listEvents(name),
       end === null ? [] : readLastWords(cluster, name, end.isReplaced).catch(() => []),
@@ -242,11 +240,29 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   }
 }
 
-function sizeOf(workload: V1Deployment | LeaderWorkerSet): Pick<WorkloadSight, 'replicas' | 'nodes'> {
-  const { spec } = workload
-  return spec !== undefined && 'leaderWorkerTemplate' in spec
-    ? { replicas: spec.replicas, nodes: spec.leaderWorkerTemplate.size }
-    : { replicas: spec?.replicas ?? 1, nodes: 1 }
+/** A Deployment has a condition for pods that it can't make; what else there is says it by events. */
+function sizeOf(workload: V1Deployment | LeaderWorkerSet): WorkloadSight {
+  if (isLeaderWorkerSet(workload)) {
+    const { replicas, leaderWorkerTemplate } = workload.spec
+    return { replicas, nodes: leaderWorkerTemplate.size, isReady: false, refusals: [] }
+  }
+  const { metadata, spec, status } = workload
+  const replicas = spec?.replicas ?? 1
+  const failure = status?.conditions?.find(({ type }) => type === 'ReplicaFailure')
+  return {
+    replicas,
+    nodes: 1,
+    isReady:
+      status?.observedGeneration === metadata?.generation &&
+      status?.replicas === replicas &&
+      status.updatedReplicas === replicas &&
+      status.readyReplicas === replicas,
+    refusals: failure?.status === 'True' && failure.message !== undefined ? [failure.message] : [],
+  }
+}
+
+function isLeaderWorkerSet(workload: V1Deployment | LeaderWorkerSet): workload is LeaderWorkerSet {
+  return workload.kind === setKind.kind
 }
 
 function toSight(

@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest'
+import type { EngineSpec, InstanceType, ModelVariant } from '../../../ports/model-runtime.ts'
+import { planEngine } from './engine-plan.ts'
+import { buildObjects } from './objects.ts'
+
+const settings = {
+  namespace: 'berth',
+  images: { vllm: 'vllm:1', llamaCpp: 'llama.cpp:1' },
+  gpusPerNode: 8,
+  modelCache: { kind: 'claim' as const, name: 'weights' },
+  huggingFace: { endpoint: 'https://huggingface.co', token: 'hf_secret' },
+  proxy: { http: null, https: 'http://u:p@proxy:3128', exceptions: 'svc' },
+}
+const l4: InstanceType = {
+  name: 'l4-x1',
+  region: 'here',
+  vendor: 'nvidia',
+  gpuModel: 'NVIDIA L4',
+  gpuCount: 1,
+  gpuMemoryBytes: 1,
+  computeCapability: 8.9,
+  pricePerHour: '1',
+  nodeSelector: { gpu: 'l4' },
+  tolerations: [{ key: 'spot', operator: 'Exists' }],
+}
+
+function makeSpec(variant: Partial<ModelVariant>, gpuCount = 1): EngineSpec {
+  return {
+    deploymentId: '01a1f829-f5d2-744f-b788-baaa79e8fa26',
+    modelUid: 'my-model',
+    apiKey: 'engine-secret',
+    clusterId: null,
+    instanceType: l4.name,
+    gpuCount,
+    memoryBytes: 1,
+    contextTokens: 8192,
+    parallelSequences: 4,
+    variant: {
+      modelName: 'qwen3',
+      modelType: 'LLM',
+      format: 'pytorch',
+      sizeInBillions: 7,
+      quantization: 'none',
+      contextLength: 32_768,
+      architecture: null,
+      weightBytes: 100 * 2 ** 30,
+      weights: { kind: 'huggingface', repo: 'Qwen/Qwen3', revision: 'main', files: [] },
+      ...variant,
+    },
+  }
+}
+
+function plan(variant: Partial<ModelVariant>, gpuCount = 1, type = l4) {
+  const result = planEngine(makeSpec(variant, gpuCount), type, settings)
+  return 'plan' in result ? result.plan : { refusal: result.refusal, args: [] as string[] }
+}
+
+const gguf = (more: Partial<Extract<ModelVariant['weights'], { kind: 'huggingface' }>> = {}) => ({
+  format: 'ggufv2',
+  weights: {
+    kind: 'huggingface' as const,
+    repo: 'o/m-GGUF',
+    revision: 'main',
+    files: ['m-2.gguf', 'm-1.gguf'],
+    ...more,
+  },
+})
+
+describe('arguments', () => {
+  const valueOf = (args: string[], name: string) =>
+    args.includes(name) ? (args[args.indexOf(name) + 1] ?? '') : undefined
+
+  test('vLLM', () => {
+    const { args, ...rest } = plan({}, 2)
+    expect(rest).toEqual({
+      engine: 'vllm',
+      image: 'vllm:1',
+      nodes: 1,
+      gpusPerPod: 2,
+      startupSeconds: 1200 + 10_240,
+    })
+    expect(args.join(' ')).toBe(
+      '--model Qwen/Qwen3 --revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
+        '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --enable-auto-tool-choice --tool-call-parser hermes',
+    )
+  })
+
+  test.each<[string, Partial<ModelVariant>, number, string, string | undefined]>([
+    ['before Ampere there is no bfloat16', {}, 7.5, '--dtype', 'half'],
+    ['from Ampere on the checkpoint says', {}, 8, '--dtype', undefined],
+    [
+      'a checkpoint in fp8 says so itself',
+      { format: 'fp8', weights: { kind: 'huggingface', repo: 'a/B-FP8', revision: 'main', files: [] } },
+      8.9,
+      '--quantization',
+      undefined,
+    ],
+    ['another is made fp8 while it loads', { format: 'fp8' }, 8.9, '--quantization', 'fp8'],
+    ['awq says so itself', { format: 'awq' }, 8.9, '--quantization', undefined],
+    ['embeddings', { modelType: 'embedding' }, 8.9, '--runner', 'pooling'],
+    ['embeddings use no tools', { modelType: 'embedding' }, 8.9, '--tool-call-parser', undefined],
+    ['a model without known tools', { modelName: 'falcon3' }, 8.9, '--tool-call-parser', undefined],
+  ])('vLLM: %s', (_name, variant, computeCapability, option, value) => {
+    expect(valueOf(plan(variant, 1, { ...l4, computeCapability }).args, option)).toBe(value)
+  })
+
+  test('llama.cpp: its slots share the context, and a split file begins with its first part', () => {
+    expect(plan(gguf()).args.join(' ')).toBe(
+      '--hf-repo o/m-GGUF --hf-file m-1.gguf --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
+        '--host 0.0.0.0 --port 8000 --no-webui --metrics --jinja',
+    )
+  })
+
+  test('llama.cpp: a pinned revision and an address of its own', () => {
+    expect(valueOf(plan(gguf({ revision: 'abc' })).args, '--model-url')).toBe(
+      'https://huggingface.co/o/m-GGUF/resolve/abc/m-1.gguf',
+    )
+    const weights = { kind: 'url' as const, url: 'https://example.com/m.gguf' }
+    expect(valueOf(plan({ format: 'ggufv2', weights }).args, '--model-url')).toBe(weights.url)
+  })
+
+  test('llama.cpp: a text is embedded in one batch', () => {
+    const { args } = plan({ ...gguf(), modelType: 'embedding' })
+    expect(args).toContain('--embeddings')
+    expect(valueOf(args, '--ubatch-size')).toBe('8192')
+  })
+})
+
+test.each<[string, Partial<ModelVariant>, number]>([
+  ['weights beside the catalog', { weights: { kind: 'file', path: 'a.gguf' } }, 1],
+  ['vLLM from an address', { weights: { kind: 'url', url: 'https://example.com/a' } }, 1],
+  ['a format of others', { format: 'mlx' }, 1],
+  ['llama.cpp over two nodes', gguf(), 16],
+  ['no file named', gguf({ files: [] }), 1],
+  ['GPUs that can not be spread evenly', {}, 9],
+])('%s: refused with a sentence', (_name, variant, gpuCount) => {
+  expect(plan(variant, gpuCount)).toMatchObject({ refusal: expect.stringMatching(/^\w.*\.$/) })
+})
+
+describe('objects', () => {
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'dep', uid: '1' }
+  const build = (gpuCount: number) => {
+    const spec = makeSpec({}, gpuCount)
+    const planned = planEngine(spec, l4, settings)
+    if (!('plan' in planned)) throw new Error(planned.refusal)
+    const { workload, buildDependents } = buildObjects(spec, l4, planned.plan, settings)
+    const [secret, service, policy] = buildDependents(owner)
+    return JSON.parse(JSON.stringify({ workload, secret, service, policy }))
+  }
+
+  test('a pod is unprivileged, without a token, on the nodes of its type', () => {
+    const pod = build(2).workload.spec.template.spec
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      nodeSelector: { gpu: 'l4' },
+      tolerations: expect.arrayContaining([{ key: 'spot', operator: 'Exists' }]),
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    })
+    const [container] = pod.containers
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(container.resources).toMatchObject({ limits: { 'nvidia.com/gpu': '2' }, requests: { cpu: '4' } })
+    expect(container.startupProbe.failureThreshold * container.startupProbe.periodSeconds).toBe(1200 + 10_240)
+    expect(pod.volumes).toEqual(
+      expect.arrayContaining([
+        { name: 'cache', persistentVolumeClaim: { claimName: 'weights' } },
+        { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(8 * 2 ** 30) } },
+      ]),
+    )
+  })
+
+  test('secrets are in the Secret alone', () => {
+    const { secret, ...others } = build(1)
+    const text = JSON.stringify(others)
+    for (const value of ['engine-secret', 'hf_secret', 'u:p@proxy']) expect(text).not.toContain(value)
+    expect(Object.keys(secret.data)).toEqual(['engine-key', 'hf-token', 'https-proxy'])
+    expect(secret.metadata.ownerReferences).toEqual([owner])
+  })
+
+  test('only Berth reaches the engine, and the engine only names, https and its proxy', () => {
+    const { spec } = build(1).policy
+    expect(spec.ingress ?? spec._ingress).toHaveLength(1)
+    expect(spec.egress.flatMap(({ ports = [] }) => ports.map(({ port }: { port: number }) => port))).toEqual([
+      53, 53, 443, 3128,
+    ])
+  })
+
+  test('more GPUs than a node has: a LeaderWorkerSet whose leader alone serves', () => {
+    const { workload, service, policy } = build(16)
+    expect(workload.kind).toBe('LeaderWorkerSet')
+    const { size, leaderTemplate, workerTemplate } = workload.spec.leaderWorkerTemplate
+    expect(size).toBe(2)
+    expect(leaderTemplate.spec.containers[0].readinessProbe).toBeDefined()
+    expect(workerTemplate.spec.containers[0].readinessProbe).toBeUndefined()
+    expect(service.spec.selector).toMatchObject({ 'leaderworkerset.sigs.k8s.io/worker-index': '0' })
+    expect(policy.spec.egress).toHaveLength(3)
+  })
+
+  test('the same spec gives the same objects', () => {
+    expect(build(2)).toEqual(build(2))
+  })
+})
