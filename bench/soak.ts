@@ -62,6 +62,7 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
       const calls = callers.ended.values().reduce((sum, number) => sum + number, 0)
       console.log(
         `${second} s: ${calls} calls, ${callers.surprises.length} surprises, ${toMegabytes(memory.at(-1) ?? 0)}`,
+        callers.surprises[0] ?? '',
       )
     }
   }
