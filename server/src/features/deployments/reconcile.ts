@@ -28,36 +28,47 @@ const restartsInWindow = 3
 /** Failures that starting the engine again may mend. */
 const passing: ReadonlySet<FailureCode> = new Set(['engine_crashed', 'engine_unreachable', 'instance_lost'])
 
-/** One look at a deployment under a lease. A step answers `again` to be taken once more at once, or when to look next. */
+/** One look at a deployment under a lease. */
 interface Look {
   world: World
   deployment: Deployment
   lease: Lease
+  /** Milliseconds until a deployment that runs is looked at again */
+  runningPause: number
 }
-type Step = (look: Look) => Promise<'again' | { waitMilliseconds: number | null }>
+
+/**
+ * What a step answers: when to look next, or the row that the next step is taken on at once; undefined is a row that somebody else
+ * has changed.
+ */
+type Taken = { waitMilliseconds: number | null } | { next: Deployment | undefined }
+type Step = (look: Look) => Promise<Taken>
 
 /**
  * Brings a deployment towards what its status asks for, one step after the other, until there is something to wait for, and
- * gives the lease back. It takes no word for what changed: it reads the row and asks the runtime.
+ * gives the lease back. It takes no word for what changed: it reads the row and asks the runtime. One that runs is looked at again
+ * after `runningPause` milliseconds.
  */
-export async function reconcileDeployment(world: World, leased: Deployment): Promise<void> {
+export async function reconcileDeployment(
+  world: World,
+  leased: Deployment,
+  runningPause: number = pause.running,
+): Promise<void> {
   const lease: Lease = { deploymentId: leased.id, number: leased.lease_number }
   let deployment = leased
   for (;;) {
-    const result = await take({ world, deployment, lease })
-    const fresh = await findDeployment(world.db, leased.id)
-    if (fresh === undefined || fresh.lease_number !== lease.number) return
-    if (result === 'again' || fresh.status !== deployment.status) {
-      deployment = fresh
-      continue
+    const taken = await take({ world, deployment, lease, runningPause })
+    if ('waitMilliseconds' in taken) {
+      const seen = { status: deployment.status, reconcileAt: deployment.reconcile_at }
+      return returnLease(world.db, lease, seen, taken.waitMilliseconds)
     }
-    const seen = { status: deployment.status, reconcileAt: deployment.reconcile_at }
-    await returnLease(world.db, lease, seen, result.waitMilliseconds)
-    return
+    const next = taken.next ?? (await findDeployment(world.db, leased.id))
+    if (next === undefined || next.lease_number !== lease.number) return
+    deployment = next
   }
 }
 
-async function take(look: Look): ReturnType<Step> {
+async function take(look: Look): Promise<Taken> {
   const { world, deployment } = look
   try {
     return await steps[deployment.status](look)
@@ -80,20 +91,19 @@ const steps: Record<DeploymentStatus, Step> = {
   terminated: async () => ({ waitMilliseconds: null }),
 }
 
-async function selectForDeployment(look: Look): ReturnType<Step> {
+async function selectForDeployment(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   const result = await chooseInstance(world, deployment.variant, deployment.offers_refused)
   if (result.outcome === 'infeasible') {
-    await fail(look, { stage: 'instance_selection', code: 'no_feasible_instance', message: result.reason })
-    return 'again'
+    return fail(look, { stage: 'instance_selection', code: 'no_feasible_instance', message: result.reason })
   }
-  await moveDeployment(
+  const next = await moveDeployment(
     world.db,
     { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: world.clock() },
     toColumns(result.selection),
     { stage: 'instance_selection', message: result.selection.reason },
   )
-  return 'again'
+  return { next }
 }
 
 function toColumns({ offer, serving, memoryBytes, reason }: Selection): DeploymentChanges {
@@ -108,14 +118,14 @@ function toColumns({ offer, serving, memoryBytes, reason }: Selection): Deployme
   }
 }
 
-async function provision(look: Look): ReturnType<Step> {
+async function provision(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   const provisioning = await world.runtime.provision(toEngineSpec(deployment, world.secretKey))
   if (provisioning.outcome === 'refused') return tryNextOffer(look, provisioning)
   if (provisioning.outcome === 'pending') return waitForInstance(look, provisioning.message)
   const { instance } = provisioning
   const at = world.clock()
-  await moveDeployment(
+  const next = await moveDeployment(
     world.db,
     { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at },
     {
@@ -144,54 +154,52 @@ async function provision(look: Look): ReturnType<Step> {
         at,
       ),
   )
-  return 'again'
+  return { next }
 }
 
 /** The runtime says itself when an instance will not come; the deadline is for one that never says so. */
-async function waitForInstance(look: Look, message: string): ReturnType<Step> {
+async function waitForInstance(look: Look, message: string): Promise<Taken> {
   const { deployment, world } = look
   const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
   if (inStatus > pendingDeadline) {
     const late = `No instance came within an hour. ${message}`
-    await fail(look, { stage: 'provisioning', code: 'provision_timeout', message: late })
-    return 'again'
+    return fail(look, { stage: 'provisioning', code: 'provision_timeout', message: late })
   }
   await say(look, 'provisioning', message)
   return { waitMilliseconds: Math.min(Math.max(inStatus / 4, pause.starting), pause.running) }
 }
 
 /** After a refusal: the next instance type that fits, if capacity was all that was missing, or the end. */
-async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: string }): ReturnType<Step> {
+async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: string }): Promise<Taken> {
   const { deployment, world } = look
   const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
   const result =
     refusal.code === 'no_capacity' ? await chooseInstance(world, deployment.variant, refused) : null
   if (result?.outcome !== 'selected') {
-    await fail(look, { stage: 'provisioning', code: refusal.code, message: refusal.message })
-    return 'again'
+    return fail(look, { stage: 'provisioning', code: refusal.code, message: refusal.message })
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
-  await record(look, { ...toColumns(selection), offers_refused: refused }, { stage: 'provisioning', message })
-  return 'again'
+  const changes = { ...toColumns(selection), offers_refused: refused }
+  return { next: await record(look, changes, { stage: 'provisioning', message }) }
 }
 
-async function bringUp(look: Look): ReturnType<Step> {
+async function bringUp(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   const seen = await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
   if (seen.phase !== 'ready') return handleNotReady(look, seen)
   const at = world.clock()
-  await moveDeployment(
+  const next = await moveDeployment(
     world.db,
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
     { status_message: null, engine_url: seen.endpoint.baseUrl, ran_at: at },
     { stage: null, message: 'The model answers requests.' },
     (transaction) => confirmInstanceSpan(transaction, deployment, at),
   )
-  return 'again'
+  return { next }
 }
 
-async function keepUp(look: Look): ReturnType<Step> {
+async function keepUp(look: Look): Promise<Taken> {
   const { deployment, world } = look
   const seen =
     deployment.engine_url === null
@@ -203,13 +211,13 @@ async function keepUp(look: Look): ReturnType<Step> {
     const event = { stage: 'runtime', message: 'The model answers requests again.' }
     await record(look, { engine_url: baseUrl, status_message: null }, event)
   }
-  return { waitMilliseconds: pause.running }
+  return { waitMilliseconds: look.runningPause }
 }
 
 async function handleNotReady(
   look: Look,
   seen: Exclude<EngineObservation, { phase: 'ready' }>,
-): ReturnType<Step> {
+): Promise<Taken> {
   switch (seen.phase) {
     case 'downloading':
       await say(look, 'model_download', seen.message)
@@ -237,11 +245,10 @@ async function handleNotReady(
 async function waitForRuntime(
   look: Look,
   { message, since }: Extract<EngineObservation, { phase: 'unreachable' }>,
-): ReturnType<Step> {
+): Promise<Taken> {
   const { status } = look.deployment
   if (status === 'deploying' && Date.now() - since.getTime() > unreachableDeadline) {
-    await fail(look, { stage: 'engine_startup', code: 'engine_unreachable', message })
-    return 'again'
+    return fail(look, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
   await say(look, status === 'deploying' ? 'engine_startup' : 'runtime', message)
   return { waitMilliseconds: pause.running }
@@ -261,14 +268,13 @@ interface Failure {
 }
 
 /** Starts a lost engine again, at most three times in ten minutes; what a new start can't mend fails at once. */
-async function restartEngine(look: Look, failure: Failure): ReturnType<Step> {
+async function restartEngine(look: Look, failure: Failure): Promise<Taken> {
   const { deployment, world } = look
   const now = world.clock()
   const lastRestart = deployment.engine_restarted_at?.getTime() ?? 0
   const restarts = now.getTime() - lastRestart < restartWindow ? deployment.engine_restarts : 0
   if (!passing.has(failure.code) || restarts >= restartsInWindow) {
-    await fail(look, failure)
-    return 'again'
+    return fail(look, failure)
   }
   const waiting = `${failure.message} Starting it again.`
   if (deployment.engine_url !== null) {
@@ -290,21 +296,22 @@ async function restartEngine(look: Look, failure: Failure): ReturnType<Step> {
 }
 
 /** Fails a deployment from whatever status it is in; its instance is given back in the steps that follow. */
-async function fail({ world, deployment, lease }: Look, failure: Failure): Promise<void> {
+async function fail({ world, deployment, lease }: Look, failure: Failure): Promise<Taken> {
   const { id, status } = deployment
   if (status === 'failed' || status === 'terminating' || status === 'terminated') {
     throw new Error(`a deployment that is ${status} can't fail`)
   }
   const reason = `${failure.code}: ${failure.message}`
-  await moveDeployment(
+  const next = await moveDeployment(
     world.db,
     { id, from: status, to: 'failed', lease, at: world.clock() },
     { failure_stage: failure.stage, failure_reason: reason, status_message: null, engine_url: null },
     { stage: failure.stage, message: reason },
   )
+  return { next }
 }
 
-async function giveBack(look: Look): ReturnType<Step> {
+async function giveBack(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
     return { waitMilliseconds: pause.stopping }
@@ -324,13 +331,13 @@ async function giveBack(look: Look): ReturnType<Step> {
   return { waitMilliseconds: null }
 }
 
-async function terminate(look: Look): ReturnType<Step> {
+async function terminate(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
     return { waitMilliseconds: pause.stopping }
   const at = world.clock()
   const cleanedUp = deployment.failure_stage === 'termination'
-  await moveDeployment(
+  const next = await moveDeployment(
     world.db,
     { id: deployment.id, from: 'terminating', to: 'terminated', lease, at },
     {
@@ -345,18 +352,17 @@ async function terminate(look: Look): ReturnType<Step> {
     { stage: null, message: 'Everything that it held was given back.' },
     (transaction) => closeInstanceSpan(transaction, deployment, at),
   )
-  return 'again'
+  return { next }
 }
 
 /** After a passing fault: says so, waits longer the longer it lasts, and gives up only on an instance that never comes. */
-async function tryAgain(look: Look): ReturnType<Step> {
+async function tryAgain(look: Look): Promise<Taken> {
   const { deployment, world } = look
   const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
   const waitMilliseconds = Math.min(Math.max(inStatus / 4, second), minute)
   if (deployment.status === 'provisioning' && inStatus > provisioningDeadline) {
     const message = 'The runtime gave no instance within 10 minutes.'
-    await fail(look, { stage: 'provisioning', code: 'provision_timeout', message })
-    return 'again'
+    return fail(look, { stage: 'provisioning', code: 'provision_timeout', message })
   }
   if (deployment.status === 'terminating') {
     const failure_reason = `cleanup_failed: ${runtimeFault}`
@@ -394,6 +400,6 @@ async function record(
   { world, deployment, lease }: Look,
   changes: DeploymentChanges,
   event: EventText | null,
-): Promise<void> {
-  await updateDeployment(world.db, lease, deployment.status, changes, event, world.clock())
+): Promise<Deployment | undefined> {
+  return updateDeployment(world.db, lease, deployment.status, changes, event, world.clock())
 }

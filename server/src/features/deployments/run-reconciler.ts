@@ -3,11 +3,19 @@ import { hostname } from 'node:os'
 import type { Application } from '../../application.ts'
 import { endLeasesFrom, leaseDueDeployments, renewLeases } from './leases.ts'
 import { reconcileDeployment } from './reconcile.ts'
+import { countScheduledDeployments } from './store.ts'
 
-const leaseSeconds = 15
-const renewMilliseconds = 5_000
+const leaseSeconds = 6
+const renewMilliseconds = 2_000
 const pollMilliseconds = 500
-const atATime = 16
+const atATime = 32
+/** A busy worker leases so many at once at least: one query for each would cost as much as the looks. */
+const leasedAtOnce = 8
+
+const countMilliseconds = 10_000
+/** Looks at deployments that run and are well, of all workers together */
+const looksPerSecond = 200
+const lookPause = { shortest: 5_000, longest: 60_000 }
 
 /**
  * Reconciles whatever is due until it is stopped: woken by notifications, and by a timer because one may be lost. Stopping
@@ -21,6 +29,7 @@ export async function runReconciler(application: Application): Promise<{ stop():
   const worker = `${place}${randomUUID()}`
   // Each work with the deployment that it is on.
   const underWay = new Map<Promise<void>, string>()
+  let runningPause = lookPause.shortest
   let looking: Promise<void> | null = null
   let lookAgain = false
   let stopped = false
@@ -32,13 +41,13 @@ export async function runReconciler(application: Application): Promise<{ stop():
       if (free === 0) return
       const leased = await leaseDueDeployments(db, worker, leaseSeconds, free)
       for (const deployment of leased) {
-        const work = reconcileDeployment(application, deployment)
+        const work = reconcileDeployment(application, deployment, runningPause)
           .catch((error: unknown) =>
             log.error({ err: error, deployment: deployment.id }, 'reconciling failed'),
           )
           .finally(() => {
             underWay.delete(work)
-            wake()
+            if (atATime - underWay.size >= leasedAtOnce) wake()
           })
         underWay.set(work, deployment.id)
       }
@@ -55,6 +64,12 @@ export async function runReconciler(application: Application): Promise<{ stop():
       })
   }
 
+  /** An engine that fails a request is looked at at once; these looks are for those that nobody asks anything. */
+  async function setPace(): Promise<void> {
+    const pause = ((await countScheduledDeployments(db)) / looksPerSecond) * 1000
+    runningPause = Math.min(Math.max(pause, lookPause.shortest), lookPause.longest)
+  }
+
   const unsubscribe = [notifications.subscribe('deployment_due', wake), notifications.onReconnected(wake)]
   const poll = setInterval(wake, pollMilliseconds)
   const renew = setInterval(() => {
@@ -62,12 +77,17 @@ export async function runReconciler(application: Application): Promise<{ stop():
       log.error({ err: error }, 'renewing leases failed'),
     )
   }, renewMilliseconds)
+  const count = setInterval(() => {
+    setPace().catch((error: unknown) => log.error({ err: error }, 'counting deployments failed'))
+  }, countMilliseconds)
+  await setPace()
   wake()
 
   return {
     async stop() {
       stopped = true
       clearInterval(poll)
+      clearInterval(count)
       for (const end of unsubscribe) end()
       await looking
       await Promise.all(underWay.keys())

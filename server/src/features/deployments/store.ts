@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { Insertable, Selectable, Updateable, UpdateObject } from 'kysely'
 import { notify } from '../../database/notifications.ts'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
 import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
@@ -97,6 +97,16 @@ export function listRunningDeployments(db: Database, userId: number): Promise<De
     .execute()
 }
 
+/** How many deployments have a next look ahead of them: all that run or are on their way. */
+export async function countScheduledDeployments(db: Database): Promise<number> {
+  const { count } = await db
+    .selectFrom('deployments')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('reconcile_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 /** Which of these ids are deployments that may hold compute. */
 export async function listHolders(db: Database, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
@@ -110,8 +120,8 @@ export async function listHolders(db: Database, ids: readonly string[]): Promise
 }
 
 /**
- * Moves a deployment from one status to a legal next one, with an event, and wakes a worker. Undefined when it is no longer in
- * `from`, or no longer under the lease: somebody else moved first.
+ * Moves a deployment from one status to a legal next one, with an event. Undefined when it is no longer in `from`, or no longer
+ * under the lease: somebody else moved first. A move without a lease wakes a worker; whoever holds one goes on by itself.
  */
 export async function moveDeployment<From extends DeploymentStatus>(
   db: Database,
@@ -120,26 +130,10 @@ export async function moveDeployment<From extends DeploymentStatus>(
   event: EventText,
   alongside?: Alongside,
 ): Promise<Deployment | undefined> {
-  return db.transaction().execute(async (transaction) => {
-    let update = transaction
-      .updateTable('deployments')
-      .set({
-        reconcile_at: sql`now()`,
-        ...changes,
-        status: move.to,
-        updated_at: move.at,
-        status_changed_at: move.at,
-      })
-      .where('id', '=', move.id)
-      .where('status', '=', move.from)
-    if (move.lease !== undefined) update = update.where('lease_number', '=', move.lease.number)
-    const moved = await update.returningAll().executeTakeFirst()
-    if (moved === undefined) return undefined
-    await insertEvent(transaction, moved, event, move.at)
-    await alongside?.(transaction, moved)
-    await notify(transaction, 'deployment_due', moved.id)
-    return moved
-  })
+  const { id, from, lease, at } = move
+  const to: DeploymentStatus = move.to
+  const set = { reconcile_at: sql<Date>`now()`, ...changes, status: to, updated_at: at, status_changed_at: at }
+  return changeDeployment(db, { id, status: from, lease, set, event, at }, alongside)
 }
 
 /** Writes facts about a deployment that stays in its status; undefined when it has left it, or the lease is lost. */
@@ -152,20 +146,80 @@ export async function updateDeployment(
   at: Date,
   alongside?: Alongside,
 ): Promise<Deployment | undefined> {
+  const set = { ...changes, updated_at: at }
+  return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, alongside)
+}
+
+interface Change {
+  id: string
+  /** The status that it must be in */
+  status: DeploymentStatus
+  lease: Lease | undefined
+  set: UpdateObject<Tables, 'deployments'>
+  event: EventText | null
+  at: Date
+}
+
+function changeDeployment(
+  db: Database,
+  change: Change,
+  alongside: Alongside | undefined,
+): Promise<Deployment | undefined> {
+  if (alongside === undefined) return writeChange(db, change)
   return db.transaction().execute(async (transaction) => {
-    const updated = await transaction
-      .updateTable('deployments')
-      .set({ ...changes, updated_at: at })
-      .where('id', '=', lease.deploymentId)
-      .where('status', '=', status)
-      .where('lease_number', '=', lease.number)
-      .returningAll()
-      .executeTakeFirst()
-    if (updated === undefined) return undefined
-    if (event !== null) await insertEvent(transaction, updated, event, at)
-    await alongside?.(transaction, updated)
-    return updated
+    const changed = await writeChange(transaction, change)
+    if (changed !== undefined) await alongside(transaction, changed)
+    return changed
   })
+}
+
+/** One statement for the row, the event and who is told: of many deployments it is the round trips that cost. */
+async function writeChange(
+  db: Database,
+  { id, status, lease, set, event, at }: Change,
+): Promise<Deployment | undefined> {
+  const changed = await db
+    .with('changed', (query) => {
+      const update = query
+        .updateTable('deployments')
+        .set(set)
+        .where('id', '=', id)
+        .where('status', '=', status)
+      return (lease === undefined ? update : update.where('lease_number', '=', lease.number)).returningAll()
+    })
+    .with('told', (query) =>
+      query
+        .insertInto('deployment_events')
+        .columns(['deployment_id', 'at', 'status', 'stage', 'message'])
+        .expression((build) =>
+          build
+            .selectFrom('changed')
+            .select((columns) => [
+              'id',
+              columns.cast<Date>(columns.val(at), 'timestamptz').as('at'),
+              'status',
+              columns.cast<string | null>(columns.val(event?.stage ?? null), 'text').as('stage'),
+              columns.cast<string>(columns.val(event?.message ?? ''), 'text').as('message'),
+            ])
+            .where(sql<boolean>`${event !== null}::boolean`),
+        )
+        .returning('deployment_id'),
+    )
+    .selectFrom('changed')
+    .leftJoin('told', 'told.deployment_id', 'changed.id')
+    .selectAll('changed')
+    .select([
+      sql`CASE WHEN told.deployment_id IS NOT NULL THEN pg_notify('deployment_event', id::text) END`.as(
+        'told',
+      ),
+      sql`CASE WHEN ${lease === undefined}::boolean THEN pg_notify('deployment_due', id::text) END`.as(
+        'woken',
+      ),
+    ])
+    .executeTakeFirst()
+  if (changed === undefined) return undefined
+  const { told: _, woken: __, ...row } = changed
+  return row
 }
 
 async function insertEvent(

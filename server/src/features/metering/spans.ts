@@ -78,16 +78,19 @@ export async function closeInstanceSpan(
 
 /** Locks an organization's ledger until the transaction ends, and returns the hour up to which it is sealed. */
 export async function lockLedger(db: Database, organizationId: number): Promise<Date> {
+  const lock = () =>
+    db
+      .selectFrom('usage_cursors')
+      .select('sealed_through')
+      .where('organization_id', '=', organizationId)
+      .forUpdate()
+      .executeTakeFirst()
+  const existing = await lock()
+  if (existing !== undefined) return existing.sealed_through
   await db
     .insertInto('usage_cursors')
     .values({ organization_id: organizationId })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const cursor = await db
-    .selectFrom('usage_cursors')
-    .select('sealed_through')
-    .where('organization_id', '=', organizationId)
-    .forUpdate()
-    .executeTakeFirstOrThrow()
-  return cursor.sealed_through
+  return (await lock())!.sealed_through
 }

@@ -1,0 +1,248 @@
+// How Berth's own part bears many deployments: the reconciler with a runtime that only pretends, on a real PostgreSQL, and the list
+// of deployments over HTTP. Nothing of it touches a server that runs.
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { createApplication } from '../server/src/application.ts'
+import type { Application } from '../server/src/application.ts'
+import { readConfig } from '../server/src/config.ts'
+import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
+import { findDeployableVariant } from '../server/src/features/catalog/find-variant.ts'
+import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
+import { buildServer } from '../server/src/server.ts'
+import { createPretendedRuntime } from './simulate-scale-runtime.ts'
+
+const organizations = 1_000
+
+interface Costs {
+  seconds: number
+  queries: number
+  serverCpu: number
+  databaseCpu: number
+}
+
+let queries = 0
+
+/** Counts everything that is sent to PostgreSQL, BEGIN and COMMIT included. */
+function countQueries(): void {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
+  const { query } = pg.Client.prototype
+  pg.Client.prototype.query = function (this: pg.Client, ...parameters: unknown[]) {
+    queries += 1
+    return Reflect.apply(query, this, parameters)
+  } as typeof query
+}
+
+/** Measures what happens from this call to the call of its result. */
+async function measure(application: Application): Promise<() => Promise<Costs>> {
+  const postmaster = await findPostmaster(application)
+  const begun = {
+    at: performance.now(),
+    queries,
+    cpu: process.cpuUsage(),
+    database: await readCpu(postmaster),
+  }
+  return async () => {
+    const { user, system } = process.cpuUsage(begun.cpu)
+    return {
+      seconds: (performance.now() - begun.at) / 1000,
+      queries: queries - begun.queries,
+      serverCpu: (user + system) / 1e6,
+      databaseCpu: (await readCpu(postmaster)) - begun.database,
+    }
+  }
+}
+
+/** The parent of whatever process serves a connection. */
+async function findPostmaster({ db }: Application): Promise<number> {
+  const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)
+  return (await readStat(rows[0]!.pid))[1]!
+}
+
+/** The fields of a process from its state on (Linux); none when it is gone. */
+async function readStat(pid: number | string): Promise<number[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat === ''
+    ? []
+    : stat
+        .slice(stat.lastIndexOf(')') + 2)
+        .split(' ')
+        .map(Number)
+}
+
+/** CPU seconds of a process and of all its children, those that have ended included (Linux, 100 ticks a second). */
+async function readCpu(parent: number): Promise<number> {
+  let ticks = 0
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const fields = await readStat(name)
+    if (Number(name) === parent) ticks += sum(fields.slice(11, 15))
+    else if (fields[1] === parent) ticks += sum(fields.slice(11, 13))
+  }
+  return ticks / 100
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}
+
+async function createTenants({ db }: Application): Promise<void> {
+  await sql`
+    WITH made AS (
+      INSERT INTO organizations (name, slug) SELECT 'Organization ' || n, 'organization-' || n
+      FROM generate_series(1, ${organizations}) AS n RETURNING id)
+    INSERT INTO users (email, name, current_organization_id) SELECT 'user-' || id || '@example.com', 'User', id
+    FROM made`.execute(db)
+}
+
+/** Inserts deployments that belong to users from the id `first` to `last`, as their owners' requests would. */
+async function insertDeployments(
+  application: Application,
+  { count, first, last, status }: { count: number; first: number; last: number; status: string },
+): Promise<void> {
+  const variant = await findDeployableVariant(application, 'berth-tiny', {})
+  await sql`
+    INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
+      inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)
+    SELECT id, "user", "user", 'berth-tiny', 'ggufv2', 0.001, 'F16', 'dep-' || id, ${JSON.stringify(variant)}::jsonb,
+      ${status}::text, at, at, at, CASE WHEN ${status}::text = 'terminated' THEN at END,
+      CASE WHEN ${status}::text <> 'terminated' THEN now() END
+    FROM (SELECT gen_random_uuid() AS id, now() - n * interval '1 ms' AS at,
+      ${first}::bigint + n % (${last}::bigint - ${first}::bigint + 1) AS "user"
+      FROM generate_series(1, ${count}::int) AS n) AS wanted`.execute(application.db)
+}
+
+async function countByStatus({ db }: Application): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('deployments')
+    .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+    .groupBy('status')
+    .execute()
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
+}
+
+async function waitWhile(application: Application, statuses: readonly string[]): Promise<void> {
+  for (;;) {
+    const counts = await countByStatus(application)
+    if (statuses.every((status) => counts[status] === undefined)) return
+    await delay(250)
+  }
+}
+
+function report(what: string, count: number, costs: Costs): void {
+  const { seconds, queries: sent, serverCpu, databaseCpu } = costs
+  const milliseconds = (cpu: number) => `${((cpu / count) * 1000).toFixed(2)} ms`
+  console.log(
+    `${what}: ${count} in ${seconds.toFixed(1)} s, ${(count / seconds).toFixed(0)} a second, ` +
+      `${(sent / count).toFixed(1)} queries each, CPU each ${milliseconds(serverCpu)} server and ` +
+      `${milliseconds(databaseCpu)} PostgreSQL`,
+  )
+}
+
+async function simulateReconciling(application: Application, count: number, watchSeconds: number) {
+  await insertDeployments(application, { count, first: 1, last: organizations, status: 'requested' })
+  let done = await measure(application)
+  const reconciler = await runReconciler(application)
+  await waitWhile(application, ['requested', 'provisioning', 'deploying'])
+  report('Brought up', count, await done())
+  console.log('  then', await countByStatus(application))
+
+  done = await measure(application)
+  const looksBefore = runtime.looks()
+  await delay(watchSeconds * 1000)
+  const idle = await done()
+  const looks = (runtime.looks() - looksBefore) / idle.seconds
+  console.log(
+    `At rest for ${watchSeconds} s: ${looks.toFixed(0)} looks and ${(idle.queries / idle.seconds).toFixed(0)} queries a second, ` +
+      `${((idle.serverCpu / idle.seconds) * 100).toFixed(0)} % of a core server and ` +
+      `${((idle.databaseCpu / idle.seconds) * 100).toFixed(0)} % PostgreSQL`,
+  )
+
+  done = await measure(application)
+  await sql`UPDATE deployments SET status = 'terminating', reconcile_at = now() WHERE status <> 'terminated'`.execute(
+    application.db,
+  )
+  await waitWhile(application, ['terminating'])
+  report('Terminated', count, await done())
+  await reconciler.stop()
+  console.log(`Memory of the server at most: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB`)
+}
+
+async function measureList(application: Application, count: number, page: number): Promise<void> {
+  const app = await buildServer(application)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  const signUp = async (name: string) => {
+    const body = { email: `${name}@example.com`, password: 'correct horse battery', organization: name }
+    const answer = await fetch(`${url}/v1/user/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    return { cookie, id: ((await answer.json()) as { user: { id: string } }).user.id }
+  }
+  const [large, small] = [await signUp('large'), await signUp('small')]
+  for (const [owner, owned] of [
+    [large, count],
+    [small, page],
+  ] as const) {
+    const id = Number(owner.id)
+    await insertDeployments(application, { count: owned, first: id, last: id, status: 'terminated' })
+  }
+  await sql`VACUUM ANALYZE deployments`.execute(application.db)
+  for (const [owner, owned] of [
+    [small, page],
+    [large, count],
+  ] as const) {
+    const times: number[] = []
+    for (let round = 0; round < 400; round++) {
+      const begun = performance.now()
+      const answer = await fetch(`${url}/api/v1/model-deployments?limit=${page}`, {
+        headers: { cookie: owner.cookie },
+      })
+      await answer.arrayBuffer()
+      if (answer.status !== 200) throw new Error(`the list was answered with ${answer.status}`)
+      // The first hundred warm up.
+      if (round >= 100) times.push(performance.now() - begun)
+    }
+    const sorted = times.toSorted((one, other) => one - other)
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)]?.toFixed(1)
+    console.log(
+      `A list of ${page} of one's own ${owned} deployments: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, least ${at(0)} ms`,
+    )
+  }
+  await app.close()
+}
+
+const { values } = parseArgs({
+  options: {
+    deployments: { type: 'string', default: '10000' },
+    list: { type: 'string', default: '100000' },
+    watch: { type: 'string', default: '30' },
+  },
+})
+const [deployments, listed, watched] = [values.deployments, values.list, values.watch].map(Number)
+if (!(deployments! >= 1 && listed! >= 500 && watched! >= 1))
+  throw new RangeError('--deployments, --list and --watch take numbers')
+countQueries()
+const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-scale-'))
+// Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
+await chmod(dataDirectory, 0o755)
+const runtime = createPretendedRuntime()
+await using cleanup = new AsyncDisposableStack()
+cleanup.defer(() => rm(dataDirectory, { recursive: true, force: true }))
+const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
+cleanup.defer(() => database.stop())
+const config = readConfig({ DATABASE_URL: database.url, DATA_DIR: dataDirectory, LOG_LEVEL: 'error' })
+const application = await createApplication(config, { runtime })
+cleanup.defer(() => application.close())
+console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} before it begins`)
+await createTenants(application)
+await simulateReconciling(application, deployments!, watched!)
+await measureList(application, listed!, 500)
