@@ -1,0 +1,143 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { readConfig, settingNames } from '../../src/config.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const folder = join(root, 'deploy/kubernetes')
+const kustomization = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'))
+const objects = kustomization.resources.flatMap((file: string) =>
+  parseAllDocuments(readFileSync(join(folder, file), 'utf8')).map((document) => document.toJS()),
+)
+const find = (kind: string, name: string) =>
+  objects.find((object: any) => object.kind === kind && object.metadata.name === name)
+const deployments = ['berth-api', 'berth-worker'].map((name) => find('Deployment', name))
+
+/** What current clusters serve. */
+const apiVersions: Record<string, string> = {
+  Namespace: 'v1',
+  ServiceAccount: 'v1',
+  ConfigMap: 'v1',
+  Service: 'v1',
+  Deployment: 'apps/v1',
+  Role: 'rbac.authorization.k8s.io/v1',
+  RoleBinding: 'rbac.authorization.k8s.io/v1',
+  PodDisruptionBudget: 'policy/v1',
+  HorizontalPodAutoscaler: 'autoscaling/v2',
+  NetworkPolicy: 'networking.k8s.io/v1',
+}
+
+describe('manifests', () => {
+  test('every file is a resource, and every object has the API version of current clusters', () => {
+    const files = readdirSync(folder).filter((file) => file !== 'kustomization.yaml')
+    expect(kustomization.resources.toSorted()).toEqual(files.toSorted())
+    for (const { apiVersion, kind, metadata } of objects) {
+      expect({ kind, apiVersion }).toEqual({ kind, apiVersion: apiVersions[kind] })
+      expect(metadata.name).toMatch(/^[a-z0-9-]+$/)
+    }
+    expect(new Set(objects.map(({ kind }: any) => kind))).toEqual(new Set(Object.keys(apiVersions)))
+  })
+
+  test('the role is no wider than the runtime needs, and reads no secret', () => {
+    const { rules } = find('Role', 'berth-engines')
+    const allowed = Object.fromEntries(rules.map((rule: any) => [rule.resources.join(), rule.verbs.join()]))
+    expect(allowed).toEqual({
+      deployments: 'get,list,create,patch,delete',
+      leaderworkersets: 'get,list,create,patch,delete',
+      services: 'list,create,patch,delete',
+      networkpolicies: 'list,create,patch,delete',
+      secrets: 'create,patch,delete',
+      pods: 'list,delete',
+      'pods/log': 'get',
+      events: 'list',
+    })
+    expect(objects.filter(({ kind }: any) => kind.startsWith('Cluster'))).toEqual([])
+  })
+
+  test.each(deployments)(
+    '$metadata.name: unprivileged, under the service account, with settings that are right',
+    (object) => {
+      const { spec, metadata } = object.spec.template
+      expect(metadata.labels).toMatchObject(object.spec.selector.matchLabels)
+      // Engines let in pods of this name alone.
+      expect(metadata.labels['app.kubernetes.io/name']).toBe('berth')
+      expect(spec).toMatchObject({
+        serviceAccountName: 'berth',
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      })
+      const [container] = spec.containers
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+      const settings = find('ConfigMap', 'berth-settings').data
+      expect(settingNames).toEqual(expect.arrayContaining(Object.keys(settings)))
+      const config = readConfig({
+        ...settings,
+        ...Object.fromEntries(container.env.map(({ name, value }: any) => [name, value])),
+        DATABASE_URL: 'postgres://berth:secret@database/berth',
+        SECRET_KEY: 'x'.repeat(32),
+      })
+      expect(config.kubernetes).toMatchObject({ namespace: kustomization.namespace, kubeconfig: null })
+      expect(object.metadata.name).toBe(`berth-${config.role}`)
+    },
+  )
+
+  test('services, budgets, the autoscaler and policies select pods that are there', () => {
+    const pods = deployments.map(({ spec }) => spec.template.metadata.labels)
+    const selectors = objects.flatMap(({ kind, spec }: any) =>
+      kind === 'Service' ? [spec.selector] : [spec?.selector?.matchLabels, spec?.podSelector?.matchLabels],
+    )
+    const given = selectors.filter((selector: unknown) => selector !== undefined)
+    expect(given.length).toBeGreaterThan(6)
+    for (const selector of given) expect(pods).toContainEqual(expect.objectContaining(selector))
+    const { scaleTargetRef, minReplicas } = find('HorizontalPodAutoscaler', 'berth-api').spec
+    expect(find(scaleTargetRef.kind, scaleTargetRef.name)).toBeDefined()
+    expect(minReplicas).toBeGreaterThan(1)
+    expect(find('Deployment', 'berth-api').spec.replicas).toBeUndefined()
+  })
+
+  test('kubectl renders them', async ({ skip }) => {
+    const run = promisify(execFile)
+    if (!(await run('kubectl', ['version', '--client']).catch(() => null))) skip('there is no kubectl')
+    const { stdout } = await run('kubectl', ['kustomize', folder])
+    const rendered = parseAllDocuments(stdout).map((document) => document.toJS())
+    expect(rendered).toHaveLength(objects.length)
+    for (const { kind, metadata } of rendered) {
+      if (kind !== 'Namespace') expect(metadata.namespace).toBe('berth')
+    }
+    expect(stdout).not.toMatch(/image: berth$/m)
+  })
+})
+
+describe('image and compose file', () => {
+  const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
+
+  test('the image is made of files that are there, and runs as nobody in particular', () => {
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list = '']) =>
+      list.split(' '),
+    )
+    expect(sources.length).toBeGreaterThan(5)
+    for (const source of sources) expect(existsSync(join(root, source)), source).toBe(true)
+    expect(dockerfile).toMatch(/^USER node$/m)
+    expect(dockerfile).not.toMatch(/node:latest/)
+  })
+
+  test('the compose file gives settings that are right, and keeps every volume that it uses', () => {
+    const { services, volumes } = parse(readFileSync(join(root, 'deploy/compose.yaml'), 'utf8'))
+    const environment = services.berth.environment as Record<string, string>
+    expect(settingNames).toEqual(expect.arrayContaining(Object.keys(environment)))
+    const filled = Object.entries(environment).map(([name, value]) => [
+      name,
+      value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1').replaceAll(/\$\{\w+:\?[^}]*\}/g, 'x'.repeat(32)),
+    ])
+    expect(readConfig(Object.fromEntries(filled))).toMatchObject({ runtime: 'local', role: 'all' })
+    for (const { volumes: mounts } of Object.values<any>(services)) {
+      for (const mount of mounts) expect(Object.keys(volumes)).toContain(mount.split(':')[0])
+    }
+  })
+})
