@@ -26,7 +26,7 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
       p999: 0,
       max: 0,
       samples: 0,
-      coreBusy: 1,
+      coreBusy: cpu,
       coreStolen: 0,
       loadCpu: 0,
       cpu: [cpu],
@@ -35,6 +35,7 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
 }
 
 const [chat] = goals
+const rate = goals.find(({ work }) => work === 'rate')
 
 test('a ratio is taken within each round, and the median of the rounds counts', () => {
   const samples = [
@@ -57,6 +58,16 @@ test('a round with a wrong answer, an idle core or a target missing does not cou
     sample(3, 'berth', 1),
   ]
   expect(judge(chat!, samples)).toEqual({ value: null, range: null, rounds: 0 })
+})
+
+test('a round in which others had the core does not count where it was not saturated', () => {
+  const rounds = [0.2, 0.5].flatMap((coreBusy, index) =>
+    ['nginx', 'berth'].map((target): Sample => {
+      const quiet = sample(index + 1, target, 0.15)
+      return { ...quiet, work: 'rate', load: { ...quiet.load, coreBusy } }
+    }),
+  )
+  expect(judge(rate!, rounds).rounds).toBe(1)
 })
 
 test('the median of an even number is between the middle two, that of none is null', () => {
