@@ -97,7 +97,7 @@ test(
   async () => {
     const account = await registerClient(server.url)
     const first = await deployRunning(account)
-    await deployRunning(account)
+    const second = await deployRunning(account)
     expect(await deploy(account)).toMatchObject({ status: 409, body: { code: 'resource_limit_reached' } })
 
     const setup = await account.post('/v1/billing/checkout/setup-session', { purpose: 'postpaid_activation' })
@@ -126,12 +126,12 @@ test(
       estimated_amount_currency: 'usd',
     })
     expect(Number(total.total_quantity)).toBeGreaterThanOrEqual(3 * 7200)
-    for (const id of [first, third]) {
+    for (const id of [first, second, third]) {
       await account.delete(`/api/v1/model-deployments/${id}`)
       await waitForStatus(account, id, 'terminated')
     }
 
-    for (let days = 0; days < 3; days++) await live(day)
+    await live(3 * day)
     clock.advance(Date.parse(activated.body.current_period_end) - clock.now().getTime() - 2 * hour)
     await live(0)
     const client = await signIn(account)
@@ -184,12 +184,12 @@ test(
     const account = await registerClient(server.url)
     const { status, body: activated } = await activate(server.url, account, cardNumbers.failsAtInvoice)
     expect(status).toBe(200)
-    const running = await deployRunning(account)
-    clock.advance(Date.parse(activated.current_period_end) - clock.now().getTime() - 3 * hour)
-    await live(0)
-    await live(3 * hour + 60_000)
-    await live(hour)
+    clock.advance(Date.parse(activated.current_period_end) - clock.now().getTime() - 4 * hour)
     const client = await signIn(account)
+    const running = await deployRunning(client)
+    await live(3 * hour)
+    await live(hour + 60_000)
+    await live(hour)
     await waitForAccount(client, {
       status: 'past_due',
       subscription_status: 'past_due',
