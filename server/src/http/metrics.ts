@@ -4,6 +4,10 @@ import type { App } from './app.ts'
 import { openMetrics } from './joined-metrics.ts'
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** True: the route itself counts and logs the request */
+    accountedFor: boolean
+  }
   interface FastifyInstance {
     metrics: Registry
     /** Reads the metrics in Prometheus's text format, of all processes that share the port */
@@ -29,7 +33,9 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
   const readMetrics = openMetrics(metrics)
   app.decorate('metrics', metrics)
   app.decorate('readMetrics', readMetrics)
+  app.decorateRequest('accountedFor', false)
   app.addHook('onResponse', async (request, reply) => {
+    if (request.accountedFor) return
     const { method } = request
     // The pattern, never the address itself: that may hold a token.
     const route = request.routeOptions.url ?? 'none'

@@ -33,6 +33,8 @@ export interface CallerRequest {
   id: string
   viewer: Viewer
   log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** True: the exchange itself counts and logs the request, and nobody else does */
+  accountedFor: boolean
 }
 export interface CallerReply {
   raw: ServerResponse
@@ -41,6 +43,13 @@ export interface CallerReply {
   send(error: unknown): unknown
   /** From now on the answer is written to `raw` alone */
   hijack(): unknown
+}
+
+/** Who asks, and who counts an exchange once it has ended. */
+export interface CallerSide {
+  request: CallerRequest
+  reply: CallerReply
+  account(exchange: Exchange): void
 }
 
 /** How the body of an answer reaches the caller. */
@@ -61,6 +70,7 @@ type Passage =
 export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   readonly application: Application
   readonly path: InferencePath
+  readonly side: CallerSide
   readonly request: CallerRequest
   readonly reply: CallerReply
   readonly raw: ServerResponse
@@ -90,34 +100,47 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   usage: TokenUsage | null = null
   /** Who broke the answer off, if anybody did */
   brokenBy: 'caller' | 'engine' | null = null
-  readonly receivedAt = performance.now()
+  readonly receivedAt: number
+  /** When a place was asked for */
+  askedAt = 0
+  /** When a place was free for it */
+  enteredAt = 0
   dispatchedAt = 0
+  /** When the engine’s answer, where it is held, was whole */
+  wholeAt = 0
   firstByteAt = 0
   passedAt = 0
 
   constructor(
     application: Application,
     path: InferencePath,
-    { request, reply }: { request: CallerRequest; reply: CallerReply },
+    side: CallerSide,
     asked: InferenceRequest,
     targets: readonly EngineTarget[],
+    receivedAt: number,
   ) {
+    this.receivedAt = receivedAt
     this.application = application
     this.path = path
+    const { request, reply } = side
+    this.side = side
     this.request = request
     this.reply = reply
     this.raw = reply.raw
     this.asked = asked
     this.targets = targets
     this.userId = request.viewer.userId
+    request.accountedFor = true
   }
 
   begin(): void {
+    this.askedAt = performance.now()
     this.application.engines.admission.request(this)
   }
 
   enter(target: EngineTarget): void {
     this.target = target
+    this.enteredAt = performance.now()
     this.send(target)
   }
 
@@ -318,6 +341,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   }
 
   endWhole(): void {
+    this.wholeAt = performance.now()
     let bytes = concat(this.pieces)
     this.pieces = []
     if (this.status === 200) {
@@ -368,7 +392,50 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   close(): void {
     if (this.closed) return
     this.closed = true
-    if (this.target === null) return this.application.engines.admission.cancel(this)
+    this.end()
+    this.account()
+  }
+
+  /** Milliseconds that the gateway itself took; see the metric. */
+  overhead(): number {
+    const before = this.askedAt - this.receivedAt + (this.dispatchedAt - this.enteredAt)
+    return before + this.passedAt - (this.wholeAt > 0 ? this.wholeAt : this.firstByteAt)
+  }
+
+  /** What the caller was told; 499 where he left before. */
+  sentStatus(): number {
+    return this.raw.headersSent ? this.raw.statusCode : 499
+  }
+
+  /** One line, without a word of what was asked or answered. */
+  account(): void {
+    const { request, target, usage } = this
+    this.side.account(this)
+    request.log.info(
+      {
+        method: 'POST',
+        route: this.path,
+        status: this.sentStatus(),
+        ms: Math.round(performance.now() - this.receivedAt),
+        first_byte_ms: this.firstByteAt > 0 ? Math.round(this.firstByteAt - this.receivedAt) : null,
+        user: this.userId,
+        deployment: target?.deploymentId ?? null,
+        model: this.targets[0]!.modelName,
+        stream: this.asked.stream,
+        input_tokens: usage?.inputTokens ?? null,
+        output_tokens: usage?.outputTokens ?? null,
+        broken_by: this.brokenBy,
+      },
+      'request',
+    )
+  }
+
+  end(): void {
+    if (this.target === null) {
+      this.application.engines.admission.cancel(this)
+      if (!this.raw.writableFinished) this.brokenBy = 'caller'
+      return
+    }
     if (this.raw.writableFinished) return
     this.brokenBy ??= 'caller'
     if (this.meter !== null) this.record(this.meter.usage())

@@ -4,9 +4,9 @@ import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { listServing } from '../deployments/serving.ts'
 import { Exchange } from './exchange.ts'
-import type { InferencePath } from './exchange.ts'
+import type { CallerSide, InferencePath } from './exchange.ts'
+import { measureExchanges } from './metrics.ts'
 import { readInferenceRequest } from './request-body.ts'
-import type { InferenceRequest } from './request-body.ts'
 import {
   chatBody,
   embeddingsBody,
@@ -42,6 +42,7 @@ export function inferenceRoutes(app: App, application: Application): void {
   // The schemas of the bodies describe them in OpenAPI; what they hold is the engine's to judge.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
+  const account = measureExchanges(app.metrics, application.engines)
   for (const [path, operationId, summary, body] of [
     ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],
     ['/v1/embeddings', 'createEmbeddings', 'Embed texts with a deployed model', embeddingsBody],
@@ -53,7 +54,7 @@ export function inferenceRoutes(app: App, application: Application): void {
         config: { permission: 'useOwnDeployments', recallsViewer: true },
         schema: { operationId, summary, tags, body, response: { 200: engineAnswer, ...errors } },
       },
-      (request, reply) => infer(application, path, request, reply),
+      (request, reply) => infer(application, path, { request, reply, account }),
     )
   }
 
@@ -89,32 +90,22 @@ export function inferenceRoutes(app: App, application: Application): void {
 function infer(
   application: Application,
   path: InferencePath,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  side: CallerSide & { request: FastifyRequest; reply: FastifyReply },
 ): void {
+  const receivedAt = performance.now()
+  const { request, reply } = side
   const asked = readInferenceRequest(request.body as Buffer)
   request.body = undefined
-  const { viewer } = request
-  const begin = (targets: readonly EngineTarget[]) =>
-    exchange(application, path, { request, reply }, asked, targets)
-  const recalled = recallTargets(application.engines.targets, viewer, asked.model)
+  const begin = (targets: readonly EngineTarget[]) => {
+    // Who left while the deployment was looked up leaves nothing to do.
+    if (reply.raw.destroyed) return
+    const exchange = new Exchange(application, path, side, asked, targets, receivedAt)
+    reply.raw.once('close', () => exchange.close())
+    exchange.begin()
+  }
+  const recalled = recallTargets(application.engines.targets, request.viewer, asked.model)
   if (recalled !== undefined) return begin(recalled)
-  loadTargets(application, viewer, asked.model)
+  loadTargets(application, request.viewer, asked.model)
     .then(begin)
     .catch((error: unknown) => reply.send(error))
-}
-
-function exchange(
-  application: Application,
-  path: InferencePath,
-  sides: { request: FastifyRequest; reply: FastifyReply },
-  asked: InferenceRequest,
-  targets: readonly EngineTarget[],
-): void {
-  const { raw } = sides.reply
-  // Who left while the deployment was looked up leaves nothing to do.
-  if (raw.destroyed) return
-  const begun = new Exchange(application, path, sides, asked, targets)
-  raw.once('close', () => begun.close())
-  begun.begin()
 }

@@ -30,22 +30,23 @@ export function meterStream(dropsUsage: boolean): StreamMeter {
   let reported: TokenUsage | null = null
   let chunks = 0
 
-  /** Reads whole events and returns those that pass. */
+  /** Reads whole events and returns those that pass: only those that hold usage are looked into. */
   function read(events: Buffer): Buffer {
     chunks += countOf(events, deltaName)
-    if (!holdsUsage(events)) return events
+    let usageAt = findUsage(events, 0)
+    if (usageAt === -1) return events
     const text = events.toString('latin1')
     let passing = ''
-    let start = 0
-    eventEnd.lastIndex = 0
-    while (start < text.length) {
-      const end = eventEnd.exec(text) === null ? text.length : eventEnd.lastIndex
-      const event = text.slice(start, end)
-      // Blank lines before a chunk may have been another's end, cut off from it.
-      passing += passes(event) ? event : /^[\r\n]*/.exec(event)![0]
-      start = end
+    let passed = 0
+    while (usageAt !== -1) {
+      const { start, end } = eventAround(text, usageAt)
+      if (!passes(text.slice(start, end))) {
+        passing += text.slice(passed, start)
+        passed = end
+      }
+      usageAt = findUsage(events, end)
     }
-    return passing.length === text.length ? events : Buffer.from(passing, 'latin1')
+    return passed === 0 ? events : Buffer.from(passing + text.slice(passed), 'latin1')
   }
 
   function passes(event: string): boolean {
@@ -89,15 +90,33 @@ function endOfEvents(bytes: Buffer, seen: number): number {
   return 0
 }
 
-/** True where `usage` has an object for its value: some engines send null with each chunk. */
-function holdsUsage(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(usageName); at !== -1; at = bytes.indexOf(usageName, at + 1)) {
+/** Where `usage` has an object for its value, from a position on; -1 where it has not: some engines send null with each chunk. */
+function findUsage(bytes: Buffer, from: number): number {
+  for (let at = bytes.indexOf(usageName, from); at !== -1; at = bytes.indexOf(usageName, at + 1)) {
     const value = /^\s*:\s*(.)/s.exec(
       bytes.toString('latin1', at + usageName.length, at + usageName.length + 32),
     )
-    if (value === null || value[1] === '{') return true
+    if (value === null || value[1] === '{') return at
   }
-  return false
+  return -1
+}
+
+/** The event that a position lies in, with the blank line that ends it and without those before it. */
+function eventAround(text: string, at: number): { start: number; end: number } {
+  let start = at
+  while (start > 0 && !(isBreak(text, start - 1) && endsBlankLine(text, start))) start -= 1
+  eventEnd.lastIndex = at
+  return { start, end: eventEnd.exec(text) === null ? text.length : eventEnd.lastIndex }
+}
+
+function isBreak(text: string, at: number): boolean {
+  return text[at] === '\n' || text[at] === '\r'
+}
+
+/** True where a blank line ends before `at`, which is behind a line break. */
+function endsBlankLine(text: string, at: number): boolean {
+  const last = text[at - 1] === '\n' && text[at - 2] === '\r' ? at - 2 : at - 1
+  return last === 0 || isBreak(text, last - 1)
 }
 
 function countOf(bytes: Buffer, name: Buffer): number {
