@@ -170,7 +170,7 @@ export function createLog({ logLevel }: Config): Logger {
   // The driver hangs the whole connection on the errors of its pool.
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
   // Lines go out together, ten times a second: one write for each would cost a busy server a tenth of its time.
-  const destination = pino.destination({ dest: 1, minLength: 16_384, sync: true })
+  const destination = pino.destination({ dest: 1, minLength: 8_192, sync: true })
   setInterval(() => destination.flushSync(), 100).unref()
   process.once('exit', () => destination.flushSync())
   return pino(options, destination)
