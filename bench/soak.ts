@@ -68,9 +68,9 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
   }
   await callers.stop()
 
-  const problems = [...new Set(callers.surprises)].slice(0, 10)
-  if (callers.surprises.length > 0)
-    problems.unshift(`${callers.surprises.length} errors that nobody injected:`)
+  const surprises = [...callers.surprises, ...upstream.surprises]
+  const problems = [...new Set(surprises)].slice(0, 10)
+  if (surprises.length > 0) problems.unshift(`${surprises.length} errors that nobody injected:`)
   for (const [does, number] of callers.ended) console.log(`${does}: ${number}`)
 
   const tenth = Math.max(1, Math.floor(memory.length / 10))
