@@ -164,13 +164,23 @@ export function connectCluster({
   }
 }
 
-/** A kind that the cluster does not know counts as missing too. */
+/** The one kind that a cluster may lack: its group is not served, or the group has no such kind. */
+const unservedGroup = /^Failed to fetch resource metadata for leaderworkerset/
+const unknownKind = /^Unrecognized API version and kind: leaderworkerset/
+
+/**
+ * Null for what the cluster says is not there. Anything between here and the cluster may answer 404 as well: taken for the
+ * cluster's word, it would pass for the confirmed end of an engine.
+ */
 async function nullWhenMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof ApiException && error.code === 404) return null
-    if (error instanceof Error && error.message.startsWith('Unrecognized API version and kind')) return null
+    if (error instanceof ApiException && error.code === 404) {
+      const body = typeof error.body === 'string' ? error.body : JSON.stringify(error.body)
+      if (unservedGroup.test(error.message) || /"kind":\s*"Status"/.test(body ?? '')) return null
+    }
+    if (error instanceof Error && unknownKind.test(error.message)) return null
     throw error
   }
 }
