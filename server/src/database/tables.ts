@@ -20,6 +20,7 @@ export interface Tables {
   deployable_models: DeployableModelsTable
   deployments: DeploymentsTable
   deployment_events: DeploymentEventsTable
+  deployment_counts: DeploymentCountsTable
   token_usage: TokenUsageTable
   token_batches: TokenBatchesTable
   usage_cursors: UsageCursorsTable
@@ -139,6 +140,11 @@ interface DeploymentsTable {
   leased_by: string | null
   leased_until: Date | null
   lease_number: Generated<number>
+}
+
+interface DeploymentCountsTable {
+  user_id: number
+  total: number
 }
 
 interface DeploymentEventsTable {
