@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A request as it came, bytes and all. */
+export interface RawRequest {
+  /** Names in lower case; a doubled one with both values */
+  headers: Record<string, string>
+  body: string
+  /** True once its connection has ended */
+  ended: boolean
+}
+
+export interface MisbehavingEngine {
+  url: string
+  requests: RawRequest[]
+  last(): RawRequest
+  /** What is done on each whole request from now on, byte by byte */
+  answer(script: (socket: Socket, request: RawRequest) => void): void
+  /** Connections that are open now */
+  open(): number
+  close(): Promise<void>
+}
+
+/** A TCP server in an engine's place that keeps to no protocol: its answers are written by the test. */
+export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
+  const requests: RawRequest[] = []
+  const sockets = new Set<Socket>()
+  let answer: (socket: Socket, request: RawRequest) => void = (socket) => socket.destroy()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    let received = Buffer.alloc(0)
+    const own: RawRequest[] = []
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      sockets.delete(socket)
+      for (const request of own) request.ended = true
+    })
+    socket.on('data', (bytes) => {
+      received = Buffer.concat([received, bytes])
+      for (let taken = takeRequest(received); taken !== null; taken = takeRequest(received)) {
+        received = received.subarray(taken.length)
+        own.push(taken.request)
+        requests.push(taken.request)
+        answer(socket, taken.request)
+      }
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    last() {
+      const request = requests.at(-1)
+      if (request === undefined) throw new Error('the engine was asked nothing')
+      return request
+    },
+    answer: (script) => {
+      answer = script
+    },
+    open: () => sockets.size,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** The first request of the bytes and how many it took; null until it is whole. Its length must be announced. */
+function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | null {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return null
+  const headers: Record<string, string> = {}
+  for (const line of bytes.toString('latin1', 0, headEnd).split('\r\n').slice(1)) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    headers[name] = name in headers ? `${headers[name]}, ${value}` : value
+  }
+  const length = headEnd + 4 + Number(headers['content-length'] ?? 0)
+  if (bytes.length < length) return null
+  return { request: { headers, body: bytes.toString('utf8', headEnd + 4, length), ended: false }, length }
+}
+
+/** A whole answer with its length. */
+export function wholeAnswer(
+  body: string,
+  head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json',
+): string {
+  return `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+/** The head of a stream of events; `toChunk` makes what follows. */
+export const streamHead =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+
+export function toChunk(text: string, extension = ''): string {
+  return `${Buffer.byteLength(text).toString(16)}${extension}\r\n${text}\r\n`
+}
+
+export const lastChunk = '0\r\n\r\n'
