@@ -201,6 +201,7 @@ async function measureList(application: Application, count: number, page: number
     [large, count],
   ] as const) {
     const times: number[] = []
+    const done = await measure(application)
     for (let round = 0; round < 400; round++) {
       const begun = performance.now()
       const answer = await fetch(`${url}/api/v1/model-deployments?limit=${page}`, {
@@ -212,9 +213,11 @@ async function measureList(application: Application, count: number, page: number
       if (round >= 100) times.push(performance.now() - begun)
     }
     const sorted = times.toSorted((one, other) => one - other)
+    const { serverCpu, databaseCpu } = await done()
     const at = (share: number) => sorted[Math.floor(sorted.length * share)]?.toFixed(1)
     console.log(
-      `A list of ${page} of one's own ${owned} deployments: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, least ${at(0)} ms`,
+      `A list of ${page} of one's own ${owned} deployments: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, least ${at(0)} ms, ` +
+        `CPU ${(serverCpu / 0.4).toFixed(1)} ms server with its caller and ${(databaseCpu / 0.4).toFixed(1)} ms PostgreSQL`,
     )
   }
   await app.close()

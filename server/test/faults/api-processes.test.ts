@@ -44,7 +44,9 @@ function isThere(pid: number): boolean {
 
 async function readProcesses(url: string): Promise<(string | undefined)[]> {
   const { body } = await createClient(url).get<string>('/metrics')
-  return [...body.matchAll(/^process_resident_memory_bytes\{process="(\d+)"\}/gm)].map(([, id]) => id).toSorted()
+  return [...body.matchAll(/^process_resident_memory_bytes\{process="(\d+)"\}/gm)]
+    .map(([, id]) => id)
+    .toSorted()
 }
 
 test.skipIf(process.platform !== 'linux')(

@@ -51,6 +51,8 @@ export interface Load {
   dying: boolean
   /** Answers that should not have been */
   complaints: string[]
+  /** What is deployed; both bundled models where nothing is said */
+  models?: readonly [string, string] | undefined
 }
 
 const livePerTenant = 2
@@ -82,7 +84,8 @@ export async function useServer(load: Load, tenant: Tenant, random: () => number
 }
 
 async function create(load: Load, client: Client, tenant: Tenant, random: () => number): Promise<void> {
-  const model_name = random() < 0.7 ? 'berth-tiny' : 'berth-tiny-embedding'
+  const [often, seldom] = load.models ?? ['berth-tiny', 'berth-tiny-embedding']
+  const model_name = random() < 0.7 ? often : seldom
   tenant.creating += 1
   try {
     const { status, body } = await client.post('/api/v1/model-deployments', { model_name })

@@ -3,7 +3,7 @@ import { page, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
-import type { Deployment, DeploymentEvent } from './store.ts'
+import type { DeploymentEvent, ShownDeployment } from './store.ts'
 
 const choiceText = unicodeText().trim().min(1, 'Give a name, or leave it out.').optional()
 
@@ -111,7 +111,7 @@ export const eventsBody = z.object({ items: z.array(eventItem) }).meta({ id: 'De
 
 export const logsBody = z.object({ items: z.array(logItem) }).meta({ id: 'DeploymentLogs' })
 
-export function toDeploymentBody(deployment: Deployment): z.infer<typeof deploymentBody> {
+export function toDeploymentBody(deployment: ShownDeployment): z.infer<typeof deploymentBody> {
   return {
     id: deployment.id,
     user_id: String(deployment.user_id),

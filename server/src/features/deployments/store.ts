@@ -5,6 +5,8 @@ import type { Database, DatabaseTransaction, Tables } from '../../database/table
 import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
 
 export type Deployment = Selectable<Tables['deployments']>
+/** What is shown of a deployment; not the whole variant, which is large. */
+export type ShownDeployment = Pick<Deployment, (typeof shownColumns)[number]>
 export type DeploymentEvent = Selectable<Tables['deployment_events']>
 export type DeploymentChanges = Omit<
   Updateable<Tables['deployments']>,
@@ -25,6 +27,29 @@ export interface Lease {
   deploymentId: string
   number: number
 }
+
+const shownColumns = [
+  'id',
+  'user_id',
+  'organization_id',
+  'cluster_id',
+  'instance_id',
+  'gpu_allocation_id',
+  'model_name',
+  'model_format',
+  'model_size_in_billions',
+  'quantization',
+  'inference_model_uid',
+  'status',
+  'status_message',
+  'selected_instance_type',
+  'selection_reason',
+  'failure_stage',
+  'failure_reason',
+  'created_at',
+  'updated_at',
+  'terminated_at',
+] as const satisfies (keyof Deployment)[]
 
 /** Inserts a deployment that is due at once, by the database's clock as workers go by it. */
 export async function insertDeployment(
@@ -59,13 +84,20 @@ export async function listOwnDeployments(
   db: Database,
   userId: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<{ items: Deployment[]; total: number }> {
-  const own = db.selectFrom('deployments').where('user_id', '=', userId)
+): Promise<{ items: ShownDeployment[]; total: number }> {
   const [items, counted] = await Promise.all([
-    own.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).offset(offset).execute(),
-    own.select((count) => count.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
+    db
+      .selectFrom('deployments')
+      .select(shownColumns)
+      .where('user_id', '=', userId)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    db.selectFrom('deployment_counts').select('total').where('user_id', '=', userId).executeTakeFirst(),
   ])
-  return { items, total: counted.total }
+  return { items, total: counted?.total ?? 0 }
 }
 
 /** A user's deployments that a request's `model` may mean, by id, engine's uid or model's name, newest first; none that is ending. */
@@ -132,7 +164,13 @@ export async function moveDeployment<From extends DeploymentStatus>(
 ): Promise<Deployment | undefined> {
   const { id, from, lease, at } = move
   const to: DeploymentStatus = move.to
-  const set = { reconcile_at: sql<Date>`now()`, ...changes, status: to, updated_at: at, status_changed_at: at }
+  const set = {
+    reconcile_at: sql<Date>`now()`,
+    ...changes,
+    status: to,
+    updated_at: at,
+    status_changed_at: at,
+  }
   return changeDeployment(db, { id, status: from, lease, set, event, at }, alongside)
 }
 
