@@ -6,8 +6,8 @@ export default defineConfig({
     name: 'kubernetes',
     include: ['server/test/kubernetes/**/*.test.ts'],
     globalSetup: ['server/test/support/global-setup.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     maxWorkers: 1,
   },
 })

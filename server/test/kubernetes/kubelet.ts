@@ -219,7 +219,7 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
       await turn().catch((error: unknown) => {
         if (!closing.signal.aborted) process.stderr.write(`kubelet: ${String(error)}\n`)
       })
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await new Promise((resolve) => setTimeout(resolve, 100))
     }
   })()
   return kubelet

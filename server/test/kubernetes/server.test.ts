@@ -98,7 +98,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
 
   test('a model is deployed where there is room, answers a chat, survives its eviction and is given back', async () => {
     const id = await deploy()
-    const running = await waitForStatus(client, id, 'running', 60_000)
+    const running = await waitForStatus(client, id, 'running', patient.timeout)
     expect(running).toMatchObject({
       selected_instance_type: 'l4-x1',
       cluster_id: `kubernetes/${stage.cluster.namespace}`,
@@ -125,13 +125,13 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     expect((await chat(running.inference_model_uid)).status).toBe(503)
     stage.kubelet.script(() => 'run')
     await vi.waitFor(async () => expect((await chat(running.inference_model_uid)).status).toBe(200), {
-      timeout: 60_000,
+      timeout: patient.timeout,
       interval: 500,
     })
     expect(await events()).toContain('Trying l4-x1')
 
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
-    await waitForStatus(client, id, 'terminated', 60_000)
+    await waitForStatus(client, id, 'terminated', patient.timeout)
     expect((await admin.core.listNamespacedPod({ namespace })).items).toEqual([])
     expect(await server.application.runtime.listHeld()).toEqual([])
   })
@@ -139,7 +139,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
   test('without room anywhere a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
     await stage.cluster.patchNodeSpec(stage.node, { unschedulable: true })
     const id = await deploy()
-    const failed = await waitForStatus(client, id, 'failed', 60_000)
+    const failed = await waitForStatus(client, id, 'failed', patient.timeout)
     expect(failed).toMatchObject({
       failure_stage: 'provisioning',
       failure_reason: expect.stringMatching(/^no_capacity: No node had room for it/),
@@ -154,7 +154,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     const id = await deploy()
     await waitForStatus(client, id, 'provisioning')
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
-    await waitForStatus(client, id, 'terminated', 60_000)
+    await waitForStatus(client, id, 'terminated', patient.timeout)
     expect(await server.application.runtime.listHeld()).toEqual([])
     await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
   })

@@ -15,7 +15,7 @@ import { startKubelet } from './kubelet.ts'
 import type { Kubelet } from './kubelet.ts'
 
 /** How long a test waits for what must happen, on a host that has other work too. */
-export const patient = { timeout: 30_000, interval: 100 }
+export const patient = { timeout: 90_000, interval: 100 }
 
 /** Path of the kubeconfig of a real cluster; undefined: the suite is skipped. */
 export const adminKubeconfig = process.env['KUBECONFIG']
