@@ -32,7 +32,10 @@ export interface SimulatedReply {
   body?: unknown
   headers?: Record<string, string>
 }
-export type Intercept = (request: { method: string; path: string }) => SimulatedReply | 'hang' | undefined
+export type Intercept = (request: {
+  method: string
+  path: string
+}) => SimulatedReply | 'hang' | Promise<SimulatedReply> | undefined
 
 export interface XinferenceSimulator {
   url: string
@@ -244,7 +247,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     const url = new URL(request.url ?? '', 'http://localhost')
     const body = await readBody(request)
     simulator.calls.push(`${method} ${url.pathname}`)
-    const intercepted = simulator.intercept?.({ method, path: url.pathname })
+    const intercepted = await simulator.intercept?.({ method, path: url.pathname })
     if (intercepted === 'hang') return
     if (intercepted !== undefined) return send(response, intercepted)
     if (!open.has(url.pathname) && !sessions.accepts(request.headers.authorization))
