@@ -1,0 +1,76 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { query } from '../database/scratch.ts'
+import { registerClient } from '../support/client.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { startXinferenceSimulator } from '../support/xinference-simulator.ts'
+import type { SimulatedReply } from '../support/xinference-simulator.ts'
+
+const patient = { timeout: 30_000, interval: 50 }
+
+test('a worker that is frozen in mid-step is replaced by the other, and writes nothing when it goes on', async () => {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.drop())
+  const simulator = await startXinferenceSimulator({ withEngines: false })
+  onTestFinished(() => simulator.close())
+  const shared = {
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a secret that all of them have in common',
+    RUNTIME: 'xinference',
+    XINFERENCE_URLS: simulator.url,
+    API_PROCESSES: '1',
+    DRAIN_DELAY: '0',
+  }
+  const start = async (role: string): Promise<ServerProcess & { directory: string }> => {
+    const directory = await createDataDirectory()
+    onTestFinished(() => removeDataDirectory(directory))
+    const server = spawnServer({ ...shared, ROLE: role, DATA_DIR: directory })
+    onTestFinished(async () => {
+      server.child.kill('SIGKILL')
+      await server.exited
+    })
+    return { ...server, directory }
+  }
+  const client = await registerClient(await (await start('api')).listening)
+  const workers = [await start('worker'), await start('worker')]
+  for (const worker of workers) await expect.poll(worker.output, patient).toContain('"working"')
+
+  // Whoever asks for the launch is in the middle of its step until the answer comes.
+  const refusal = Promise.withResolvers<SimulatedReply>()
+  let asked = 0
+  simulator.intercept = ({ method, path }) => {
+    if (method !== 'POST' || path !== '/v1/models') return undefined
+    asked += 1
+    return refusal.promise
+  }
+  const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  const { id } = body
+  await expect.poll(() => asked, patient).toBe(1)
+  const [row] = await query(
+    database.url,
+    `SELECT leased_by, lease_number FROM deployments WHERE id = '${id}'`,
+  )
+  const frozen = workers.find(({ directory }) => String(row!['leased_by']).includes(directory))!
+  expect(frozen.child.kill('SIGSTOP')).toBe(true)
+  simulator.intercept = null
+
+  const read = async () => (await client.get(`/api/v1/model-deployments/${id}`)).body
+  await expect.poll(async () => (await read()).status, patient).toBe('running')
+  const before = { deployment: await read(), events: (await client.get(eventsOf(id))).body }
+
+  // With this answer it would have the deployment fail.
+  refusal.resolve({ status: 400, body: { detail: 'Model berth-tiny cannot be run on engine llama.cpp' } })
+  frozen.child.kill('SIGCONT')
+  workers.find((worker) => worker !== frozen)!.child.kill('SIGKILL')
+  // It alone is left, and it has begun with this one only after its old step.
+  const next = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
+  const readNext = async () => (await client.get(`/api/v1/model-deployments/${next.body.id}`)).body.status
+  await expect.poll(readNext, patient).toBe('running')
+  expect({ deployment: await read(), events: (await client.get(eventsOf(id))).body }).toEqual(before)
+  expect([...simulator.models.keys()].filter((uid) => uid.includes(id))).toHaveLength(1)
+})
+
+function eventsOf(id: string): string {
+  return `/api/v1/model-deployments/${id}/events`
+}
