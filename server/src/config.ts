@@ -2,6 +2,13 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { billingSettings, readBilling } from './config/billing.ts'
+import type { BillingConfig } from './config/billing.ts'
+import { readKubernetes, readLocalEngine, readXinference, runtimesSettings } from './config/runtimes.ts'
+import type { KubernetesConfig, LocalEngineConfig, XinferenceConfig } from './config/runtimes.ts'
+import { readSso, ssoSettings } from './config/sso.ts'
+import type { SsoConfig } from './config/sso.ts'
+import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from './config/values.ts'
 
 export type Role = 'all' | 'api' | 'worker' | 'migrate'
 
@@ -48,16 +55,7 @@ export interface Config {
   huggingFace: { endpoint: string; token: string | null }
   /** `url` null: mails are written to files in `dataDirectory` */
   mail: { url: string | null; from: { name: string; address: string } }
-  localEngine: {
-    /** Tokens of context for each request to an LLM, at most */
-    contextTokens: number
-    /** Requests that one engine works on at a time */
-    parallelSequences: number
-    /** Engines that are expected to be busy at a time: they share the cores */
-    expectedEngines: number
-    /** Bytes that all engines together may take; null: what the host or its container has */
-    memoryLimitBytes: number | null
-  }
+  localEngine: LocalEngineConfig
   /** null: `runtime` is another */
   xinference: XinferenceConfig | null
   /** null: `runtime` is another */
@@ -67,62 +65,6 @@ export interface Config {
   /** null: nobody signs in through a provider */
   sso: SsoConfig | null
   billing: BillingConfig
-}
-
-/** What an organization may use before it pays by subscription, and then. */
-export interface BillingConfig {
-  /** null: the embedded sandbox, which charges nobody */
-  stripe: { secretKey: string; publishableKey: string; webhookSecret: string } | null
-  /** Lower-case code of the one currency of all prices and accounts */
-  currency: string
-  /** false: nothing is deployed without a subscription */
-  trial: boolean
-  /** What a trial may use, a decimal string in the main unit of the currency */
-  trialCredit: string
-  /** Deployments at a time in a trial */
-  trialMaxActive: number
-  /** Deployments at a time with a subscription */
-  postpaidMaxActive: number
-}
-
-/** The Kubernetes cluster that models are deployed on. */
-export interface KubernetesConfig {
-  namespace: string
-  /** Path of a kubeconfig file; null: the service account of the pod that this runs in */
-  kubeconfig: string | null
-  /** null: that of the instance type */
-  region: string | null
-  /** Names of the instance types that the cluster has nodes for; null: all of the file */
-  instanceTypes: string[] | null
-  gpusPerNode: number
-  images: { vllm: string; llamaCpp: string }
-  modelCache: { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
-  /** `{service}` and `{namespace}` stand for those of an engine's Service */
-  engineAddress: string
-  /** Milliseconds that a pod may wait for a node before another instance type is tried */
-  capacityWaitMs: number
-}
-
-/** The Xinference clusters that models are deployed on. */
-export interface XinferenceConfig {
-  /** Origins of the supervisors */
-  supervisors: string[]
-  /** null: they ask for no sign-in */
-  credentials: { username: string; password: string } | null
-}
-
-/** An OpenID Connect provider through which people may sign in. */
-export interface SsoConfig {
-  /** A slug: part of the routes' addresses and the `auth_method` of the sessions */
-  provider: string
-  /** What the sign-in page calls it */
-  displayName: string
-  /** The issuer as its discovery document names it; plain http on loopback alone */
-  issuerUrl: URL
-  clientId: string
-  clientSecret: string
-  /** Divided by spaces; `openid` is among them */
-  scopes: string
 }
 
 /** What is wrong with the settings, one line for each, every line with the variable and the remedy. */
@@ -137,54 +79,10 @@ const shippedCatalog = resolve(import.meta.dirname, '../../catalog/models.yaml')
 const shippedPrices = resolve(import.meta.dirname, '../../catalog/prices.yaml')
 const shippedInstanceTypes = resolve(import.meta.dirname, '../../catalog/instance-types.yaml')
 
-const optionalText = z.string().trim().min(1).optional()
-
-function wholeNumber(minimum: number, maximum: number) {
-  const message = `give a whole number from ${minimum} to ${maximum}`
-  return z
-    .string()
-    .trim()
-    .regex(/^\d{1,16}$/, { error: message, abort: true })
-    .transform(Number)
-    .pipe(z.int(message).min(minimum, message).max(maximum, message))
-}
-
-function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
-  return z
-    .string()
-    .trim()
-    .toLowerCase()
-    .pipe(z.enum(values, `give one of ${values.join(', ')}`))
-}
-
-const flag = oneOf(['true', 'false', '1', '0', 'yes', 'no']).transform((word) =>
-  ['true', '1', 'yes'].includes(word),
-)
-
-const commaList = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-)
-
-function webAddress(example: string) {
-  const message = `give an http or https address such as ${example}`
-  return z
-    .url({ protocol: /^https?$/, error: message })
-    .transform((text) => new URL(text))
-    .refine(
-      (url) => url.username === '' && url.password === '' && url.search === '' && url.hash === '',
-      message,
-    )
-}
-
 const proxyAddress = z.url({
   protocol: /^https?$/,
   error: 'give an address such as http://proxy.example.com:3128',
 })
-
-const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /** `ada@example.com` or `Ada <ada@example.com>`, on one line. */
 const mailbox = z
@@ -221,18 +119,6 @@ const origin = webAddress('https://console.example.com')
   )
   .transform((url) => url.origin)
 
-const supervisor = webAddress('http://10.0.0.5:9997')
-  .refine(({ pathname }) => pathname === '/', 'give addresses without a path such as http://10.0.0.5:9997')
-  .transform((url) => url.origin)
-
-const containerImage = z
-  .string()
-  .trim()
-  .regex(
-    /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
-    'give an image with its tag or digest such as vllm/vllm-openai:v0.14.0',
-  )
-
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
 const environment = z.object({
@@ -252,7 +138,6 @@ const environment = z.object({
     .union([oneOf(['auto']), wholeNumber(1, 1024)], 'give a whole number from 1 to 1024, or auto')
     .default('auto'),
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
-  RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
@@ -292,103 +177,12 @@ const environment = z.object({
   INSTANCE_TYPES_FILE: optionalText,
   HF_ENDPOINT: webAddress('https://huggingface.co').default(new URL('https://huggingface.co')),
   HF_TOKEN: optionalText,
-  LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
-  LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
-  LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
-  LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
-  XINFERENCE_URLS: commaList
-    .pipe(z.array(supervisor))
-    .transform((origins) => [...new Set(origins)])
-    .default([]),
-  XINFERENCE_USERNAME: optionalText,
-  XINFERENCE_PASSWORD: optionalText,
-  KUBECONFIG: optionalText,
-  KUBERNETES_NAMESPACE: z
-    .string()
-    .trim()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'give a name of a-z, 0-9 and dashes such as berth')
-    .default('berth'),
-  KUBERNETES_REGION: optionalText,
-  KUBERNETES_INSTANCE_TYPES: commaList
-    .refine((names) => names.length > 0, 'give names of the instance type file divided by commas')
-    .optional(),
-  KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
-  KUBERNETES_VLLM_IMAGE: containerImage.default('vllm/vllm-openai:v0.14.0'),
-  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b9128'),
-  KUBERNETES_MODEL_CACHE: z
-    .string()
-    .trim()
-    .regex(
-      /^(emptydir:[1-9]\d{0,9}[KMGT]i|[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)$/,
-      'give emptydir, emptydir with a size such as emptydir:200Gi, or the name of a volume claim',
-    )
-    .default('emptydir'),
-  KUBERNETES_ENGINE_ADDRESS: z
-    .string()
-    .trim()
-    .refine(
-      (text) => text.includes('{service}') && /^https?:\/\/[^\s?#]+[^\s?#/]$/.test(text),
-      'give an address with {service} in it such as http://{service}.{namespace}.svc:8000',
-    )
-    .default('http://{service}.{namespace}.svc:8000'),
-  KUBERNETES_CAPACITY_WAIT: wholeNumber(1, 3600).default(120),
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
-  SSO_PROVIDER: z
-    .string()
-    .trim()
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'give a short name of a-z, 0-9 and single dashes such as oidc')
-    .max(63, 'give at most 63 characters')
-    .refine(
-      (name) => name !== 'password',
-      'this name stands for sessions that began with a password; give another',
-    )
-    .default('oidc'),
-  SSO_DISPLAY_NAME: z.string().trim().max(255, 'give at most 255 characters').default('Single sign-on'),
-  OIDC_ISSUER_URL: webAddress('https://login.example.com')
-    .refine(
-      ({ protocol, hostname }) => protocol === 'https:' || loopbackHost.test(hostname),
-      'give an https address; plain http is for a provider on this machine alone',
-    )
-    .optional(),
-  OIDC_CLIENT_ID: optionalText,
-  OIDC_CLIENT_SECRET: optionalText,
-  OIDC_SCOPES: z
-    .string()
-    .transform((text) => text.trim().split(/\s+/).join(' '))
-    .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
-    .default('openid email profile'),
-  BILLING_PROCESSOR: oneOf(['sandbox', 'stripe']).default('sandbox'),
-  STRIPE_SECRET_KEY: z
-    .string()
-    .trim()
-    .regex(/^(sk|rk)_(test|live)_\w+$/, 'give a secret key of Stripe, which begins with sk_ or rk_')
-    .optional(),
-  STRIPE_PUBLISHABLE_KEY: z
-    .string()
-    .trim()
-    .regex(/^pk_(test|live)_\w+$/, 'give a publishable key of Stripe, which begins with pk_')
-    .optional(),
-  STRIPE_WEBHOOK_SECRET: z
-    .string()
-    .trim()
-    .regex(/^whsec_\w+$/, 'give the signing secret of the webhook endpoint, which begins with whsec_')
-    .optional(),
-  BILLING_CURRENCY: z
-    .string()
-    .trim()
-    .toLowerCase()
-    .regex(/^[a-z]{3}$/, 'give a currency code of three letters such as usd')
-    .default('usd'),
-  BILLING_TRIAL: oneOf(['on', 'off']).default('on'),
-  BILLING_TRIAL_CREDIT: z
-    .string()
-    .trim()
-    .regex(/^\d{1,9}(\.\d{1,6})?$/, 'give an amount such as 10.00')
-    .default('10.00'),
-  BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(2),
-  BILLING_POSTPAID_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(20),
+  ...runtimesSettings,
+  ...ssoSettings,
+  ...billingSettings,
 })
 
 /** The names of all settings, as `.env.example` must list them. */
@@ -428,7 +222,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     )
   }
   const sso = readSso(settings, problems)
-  const stripe = readStripe(settings, problems)
+  const billing = readBilling(settings, problems)
   const xinference = readXinference(settings, problems)
   if ((settings.ROLE === 'api' || settings.ROLE === 'worker') && settings.SECRET_KEY === undefined) {
     problems.push(
@@ -479,12 +273,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       url: settings.MAIL_URL ?? null,
       from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
     },
-    localEngine: {
-      contextTokens: settings.LOCAL_CONTEXT_TOKENS,
-      parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
-      expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
-      memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
-    },
+    localEngine: readLocalEngine(settings),
     xinference,
     kubernetes: readKubernetes(settings),
     proxy: {
@@ -493,94 +282,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       exceptions: settings.NO_PROXY ?? null,
     },
     sso,
-    billing: {
-      stripe,
-      currency: settings.BILLING_CURRENCY,
-      trial: settings.BILLING_TRIAL === 'on',
-      trialCredit: settings.BILLING_TRIAL_CREDIT,
-      trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,
-      postpaidMaxActive: settings.BILLING_POSTPAID_MAX_ACTIVE,
-    },
+    billing,
   }
-}
-
-/** What Stripe is reached with, or null where the sandbox takes its place; a problem for each setting that it lacks. */
-function readStripe(settings: z.output<typeof environment>, problems: string[]): BillingConfig['stripe'] {
-  if (settings.BILLING_PROCESSOR !== 'stripe') return null
-  const { STRIPE_SECRET_KEY: secretKey, STRIPE_PUBLISHABLE_KEY: publishableKey } = settings
-  const webhookSecret = settings.STRIPE_WEBHOOK_SECRET
-  for (const name of ['STRIPE_SECRET_KEY', 'STRIPE_PUBLISHABLE_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {
-    if (settings[name] === undefined)
-      problems.push(`${name}: BILLING_PROCESSOR=stripe needs it; it stands in Stripe's dashboard`)
-  }
-  if (secretKey === undefined || publishableKey === undefined || webhookSecret === undefined) return null
-  if (secretKey.split('_')[1] !== publishableKey.split('_')[1]) {
-    problems.push('STRIPE_PUBLISHABLE_KEY: it and STRIPE_SECRET_KEY must both be test keys or both live keys')
-  }
-  return { secretKey, publishableKey, webhookSecret }
 }
 
 function readApiProcesses({ ROLE, API_PROCESSES }: z.output<typeof environment>): number {
   if (ROLE !== 'api') return 1
   return API_PROCESSES === 'auto' ? availableParallelism() : API_PROCESSES
-}
-
-/** The cluster, or null where models run elsewhere. */
-function readKubernetes(settings: z.output<typeof environment>): KubernetesConfig | null {
-  if (settings.RUNTIME !== 'kubernetes') return null
-  const cache = settings.KUBERNETES_MODEL_CACHE
-  const [kind, sizeLimit = null] = cache.split(':')
-  return {
-    namespace: settings.KUBERNETES_NAMESPACE,
-    kubeconfig: settings.KUBECONFIG === undefined ? null : resolve(settings.KUBECONFIG),
-    region: settings.KUBERNETES_REGION ?? null,
-    instanceTypes: settings.KUBERNETES_INSTANCE_TYPES ?? null,
-    gpusPerNode: settings.KUBERNETES_GPUS_PER_NODE,
-    images: { vllm: settings.KUBERNETES_VLLM_IMAGE, llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE },
-    modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },
-    engineAddress: settings.KUBERNETES_ENGINE_ADDRESS,
-    capacityWaitMs: settings.KUBERNETES_CAPACITY_WAIT * 1000,
-  }
-}
-
-/** The clusters, or null where models run elsewhere; a problem for each setting that is missing. */
-function readXinference(settings: z.output<typeof environment>, problems: string[]): XinferenceConfig | null {
-  const { XINFERENCE_USERNAME: username, XINFERENCE_PASSWORD: password } = settings
-  const credentials = username !== undefined && password !== undefined ? { username, password } : null
-  if (credentials === null && (username !== undefined || password !== undefined)) {
-    const missing = username === undefined ? 'XINFERENCE_USERNAME' : 'XINFERENCE_PASSWORD'
-    problems.push(`${missing}: a sign-in needs a user name and a password; set both or none of them`)
-  }
-  if (settings.RUNTIME !== 'xinference') return null
-  if (settings.XINFERENCE_URLS.length === 0) {
-    problems.push(
-      'XINFERENCE_URLS: RUNTIME=xinference needs the addresses of its supervisors such as http://10.0.0.5:9997',
-    )
-  }
-  return { supervisors: settings.XINFERENCE_URLS, credentials }
-}
-
-/** The provider's settings, or null when none of them is given; a part of them is a problem. */
-function readSso(settings: z.infer<typeof environment>, problems: string[]): SsoConfig | null {
-  const { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = settings
-  const needed = { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET }
-  const names = Object.keys(needed)
-  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []))
-  if (missing.length === names.length) return null
-  if (OIDC_ISSUER_URL === undefined || OIDC_CLIENT_ID === undefined || OIDC_CLIENT_SECRET === undefined) {
-    problems.push(
-      `${missing.join(', ')}: sign-in through a provider needs ${names.join(', ')}; set all or none of them`,
-    )
-    return null
-  }
-  return {
-    provider: settings.SSO_PROVIDER,
-    displayName: settings.SSO_DISPLAY_NAME,
-    issuerUrl: OIDC_ISSUER_URL,
-    clientId: OIDC_CLIENT_ID,
-    clientSecret: OIDC_CLIENT_SECRET,
-    scopes: settings.OIDC_SCOPES,
-  }
 }
 
 const secretSettings = new Set([

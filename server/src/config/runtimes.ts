@@ -1,0 +1,144 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { commaList, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
+
+/** The engines of this host. */
+export interface LocalEngineConfig {
+  /** Tokens of context for each request to an LLM, at most */
+  contextTokens: number
+  /** Requests that one engine works on at a time */
+  parallelSequences: number
+  /** Engines that are expected to be busy at a time: they share the cores */
+  expectedEngines: number
+  /** Bytes that all engines together may take; null: what the host or its container has */
+  memoryLimitBytes: number | null
+}
+
+/** The Kubernetes cluster that models are deployed on. */
+export interface KubernetesConfig {
+  namespace: string
+  /** Path of a kubeconfig file; null: the service account of the pod that this runs in */
+  kubeconfig: string | null
+  /** null: that of the instance type */
+  region: string | null
+  /** Names of the instance types that the cluster has nodes for; null: all of the file */
+  instanceTypes: string[] | null
+  gpusPerNode: number
+  images: { vllm: string; llamaCpp: string }
+  modelCache: { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
+  /** `{service}` and `{namespace}` stand for those of an engine's Service */
+  engineAddress: string
+  /** Milliseconds that a pod may wait for a node before another instance type is tried */
+  capacityWaitMs: number
+}
+
+/** The Xinference clusters that models are deployed on. */
+export interface XinferenceConfig {
+  /** Origins of the supervisors */
+  supervisors: string[]
+  /** null: they ask for no sign-in */
+  credentials: { username: string; password: string } | null
+}
+
+const supervisor = webAddress('http://10.0.0.5:9997')
+  .refine(({ pathname }) => pathname === '/', 'give addresses without a path such as http://10.0.0.5:9997')
+  .transform((url) => url.origin)
+
+const containerImage = z
+  .string()
+  .trim()
+  .regex(
+    /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
+    'give an image with its tag or digest such as vllm/vllm-openai:v0.14.0',
+  )
+
+/** The settings of what runs the models. */
+export const runtimesSettings = {
+  RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
+  LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
+  LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
+  LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
+  LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  XINFERENCE_URLS: commaList
+    .pipe(z.array(supervisor))
+    .transform((origins) => [...new Set(origins)])
+    .default([]),
+  XINFERENCE_USERNAME: optionalText,
+  XINFERENCE_PASSWORD: optionalText,
+  KUBECONFIG: optionalText,
+  KUBERNETES_NAMESPACE: z
+    .string()
+    .trim()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'give a name of a-z, 0-9 and dashes such as berth')
+    .default('berth'),
+  KUBERNETES_REGION: optionalText,
+  KUBERNETES_INSTANCE_TYPES: commaList
+    .refine((names) => names.length > 0, 'give names of the instance type file divided by commas')
+    .optional(),
+  KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
+  KUBERNETES_VLLM_IMAGE: containerImage.default('vllm/vllm-openai:v0.14.0'),
+  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b9128'),
+  KUBERNETES_MODEL_CACHE: z
+    .string()
+    .trim()
+    .regex(
+      /^(emptydir:[1-9]\d{0,9}[KMGT]i|[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)$/,
+      'give emptydir, emptydir with a size such as emptydir:200Gi, or the name of a volume claim',
+    )
+    .default('emptydir'),
+  KUBERNETES_ENGINE_ADDRESS: z
+    .string()
+    .trim()
+    .refine(
+      (text) => text.includes('{service}') && /^https?:\/\/[^\s?#]+[^\s?#/]$/.test(text),
+      'give an address with {service} in it such as http://{service}.{namespace}.svc:8000',
+    )
+    .default('http://{service}.{namespace}.svc:8000'),
+  KUBERNETES_CAPACITY_WAIT: wholeNumber(1, 3600).default(120),
+}
+
+type Settings = z.output<z.ZodObject<typeof runtimesSettings>>
+
+export function readLocalEngine(settings: Settings): LocalEngineConfig {
+  return {
+    contextTokens: settings.LOCAL_CONTEXT_TOKENS,
+    parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
+    expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
+    memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+  }
+}
+
+/** The cluster, or null where models run elsewhere. */
+export function readKubernetes(settings: Settings): KubernetesConfig | null {
+  if (settings.RUNTIME !== 'kubernetes') return null
+  const cache = settings.KUBERNETES_MODEL_CACHE
+  const [kind, sizeLimit = null] = cache.split(':')
+  return {
+    namespace: settings.KUBERNETES_NAMESPACE,
+    kubeconfig: settings.KUBECONFIG === undefined ? null : resolve(settings.KUBECONFIG),
+    region: settings.KUBERNETES_REGION ?? null,
+    instanceTypes: settings.KUBERNETES_INSTANCE_TYPES ?? null,
+    gpusPerNode: settings.KUBERNETES_GPUS_PER_NODE,
+    images: { vllm: settings.KUBERNETES_VLLM_IMAGE, llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE },
+    modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },
+    engineAddress: settings.KUBERNETES_ENGINE_ADDRESS,
+    capacityWaitMs: settings.KUBERNETES_CAPACITY_WAIT * 1000,
+  }
+}
+
+/** The clusters, or null where models run elsewhere; a problem for each setting that is missing. */
+export function readXinference(settings: Settings, problems: string[]): XinferenceConfig | null {
+  const { XINFERENCE_USERNAME: username, XINFERENCE_PASSWORD: password } = settings
+  const credentials = username !== undefined && password !== undefined ? { username, password } : null
+  if (credentials === null && (username !== undefined || password !== undefined)) {
+    const missing = username === undefined ? 'XINFERENCE_USERNAME' : 'XINFERENCE_PASSWORD'
+    problems.push(`${missing}: a sign-in needs a user name and a password; set both or none of them`)
+  }
+  if (settings.RUNTIME !== 'xinference') return null
+  if (settings.XINFERENCE_URLS.length === 0) {
+    problems.push(
+      'XINFERENCE_URLS: RUNTIME=xinference needs the addresses of its supervisors such as http://10.0.0.5:9997',
+    )
+  }
+  return { supervisors: settings.XINFERENCE_URLS, credentials }
+}
