@@ -18,6 +18,7 @@ import { ssoRoutes } from './features/sso/routes.ts'
 import type { App } from './http/app.ts'
 import { refuseCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
+import { refuseDoubledHost } from './http/doubled-host.ts'
 import { sendProblem, sendPublicError } from './http/errors.ts'
 import { healthRoutes } from './http/health.ts'
 import { parseJsonBodies } from './http/json-body.ts'
@@ -70,12 +71,14 @@ export async function buildServer(application: Application): Promise<App> {
     leaving.abort()
     draining.abort()
   })
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     // Callers that keep connections open take the next request elsewhere.
     if (leaving.signal.aborted) reply.header('connection', 'close')
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
+    done()
   })
+  app.addHook('onRequest', refuseDoubledHost)
   app.addHook(
     'onRequest',
     refuseCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),

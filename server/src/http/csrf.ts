@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../errors.ts'
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -27,9 +27,9 @@ export function isCrossSite(
 
 /** An onRequest hook that refuses cross-site requests, but on routes that say `config: { csrf: false }`. */
 export function refuseCrossSite(policy: CsrfPolicy) {
-  return async (request: FastifyRequest): Promise<void> => {
-    if (request.routeOptions.config.csrf === false || !isCrossSite(request, policy)) return
-    throw new ApplicationError('forbidden', 'csrf_rejected', 'This request came from another site.')
+  return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
+    if (request.routeOptions.config.csrf === false || !isCrossSite(request, policy)) return done()
+    done(new ApplicationError('forbidden', 'csrf_rejected', 'This request came from another site.'))
   }
 }
 
