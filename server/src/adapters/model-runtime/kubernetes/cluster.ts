@@ -91,7 +91,7 @@ export function connectCluster({
   ): Promise<T[]> {
     const { fieldSelector, labelSelector } = filter
     const args = [undefined, undefined, undefined, fieldSelector, labelSelector] as const
-    const found = await nullWhenMissing(api.list<T>(apiVersion, kind, namespace, ...args))
+    const found = await nullWhenMissing(apiVersion, api.list<T>(apiVersion, kind, namespace, ...args))
     return found?.items ?? []
   }
 
@@ -103,15 +103,16 @@ export function connectCluster({
   return {
     apply: (object) => patch(object, PatchStrategy.ServerSideApply),
     read: <T extends KubernetesObject>(reference: ObjectReference) =>
-      nullWhenMissing(api.read<T>(locate(reference))),
+      nullWhenMissing(reference.apiVersion, api.read<T>(locate(reference))),
     async setReplicas(reference, replicas) {
       const object = { ...locate(reference), spec: { replicas } }
-      await nullWhenMissing(patch(object, PatchStrategy.MergePatch))
+      await nullWhenMissing(reference.apiVersion, patch(object, PatchStrategy.MergePatch))
     },
     async remove(reference, { now = false } = {}) {
       const grace = now ? 0 : undefined
       const how = [undefined, undefined, grace, undefined, now ? undefined : 'Foreground'] as const
-      return (await nullWhenMissing(api.delete(locate(reference), ...how))) === null
+      const answer = api.delete(locate(reference), ...how)
+      return (await nullWhenMissing(reference.apiVersion, answer)) === null
     },
     list: (apiVersion, kind, labelSelector) => list(apiVersion, kind, { labelSelector }),
     async listPods(labelSelector, how) {
@@ -131,7 +132,7 @@ export function connectCluster({
         undefined,
         1,
       )
-      return (await nullWhenMissing(probe)) !== null
+      return (await nullWhenMissing(apiVersion, probe)) !== null
     },
     async openLog(request, signal) {
       const url = new URL(`${server}/api/v1/namespaces/${namespace}/pods/${request.pod}/log`)
@@ -164,23 +165,23 @@ export function connectCluster({
   }
 }
 
-/** The one kind that a cluster may lack: its group is not served, or the group has no such kind. */
-const unservedGroup = /^Failed to fetch resource metadata for leaderworkerset/
-const unknownKind = /^Unrecognized API version and kind: leaderworkerset/
+/** The one kind that a cluster may lack, or lose, in which case its address is nobody's. */
+const isOptional = (apiVersion: string) => apiVersion.startsWith('leaderworkerset.')
 
 /**
  * Null for what the cluster says is not there. Anything between here and the cluster may answer 404 as well: taken for the
  * cluster's word, it would pass for the confirmed end of an engine.
  */
-async function nullWhenMissing<T>(answer: Promise<T>): Promise<T | null> {
+async function nullWhenMissing<T>(apiVersion: string, answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
   } catch (error) {
     if (error instanceof ApiException && error.code === 404) {
       const body = typeof error.body === 'string' ? error.body : JSON.stringify(error.body)
-      if (unservedGroup.test(error.message) || /"kind":\s*"Status"/.test(body ?? '')) return null
+      if (isOptional(apiVersion) || /"kind":\s*"Status"/.test(body ?? '')) return null
     }
-    if (error instanceof Error && unknownKind.test(error.message)) return null
+    const isUnknown = error instanceof Error && error.message.startsWith('Unrecognized API version and kind')
+    if (isUnknown && isOptional(apiVersion)) return null
     throw error
   }
 }
