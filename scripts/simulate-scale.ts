@@ -227,7 +227,7 @@ const { values } = parseArgs({
   options: {
     deployments: { type: 'string', default: '10000' },
     list: { type: 'string', default: '100000' },
-    watch: { type: 'string', default: '30' },
+    watch: { type: 'string', default: '90' },
   },
 })
 const [deployments, listed, watched] = [values.deployments, values.list, values.watch].map(Number)
