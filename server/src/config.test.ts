@@ -62,6 +62,7 @@ const badValues: Record<string, string[]> = {
   INFERENCE_CONNECT_TIMEOUT_MS: [...notNumbers, '0', '600001'],
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: [...notNumbers, '0'],
   INFERENCE_IDLE_TIMEOUT_MS: [...notNumbers, '0'],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['localhost:4318', 'grpc://localhost:4317'],
   INFERENCE_MAX_IN_FLIGHT_PER_USER: [...notNumbers, '0'],
   INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: [...notNumbers, '0'],
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: [...notNumbers, '100001'],

@@ -43,6 +43,8 @@ export interface Config {
     timeouts: { connect: number; firstByte: number; idle: number }
     /** Requests under way at most; more wait, `queued` for one deployment, and are refused after `queueMilliseconds` */
     limits: { perUser: number; perDeployment: number; queued: number; queueMilliseconds: number }
+    /** Base address of an OpenTelemetry collector; null: no traces */
+    tracesEndpoint: URL | null
   }
   /** null: made once and kept in `dataDirectory`; engine keys are derived from it */
   secretKey: string | null
@@ -152,6 +154,7 @@ const environment = z.object({
   INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
   INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
+  OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('http://localhost:4318').optional(),
   INFERENCE_MAX_IN_FLIGHT_PER_USER: wholeNumber(1, 1_000_000).default(4_096),
   INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: wholeNumber(1, 1_000_000).default(2_048),
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: wholeNumber(0, 100_000).default(128),
@@ -260,6 +263,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
         queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
       },
+      tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },
     secretKey: settings.SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),

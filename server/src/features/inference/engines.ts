@@ -7,6 +7,8 @@ import { watchEngineHealth } from './engine-health.ts'
 import type { EngineHealth } from './engine-health.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
+import { openTraces } from './traces.ts'
+import type { Traces } from './traces.ts'
 
 /** What the inference routes keep in memory between requests. */
 export interface EngineConnections {
@@ -15,6 +17,8 @@ export interface EngineConnections {
   health: EngineHealth
   admission: Admission
   targets: TargetCache
+  /** null: nobody collects them */
+  traces: Traces | null
   /** Requests under way by deployment */
   inFlight: ReadonlyMap<string, number>
   close(): Promise<void>
@@ -23,13 +27,15 @@ export interface EngineConnections {
 export interface EngineSettings {
   timeouts: EngineTimeouts
   limits: AdmissionLimits
+  tracesEndpoint: URL | null
 }
 
 /** Opens no connection by itself. */
-export function openEngineConnections(
+export async function openEngineConnections(
   notifications: Notifications,
-  { timeouts, limits }: EngineSettings,
-): EngineConnections {
+  { timeouts, limits, tracesEndpoint }: EngineSettings,
+): Promise<EngineConnections> {
+  const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
   const clients = openEngineClients(timeouts)
   const health = watchEngineHealth()
   const admission = createAdmission(limits, health)
@@ -40,11 +46,13 @@ export function openEngineConnections(
     health,
     admission,
     targets,
+    traces,
     inFlight: admission.inFlight,
     async close() {
       admission.close()
       targets.close()
       await clients.close()
+      await traces?.close()
     },
   }
 }

@@ -16,6 +16,7 @@ import type { InferenceRequest } from './request-body.ts'
 import { meterStream } from './stream-meter.ts'
 import type { StreamMeter } from './stream-meter.ts'
 import type { EngineTarget } from './targets.ts'
+import type { RequestSpan } from './traces.ts'
 import { isRefused, isReset, toUpstreamError } from './upstream-errors.ts'
 import { readTailUsage, readUsage, tailBytes } from './usage.ts'
 
@@ -31,6 +32,7 @@ const waitingBytes = 64 * 1024
 /** What an exchange asks of the request and the reply of the framework. */
 export interface CallerRequest {
   id: string
+  headers: IncomingHttpHeaders
   viewer: Viewer
   log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** True: the exchange itself counts and logs the request, and nobody else does */
@@ -98,6 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   tail: Buffer | null = null
   meter: StreamMeter | null = null
   usage: TokenUsage | null = null
+  span: RequestSpan | null = null
   /** Who broke the answer off, if anybody did */
   brokenBy: 'caller' | 'engine' | null = null
   readonly receivedAt: number
@@ -135,7 +138,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
 
   begin(): void {
     this.askedAt = performance.now()
-    this.application.engines.admission.request(this)
+    const { traces, admission } = this.application.engines
+    if (traces !== null) {
+      const traceparent = this.request.headers['traceparent']
+      const parent = typeof traceparent === 'string' ? traceparent : undefined
+      this.span = traces.begin(this.path, this.targets[0]!.modelName, parent)
+    }
+    admission.request(this)
   }
 
   enter(target: EngineTarget): void {
@@ -165,6 +174,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
       this.request.id,
     ]
     if (target.authorization !== null) headers.push('authorization', target.authorization)
+    if (this.span !== null) headers.push('traceparent', this.span.traceparent)
     if (Array.isArray(body)) headers.push('content-length', String(lengthOf(body)))
     const path = target.basePath === '' ? this.path : target.basePath + this.path
     connection.client.dispatch({ path, method: 'POST', headers, body: body as Buffer, reset: false }, this)
@@ -411,6 +421,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Entrant {
   account(): void {
     const { request, target, usage } = this
     this.side.account(this)
+    this.span?.end(this)
     request.log.info(
       {
         method: 'POST',
