@@ -172,8 +172,13 @@ export function createLog({ logLevel }: Config): Logger {
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
   // Lines go out together, ten times a second: one write for each would cost a busy server a tenth of its time.
   const destination = pino.destination({ dest: 1, minLength: 8_192, sync: true })
-  setInterval(() => destination.flushSync(), 100).unref()
-  process.once('exit', () => destination.flushSync())
+  let writable = true
+  destination.once('close', () => {
+    writable = false
+  })
+  // Not `flushSync`, which waits for the disk.
+  setInterval(() => writable && destination.flush(), 100).unref()
+  process.once('exit', () => writable && destination.flushSync())
   return pino(options, destination)
 }
 

@@ -4,8 +4,10 @@ import { readUsage } from './usage.ts'
 const longestEvent = 8 * 1024 * 1024
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-const usageName = Buffer.from('"usage"')
-const deltaName = Buffer.from('"delta"')
+// Without the quote that they begin with: a search goes from one first character to the next, and quotes are many.
+const usageName = Buffer.from('usage"')
+const deltaName = Buffer.from('delta"')
+const quote = 0x22
 const nothing: Buffer = Buffer.alloc(0)
 /** Blank line: the end of an event, in each way that the EventSource standard lets a line end. */
 const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
@@ -96,7 +98,7 @@ function findUsage(bytes: Buffer, from: number): number {
     const value = /^\s*:\s*(.)/s.exec(
       bytes.toString('latin1', at + usageName.length, at + usageName.length + 32),
     )
-    if (value === null || value[1] === '{') return at
+    if (bytes[at - 1] === quote && (value === null || value[1] === '{')) return at
   }
   return -1
 }
