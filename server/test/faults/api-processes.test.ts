@@ -42,15 +42,16 @@ function isThere(pid: number): boolean {
   }
 }
 
-async function readProcesses(url: string): Promise<(string | undefined)[]> {
+async function readProcesses(url: string): Promise<string[]> {
   const { body } = await createClient(url).get<string>('/metrics')
   return [...body.matchAll(/^process_resident_memory_bytes\{process="(\d+)"\}/gm)]
-    .map(([, id]) => id)
-    .toSorted()
+    .map(([, id]) => id ?? '')
+    .toSorted((one, other) => Number(one) - Number(other))
 }
 
 test.skipIf(process.platform !== 'linux')(
   'API_PROCESSES=3: one port, one /metrics, a killed process is replaced, and a SIGTERM ends all',
+  { timeout: 180_000 },
   async () => {
     const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }))
     const url = await server.listening
@@ -102,13 +103,13 @@ test('a rolling restart of two APIs behind a load balancer drops no request', as
     await balancer.add(await server.listening)
     servers.push(server)
   }
-  const { cookie } = await registerClient(balancer.url)
+  const cookie = (await registerClient(balancer.url)).cookie()
   const statuses = new Map<number | string, number>()
-  let over = false
+  const over = new AbortController()
   const callers = Array.from({ length: 4 }, async () => {
     const client = createClient(balancer.url)
-    client.setCookie(cookie())
-    while (!over) {
+    client.setCookie(cookie)
+    while (!over.signal.aborted) {
       const status = await client.get('/v1/auth/session').then(
         (answer) => answer.status,
         (error: unknown) => String(error),
@@ -125,7 +126,7 @@ test('a rolling restart of two APIs behind a load balancer drops no request', as
   }
   const answered = statuses.get(200)!
   await expect.poll(() => statuses.get(200), patient).toBeGreaterThan(answered)
-  over = true
+  over.abort()
   await Promise.all(callers)
   expect([...statuses.keys()]).toEqual([200])
 })

@@ -34,7 +34,7 @@ test('a worker that is frozen in mid-step is replaced by the other, and writes n
   }
   const client = await registerClient(await (await start('api')).listening)
   const workers = [await start('worker'), await start('worker')]
-  for (const worker of workers) await expect.poll(worker.output, patient).toContain('"working"')
+  for (const worker of workers) await expect.poll(() => worker.output(), patient).toContain('"working"')
 
   // Whoever asks for the launch is in the middle of its step until the answer comes.
   const refusal = Promise.withResolvers<SimulatedReply>()

@@ -47,9 +47,9 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
         )
         backend.ready = status === 200
         if (backend.ready) first.resolve()
-        if (backends.get(url) === backend) backend.timer = setTimeout(look, lookMilliseconds)
+        if (backends.get(url) === backend) backend.timer = setTimeout(() => void look(), lookMilliseconds)
       }
-      const backend = { ready: false, timer: setTimeout(look) }
+      const backend = { ready: false, timer: setTimeout(() => void look()) }
       backends.set(url, backend)
       return first.promise
     },
