@@ -81,7 +81,7 @@ test('launchers that meet on a fresh folder make one cluster and all get it', as
   expect(launches.map(({ error }) => error)).toEqual([undefined, undefined, undefined])
   expect(launches.filter(({ adopted }) => !adopted)).toHaveLength(1)
   expect(new Set(launches.map(({ url }) => url)).size).toBe(1)
-  await query(launches[0]!.url, 'SELECT 1')
+  await query(launches[0].url, 'SELECT 1')
 })
 
 test('a package without its library links gets them', async () => {

@@ -68,6 +68,11 @@ test('GET /v1/models: 401 without a session, in OpenAI’s shape', async () => {
   const answer = await createClient(server.url).get('/v1/models')
   expect(answer.status).toBe(401)
   expect(answer.body).toEqual({
-    error: { message: expect.any(String), type: 'authentication_error', param: null, code: 'not_authenticated' },
+    error: {
+      message: expect.any(String),
+      type: 'authentication_error',
+      param: null,
+      code: 'not_authenticated',
+    },
   })
 })
