@@ -49,8 +49,8 @@ test(
       const write = async () => {
         const client = new pg.Client({ connectionString: server.url })
         client.on('error', () => undefined)
-        await client.connect()
         try {
+          await client.connect()
           for (;;) {
             const id = next++
             await client.query('INSERT INTO ledger VALUES ($1)', [id])

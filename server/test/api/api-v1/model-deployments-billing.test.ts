@@ -159,6 +159,7 @@ describe('trial_credit_exhausted', () => {
     const second = await deploy(client)
     expect(second.status).toBe(201)
     await client.delete(`${path}/${second.body.id}`)
+    await waitForStatus(client, second.body.id, 'terminated')
     clock.advance(100_000)
     expect(await deploy(client)).toMatchObject({ status: 409, body: { code: 'trial_credit_exhausted' } })
     const { body: usage } = await client.get('/v1/billing/usage-summary')
