@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createProcessCensus } from '../support/census.ts'
+import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
@@ -38,16 +38,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-async function drained(): Promise<void> {
-  const { engines } = server.application
-  const left = () => [
-    engines.inFlight.size,
-    engines.admission.waiting(),
-    engines.clients.size(),
-    engine.open(),
-  ]
-  await vi.waitFor(() => expect(left()).toEqual([0, 0, 0, 0]), patience)
-}
+const drained = () => waitUntilDrained(server, engine)
 
 /** A connection of its own, on which a test writes every byte. */
 async function openSocket(): Promise<Socket & { text(): string }> {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createProcessCensus } from '../support/census.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
@@ -17,7 +17,6 @@ import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
 const path = '/v1/chat/completions'
-const patience = { timeout: 20_000 }
 const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
 const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
 const settings = {
@@ -48,17 +47,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-/** Waits until nothing of any request is left in the gateway. */
-async function drained(): Promise<void> {
-  const { engines } = server.application
-  const left = () => [
-    engines.inFlight.size,
-    engines.admission.waiting(),
-    engines.clients.size(),
-    engine.open(),
-  ]
-  await vi.waitFor(() => expect(left()).toEqual([0, 0, 0, 0]), patience)
-}
+const drained = () => waitUntilDrained(server, engine)
 
 interface Outcome {
   status: number

@@ -1,6 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
+import type { MisbehavingEngine } from './misbehaving-engine.ts'
+import type { TestServer } from './server.ts'
 
 const watched = ['TCPSocketWrap', 'TCPServerWrap', 'Timeout', 'Immediate', 'GetAddrInfoReqWrap']
 /** What the engine and the tests themselves may come to hold meanwhile. */
@@ -29,4 +31,16 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
       await expect.poll(() => measure() - memory, { timeout: 20_000 }).toBeLessThan(tolerance)
     },
   }
+}
+
+/** Waits until nothing of any request is left in the gateway of `server`, nor at its `engine`. */
+export async function waitUntilDrained(server: TestServer, engine: MisbehavingEngine): Promise<void> {
+  const { engines } = server.application
+  const left = () => [
+    engines.inFlight.size,
+    engines.admission.waiting(),
+    engines.clients.size(),
+    engine.open(),
+  ]
+  await vi.waitFor(() => expect(left()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })
 }

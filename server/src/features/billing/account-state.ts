@@ -3,6 +3,7 @@ import type {
   ProcessorSubscription,
   ProcessorSubscriptionStatus,
 } from '../../ports/payment-processor.ts'
+import { floorHour } from '../metering/hours.ts'
 
 /**
  * What an account's status may become. The processor moves it between `active` and `past_due`; an operator alone suspends and
@@ -105,12 +106,6 @@ export function isCovered(receivedAt: Date, askedAt: Date | null): boolean {
 function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): AccountStatus {
   if (status === 'suspended' || status === 'closed') return status
   return standings[subscription] === 'late' ? 'past_due' : 'active'
-}
-
-function floorHour(moment: Date): Date {
-  const hour = new Date(moment)
-  hour.setUTCMinutes(0, 0, 0)
-  return hour
 }
 
 /** Why an account may not deploy, by the code of the answer; null when nothing but its limit and its credit stand in the way. */
