@@ -113,6 +113,7 @@ interface DeploymentsTable {
   variant: JSONColumnType<ModelVariant>
   status: DeploymentStatus
   status_message: string | null
+  progress: number | null
   selected_instance_type: string | null
   selection_reason: string | null
   offers_refused: Generated<string[]>

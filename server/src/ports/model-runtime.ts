@@ -143,7 +143,14 @@ export type FailureCode =
 /** What is seen of a deployment's engine at this moment. `message` is one sentence for a person. */
 export type EngineObservation =
   | { phase: 'absent' }
-  | { phase: 'downloading'; message: string; receivedBytes: number; totalBytes: number | null }
+  | {
+      phase: 'downloading'
+      message: string
+      receivedBytes: number
+      totalBytes: number | null
+      /** From 0 to 1, of a runtime that knows it and not the bytes */
+      share?: number | undefined
+    }
   | { phase: 'starting'; message: string }
   | { phase: 'ready'; endpoint: EngineEndpoint }
   /** What runs the engine is out of reach, so nobody knows whether the engine still serves; it may come back as it was */

@@ -48,6 +48,19 @@ export const profileChangesBody = z
   })
   .meta({ id: 'ProfileChanges' })
 
+export const profileBody = z
+  .object({
+    email: z.string(),
+    name: z.string(),
+    first_name: z.string().nullable(),
+    last_name: z.string().nullable(),
+    country: z.string().nullable(),
+    contact_number: z.string().nullable(),
+    has_password: z.boolean().describe('false: this account signs in through a provider only'),
+    created_at: timestamp,
+  })
+  .meta({ id: 'Profile' })
+
 export const signInBody = z
   .object({ email: unicodeText().trim(), password: unicodeText() })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })

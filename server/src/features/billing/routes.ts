@@ -4,6 +4,7 @@ import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { currentPeriod } from './account-state.ts'
+import { findAccountUse } from './account-use.ts'
 import { activatePostpaid } from './activate.ts'
 import { setCollectionMethod } from './collection-method.ts'
 import { askProcessor } from './errors.ts'
@@ -79,7 +80,10 @@ export function billingRoutes(app: App, application: Application): void {
         response: { 200: billingAccountBody, ...protectedProblems },
       },
     },
-    async ({ viewer }) => toAccountBody(await getAccount(viewer)),
+    async ({ viewer }) => {
+      const account = await getAccount(viewer)
+      return toAccountBody(account, await findAccountUse(application, account))
+    },
   )
 
   app.get(

@@ -3,6 +3,7 @@ import { text, timestamp } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import type { UsageSummary } from '../metering/summary.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
+import type { AccountUse } from './account-use.ts'
 import type { BillingAccount } from './store.ts'
 
 const collectionMethod = z.enum(['charge_automatically', 'send_invoice'])
@@ -23,6 +24,8 @@ export const billingConfigBody = z
   })
   .meta({ id: 'BillingConfig' })
 
+const amount = z.string().describe('A decimal in the main unit of the currency')
+
 export const billingAccountBody = z
   .object({
     id: z.int(),
@@ -40,6 +43,11 @@ export const billingAccountBody = z
     auto_charge_enabled_at: timestamp.nullable(),
     auto_charge_enabled_by_user_id: z.int().nullable(),
     max_active_resources: z.int().describe('Deployments from requested to terminating at a time'),
+    active_resources: z.int().describe('How many of them there are now'),
+    trial_credit: z
+      .object({ granted: amount, used: amount, remaining: amount })
+      .nullable()
+      .describe('What may be used for nothing, in `currency`; null when the account is not on trial'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -55,7 +63,7 @@ export const subscriptionBody = z
   })
   .meta({ id: 'Subscription' })
 
-const usageTotalBody = z
+export const usageTotalBody = z
   .object({
     meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
     unit: z.string(),
@@ -80,6 +88,39 @@ export const usageSummaryBody = z
     open_anomalies: z.int(),
   })
   .meta({ id: 'UsageSummary' })
+
+const date = z.iso.date().meta({ examples: ['2026-01-02'] })
+
+export const dailyUsageBody = z
+  .object({
+    from: date,
+    to: date,
+    currency: z.string(),
+    items: z.array(
+      z.object({
+        date: date.describe('A day in UTC'),
+        meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
+        unit: z.string(),
+        dimensions: z.record(z.string(), z.string()),
+        quantity: z.string().describe('A decimal'),
+        estimated_amount: amount,
+      }),
+    ),
+  })
+  .meta({ id: 'DailyUsage' })
+
+export const usageAnomalyBody = z
+  .object({
+    id: z.int(),
+    kind: z.string().meta({ examples: ['provider_disagrees'] }),
+    message: z.string().describe('A sentence for a person'),
+    deployment_id: z.string().nullable().describe('null where it is not about one deployment'),
+    detected_at: timestamp,
+    last_seen_at: timestamp,
+  })
+  .meta({ id: 'UsageAnomaly' })
+
+export const usageAnomaliesBody = z.array(usageAnomalyBody)
 
 export const activatePostpaidBody = z
   .object({ processor_payment_method_id: text({ min: 1, max: 255 }) })
@@ -147,7 +188,7 @@ export const checkoutSessionBody = z
   })
   .meta({ id: 'CheckoutSession' })
 
-const invoiceBody = z
+export const invoiceBody = z
   .object({
     processor_invoice_id: z.string(),
     status: z.string(),
@@ -168,7 +209,10 @@ export const invoicesBody = z.array(invoiceBody)
 
 export const receivedBody = z.object({ received: z.literal(true) }).meta({ id: 'WebhookReceived' })
 
-export function toAccountBody(account: BillingAccount): z.infer<typeof billingAccountBody> {
+export function toAccountBody(
+  account: BillingAccount,
+  { activeResources, trialCredit }: AccountUse,
+): z.infer<typeof billingAccountBody> {
   return {
     id: account.id,
     organization_id: account.organization_id,
@@ -185,6 +229,8 @@ export function toAccountBody(account: BillingAccount): z.infer<typeof billingAc
     auto_charge_enabled_at: toTimestamp(account.auto_charge_enabled_at),
     auto_charge_enabled_by_user_id: account.auto_charge_enabled_by_user_id,
     max_active_resources: account.max_active_resources,
+    active_resources: activeResources,
+    trial_credit: trialCredit,
     created_at: account.created_at.toISOString(),
     updated_at: account.updated_at.toISOString(),
   }

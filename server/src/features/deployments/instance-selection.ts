@@ -27,8 +27,11 @@ export interface Consideration {
   reason: string
 }
 
-/** `considered` has every offer, the best first: those that fit as they would be tried, then the others. */
-export type SelectionResult = { considered: Consideration[] } & (
+/**
+ * `considered` has every offer, the best first: those that fit as they would be tried, then the others. `memoryBytes` is what it
+ * needs on the chosen one, or at least on any; null where there are no offers.
+ */
+export type SelectionResult = { considered: Consideration[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
   | { outcome: 'infeasible'; reason: string }
 )
@@ -51,10 +54,12 @@ export function selectInstance(
   const considered = [...fitting, ...others].map(toConsideration)
   const [chosen] = fitting
   if (chosen === undefined) {
-    const reason = `No instance type can run this. ${explainNone(others, serving)}`
-    return { outcome: 'infeasible', reason, considered }
+    const smallest = findSmallest(others)
+    const reason = `No instance type can run this. ${explainNone(others, smallest, serving)}`
+    return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.totalBytes ?? null }
   }
   const { offer, estimate, caveat } = chosen
+  const memoryBytes = estimate.totalBytes
   const sentences = [
     `Needs about ${describeEstimate(estimate, serving)}; ` +
       `${offer.instanceType} offers ${formatBytes(offer.memoryBytes)} at 90 %; ` +
@@ -64,8 +69,9 @@ export function selectInstance(
   ]
   return {
     outcome: 'selected',
-    selection: { offer, serving, memoryBytes: estimate.totalBytes, reason: sentences.join(' ') },
+    selection: { offer, serving, memoryBytes, reason: sentences.join(' ') },
     considered,
+    memoryBytes,
   }
 }
 
@@ -129,10 +135,18 @@ function toConsideration({ offer, estimate, objection, isTooSmall, caveat }: Jud
   return { offer, fits: objection === null, reason: isTooSmall ? memory : (objection ?? fit) }
 }
 
-function explainNone(judged: readonly Judgement[], serving: Serving): string {
-  const [first] = judged.toSorted((one, other) => one.estimate.totalBytes - other.estimate.totalBytes)
-  if (first === undefined) return 'The runtime offers none.'
-  return `It needs about ${describeEstimate(first.estimate, serving)}. Passed over: ${listObjections(judged)}.`
+function findSmallest(judged: readonly Judgement[]): MemoryEstimate | null {
+  const estimates = judged.map(({ estimate }) => estimate)
+  return estimates.toSorted((one, other) => one.totalBytes - other.totalBytes)[0] ?? null
+}
+
+function explainNone(
+  judged: readonly Judgement[],
+  smallest: MemoryEstimate | null,
+  serving: Serving,
+): string {
+  if (smallest === null) return 'The runtime offers none.'
+  return `It needs about ${describeEstimate(smallest, serving)}. Passed over: ${listObjections(judged)}.`
 }
 
 /** Each instance type with its objection, those with the same one together; of one too small, what it has. */

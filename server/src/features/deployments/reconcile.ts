@@ -220,7 +220,7 @@ async function handleNotReady(
 ): Promise<Taken> {
   switch (seen.phase) {
     case 'downloading':
-      await say(look, 'model_download', seen.message)
+      await say(look, 'model_download', seen.message, getProgress(seen))
       return { waitMilliseconds: pauseWhileStarting(look) }
     case 'starting':
       await say(look, 'engine_startup', seen.message)
@@ -236,6 +236,16 @@ async function handleNotReady(
     case 'unreachable':
       return waitForRuntime(look, seen)
   }
+}
+
+/** How much of a download is there, from 0 to 1; null where that is not known. */
+function getProgress({
+  receivedBytes,
+  totalBytes,
+  share,
+}: Extract<EngineObservation, { phase: 'downloading' }>): number | null {
+  const part = totalBytes === null || totalBytes <= 0 ? share : receivedBytes / totalBytes
+  return part === undefined ? null : Math.min(Math.max(part, 0), 1)
 }
 
 /**
@@ -387,13 +397,18 @@ function stageOf(status: DeploymentStatus): FailureStage {
 }
 
 /** Keeps `status_message` current; the history gets a line when the stage changes and every ten seconds of a long one. */
-async function say(look: Look, stage: string, message: string): Promise<void> {
+async function say(
+  look: Look,
+  stage: string,
+  message: string,
+  progress: number | null = null,
+): Promise<void> {
   const { deployment, world } = look
   if (deployment.status_message === message) return
   const last = await findLastEvent(world.db, deployment.id)
   const isNews =
     last === undefined || last.stage !== stage || world.clock().getTime() - last.at.getTime() > 10 * second
-  await record(look, { status_message: message }, isNews ? { stage, message } : null)
+  await record(look, { status_message: message, progress }, isNews ? { stage, message } : null)
 }
 
 async function record(

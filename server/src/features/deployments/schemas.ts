@@ -47,6 +47,11 @@ export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
 
 const hourlyPrice = z.string().nullable().describe('Of an hour in `currency`, a decimal')
 
+const neededMemory = z
+  .int()
+  .nullable()
+  .describe('What weights, caches and the engine need together; null where the runtime offers nothing at all')
+
 export const planBody = z
   .object({
     feasible: z.boolean(),
@@ -55,6 +60,7 @@ export const planBody = z
     region: z.string().nullable(),
     price_per_hour: hourlyPrice,
     currency: z.string(),
+    memory_bytes: neededMemory,
     reason: z.string().describe('The memory that it needs, the choice, and what was passed over and why'),
     considered: z
       .array(
@@ -68,6 +74,25 @@ export const planBody = z
       .describe('Every offer: those that fit as they would be tried, then the others'),
   })
   .meta({ id: 'DeploymentPlan' })
+
+export const placementBody = z
+  .object({
+    model_id: z.string().describe('Of the catalog'),
+    model_name: z.string(),
+    model_format: z.string(),
+    model_size_in_billions: z.number(),
+    quantization: z.string(),
+    memory_bytes: neededMemory,
+    feasible: z.boolean(),
+    instance_type: z.string().nullable().describe('null, as all of the choice, where nothing is feasible'),
+    gpu_count: z.int().nullable().describe('0: on a CPU'),
+    price_per_hour: hourlyPrice,
+  })
+  .meta({ id: 'Placement' })
+
+export const placementsBody = z
+  .object({ currency: z.string(), items: z.array(placementBody) })
+  .meta({ id: 'Placements' })
 
 export const deploymentParams = z.object({ deployment_id: z.string() })
 
@@ -86,6 +111,14 @@ export const deploymentBody = z
     inference_model_uid: z.string().describe('The name of the model inside the engine'),
     status: z.enum(deploymentStatuses),
     status_message: z.string().nullable().describe('What it is waiting for now'),
+    progress: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe(
+        'How much of a download is there; null while nothing is downloaded, or its size is not known',
+      ),
     selected_instance_type: z.string().nullable(),
     selection_reason: z.string().nullable(),
     failure_stage: z.string().nullable(),
@@ -98,14 +131,14 @@ export const deploymentBody = z
 
 export const deploymentsBody = page(deploymentBody)
 
-const eventItem = z.object({
+export const eventItem = z.object({
   at: timestamp,
   status: z.enum(deploymentStatuses),
   stage: z.string().nullable(),
   message: z.string(),
 })
 
-const logItem = z.object({ at: timestamp, line: z.string() })
+export const logItem = z.object({ at: timestamp, line: z.string() })
 
 export const eventsBody = z.object({ items: z.array(eventItem) }).meta({ id: 'DeploymentEvents' })
 
@@ -126,6 +159,7 @@ export function toDeploymentBody(deployment: ShownDeployment): z.infer<typeof de
     inference_model_uid: deployment.inference_model_uid,
     status: deployment.status,
     status_message: deployment.status_message,
+    progress: deployment.progress,
     selected_instance_type: deployment.selected_instance_type,
     selection_reason: deployment.selection_reason,
     failure_stage: deployment.failure_stage,
@@ -146,6 +180,7 @@ export function toPlanBody(result: SelectionResult, currency: string): z.infer<t
     region: offer?.region ?? null,
     price_per_hour: offer?.pricePerHour ?? null,
     currency,
+    memory_bytes: result.memoryBytes,
     reason: result.outcome === 'selected' ? result.selection.reason : result.reason,
     considered: result.considered.map(({ offer, fits, reason }) => ({
       instance_type: offer.instanceType,

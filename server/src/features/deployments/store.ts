@@ -42,6 +42,7 @@ const shownColumns = [
   'inference_model_uid',
   'status',
   'status_message',
+  'progress',
   'selected_instance_type',
   'selection_reason',
   'failure_stage',
@@ -166,7 +167,7 @@ export async function moveDeployment<From extends DeploymentStatus>(
   const to: DeploymentStatus = move.to
   const set = {
     reconcile_at: sql<Date>`now()`,
-    ...changes,
+    ...withProgress(changes),
     status: to,
     updated_at: at,
     status_changed_at: at,
@@ -184,8 +185,13 @@ export async function updateDeployment(
   at: Date,
   alongside?: Alongside,
 ): Promise<Deployment | undefined> {
-  const set = { ...changes, updated_at: at }
+  const set = { ...withProgress(changes), updated_at: at }
   return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, alongside)
+}
+
+/** Progress is of what the message says: another message without one ends it. */
+function withProgress(changes: DeploymentChanges): DeploymentChanges {
+  return changes.status_message === undefined ? changes : { progress: null, ...changes }
 }
 
 interface Change {

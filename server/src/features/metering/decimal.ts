@@ -16,6 +16,10 @@ export function add(one: string, other: string): string {
   return new Exact(one).plus(other).toFixed()
 }
 
+export function subtract(one: string, other: string): string {
+  return new Exact(one).minus(other).toFixed()
+}
+
 /** A whole number of thousandths as a decimal, e.g. 12345 as `12.345`. */
 export function fromThousandths(thousandths: number): string {
   return new Exact(thousandths).dividedBy(1000).toFixed()

@@ -7,6 +7,8 @@ export const deploymentUsageBody = z
     input_tokens: z.int(),
     output_tokens: z.int(),
     instance_seconds: z.number().describe('From the start of the instance to its release, or to now'),
+    cost: z.string().describe('Of all of it so far, a decimal in the main unit of `currency`; not rounded'),
+    currency: z.string(),
   })
   .meta({ id: 'DeploymentUsage' })
 
@@ -16,5 +18,7 @@ export function toDeploymentUsageBody(usage: DeploymentUsage): z.infer<typeof de
     input_tokens: usage.inputTokens,
     output_tokens: usage.outputTokens,
     instance_seconds: usage.instanceSeconds,
+    cost: usage.cost,
+    currency: usage.currency,
   }
 }

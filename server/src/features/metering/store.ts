@@ -156,12 +156,20 @@ export interface UsageSum {
   currency: string
 }
 
-/** Sealed usage of the hours in [from, to); null: since or until ever. */
+/** Which of an organization's usage is meant; what is left out does not limit it. */
+export interface UsageScope {
+  /** The first hour */
+  from?: Date | undefined
+  /** The hour after the last */
+  to?: Date | undefined
+  deploymentId?: string | undefined
+}
+
+/** Sealed usage, summed up for each price. */
 export async function sumSealedUsage(
   db: Database,
   organizationId: number,
-  from: Date | null,
-  to: Date | null,
+  { from, to, deploymentId }: UsageScope,
 ): Promise<UsageSum[]> {
   let query = db
     .selectFrom('usage_buckets')
@@ -170,8 +178,9 @@ export async function sumSealedUsage(
     .where('organization_id', '=', organizationId)
     .where('sealed_at', 'is not', null)
     .groupBy(['meter', 'dimensions', 'service_key', 'display_name', 'unit_amount', 'currency'])
-  if (from !== null) query = query.where('hour', '>=', from)
-  if (to !== null) query = query.where('hour', '<', to)
+  if (from !== undefined) query = query.where('hour', '>=', from)
+  if (to !== undefined) query = query.where('hour', '<', to)
+  if (deploymentId !== undefined) query = query.where('deployment_id', '=', deploymentId)
   const rows = await query.execute()
   return rows.map(({ service_key: serviceKey, display_name: displayName, ...row }) => {
     if (row.unit_amount === null || row.currency === null) throw new Error('Sealed usage has no price')

@@ -3,11 +3,12 @@ import type { Database } from '../../database/tables.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { planSettlement } from './ledger.ts'
+import type { UsageBucket } from './ledger.ts'
 import { meters } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 import { finderIn } from './settle.ts'
 import { countOpenAnomalies, findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
-import type { UsageSum } from './store.ts'
+import type { UsageScope, UsageSum } from './store.ts'
 
 type World = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>
 
@@ -50,15 +51,15 @@ export function summarizeUsage(
     periodStart,
     periodEnd,
     currency: world.config.billing.currency,
-    usageTotals: await listTotals(world, db, organizationId, periodStart, periodEnd),
+    usageTotals: await listTotals(world, db, organizationId, { from: periodStart, to: periodEnd }),
     openAnomalies: await countOpenAnomalies(db, organizationId),
   }))
 }
 
-/** What all usage of an organization has cost so far, a decimal string in the currency's main unit; not rounded. */
-export function sumAmount(world: World, organizationId: number): Promise<string> {
+/** What usage of an organization has cost so far, a decimal string in the currency's main unit; not rounded. */
+export function sumAmount(world: World, organizationId: number, scope: UsageScope = {}): Promise<string> {
   return readSnapshot(world.db, async (db) => {
-    const totals = await listTotals(world, db, organizationId, null, null)
+    const totals = await listTotals(world, db, organizationId, scope)
     return totals
       .filter(({ currency }) => currency === world.config.billing.currency)
       .reduce((sum, { estimatedAmount }) => add(sum, estimatedAmount), '0')
@@ -67,19 +68,15 @@ export function sumAmount(world: World, organizationId: number): Promise<string>
 
 /** Sealed hours as they are written, the others reckoned anew, so that it is exact at any moment. */
 async function listTotals(
-  { clock, prices, config }: World,
+  world: World,
   db: Database,
   organizationId: number,
-  from: Date | null,
-  to: Date | null,
+  scope: UsageScope,
 ): Promise<UsageTotal[]> {
   const sealedThrough = await findSealedThrough(db, organizationId)
   if (sealedThrough === null) return []
-  const ledger = await loadOpenLedger(db, organizationId, sealedThrough)
-  const open = planSettlement(ledger, clock(), finderIn(prices)).buckets.filter(
-    ({ hour }) => (from === null || hour >= from) && (to === null || hour < to),
-  )
-  const sealed = await sumSealedUsage(db, organizationId, from, to)
+  const open = await listOpenBuckets(world, db, organizationId, sealedThrough, scope)
+  const sealed = await sumSealedUsage(db, organizationId, scope)
   const sums: UsageSum[] = [
     ...sealed,
     ...open.map(({ meter, dimensions, thousandths, price }) => ({
@@ -89,7 +86,7 @@ async function listTotals(
       serviceKey: price.serviceKey,
       displayName: price.displayName,
       unitAmount: price.unit?.amount ?? '0',
-      currency: price.unit?.currency ?? config.billing.currency,
+      currency: price.unit?.currency ?? world.config.billing.currency,
     })),
   ]
   const totals = new Map<string, UsageTotal>()
@@ -110,7 +107,24 @@ async function listTotals(
   return [...totals.keys()].toSorted().map((key) => totals.get(key)!)
 }
 
+/** What is not sealed yet, as it stands now. */
+export async function listOpenBuckets(
+  { clock, prices }: Pick<World, 'clock' | 'prices'>,
+  db: Database,
+  organizationId: number,
+  sealedThrough: Date,
+  { from, to, deploymentId }: UsageScope,
+): Promise<UsageBucket[]> {
+  const ledger = await loadOpenLedger(db, organizationId, sealedThrough)
+  return planSettlement(ledger, clock(), finderIn(prices)).buckets.filter(
+    (bucket) =>
+      (from === undefined || bucket.hour >= from) &&
+      (to === undefined || bucket.hour < to) &&
+      (deploymentId === undefined || bucket.deploymentId === deploymentId),
+  )
+}
+
 /** Runs `read` in one snapshot, so that no hour is seen both as sealed and as open, or as neither. */
-function readSnapshot<Result>(db: Database, read: (db: Database) => Promise<Result>): Promise<Result> {
+export function readSnapshot<Result>(db: Database, read: (db: Database) => Promise<Result>): Promise<Result> {
   return db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read)
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { text, timestamp } from '../../http/schemas.ts'
-import { roleIds } from '../../roles.ts'
-import type { RoleName } from '../../roles.ts'
+import { permissions, permissionsOf, roleIds } from '../../roles.ts'
+import type { Permission, RoleName } from '../../roles.ts'
 import type { Member, Organization } from './store.ts'
 
 const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
+const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permission[]])
 
 export const organizationChangesBody = z
   .object({
@@ -21,12 +22,25 @@ export const organizationBody = z
     description: z.string().nullable(),
     status: z.enum(['active', 'suspended', 'closed']),
     role: roleName.describe('Your role in it'),
+    permissions: z.array(permissionName).describe('What your role lets you do in it'),
     created_at: timestamp,
     updated_at: timestamp,
   })
   .meta({ id: 'Organization' })
 
-const memberBody = z
+export const ownOrganizationBody = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    slug: z.string(),
+    role: roleName.describe('Your role in it'),
+    current: z.boolean().describe('Whether it is the one that counts for you now'),
+  })
+  .meta({ id: 'OwnOrganization' })
+
+export const ownOrganizationsBody = z.array(ownOrganizationBody)
+
+export const memberBody = z
   .object({
     id: z.int().describe('Of the membership'),
     user_id: z.int(),
@@ -50,6 +64,7 @@ export function toOrganizationBody(
     description: organization.description,
     status: organization.status,
     role,
+    permissions: permissionsOf(role),
     created_at: organization.created_at.toISOString(),
     updated_at: organization.updated_at.toISOString(),
   }

@@ -94,6 +94,7 @@ function describeProgress(seen: (typeof answers.progress)['_output']): EngineObs
       message: `Xinference is downloading the model: ${amount}${percent} %`,
       receivedBytes,
       totalBytes,
+      ...(totalBytes === null ? { share: part } : {}),
     }
   }
   if (stage === 'loading' || (stage == null && share >= downloadShare)) {

@@ -1,0 +1,33 @@
+import type { Application } from '../../application.ts'
+import { formatDecimal, subtract } from '../metering/decimal.ts'
+import { sumAmount } from '../metering/summary.ts'
+import { countActiveDeployments } from './store.ts'
+import type { BillingAccount } from './store.ts'
+
+/** How much of what an account allows is in use. */
+export interface AccountUse {
+  /** Deployments that count against its limit */
+  activeResources: number
+  /** Decimal strings in the currency's main unit; null for an account that is not on trial */
+  trialCredit: { granted: string; used: string; remaining: string } | null
+}
+
+export async function findAccountUse(
+  application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
+  { organization_id: organizationId, billing_mode: mode }: BillingAccount,
+): Promise<AccountUse> {
+  const { db, config } = application
+  const onTrial = mode === 'trial' && config.billing.trial
+  return {
+    activeResources: await countActiveDeployments(db, organizationId),
+    trialCredit: onTrial
+      ? toTrialCredit(config.billing.trialCredit, await sumAmount(application, organizationId))
+      : null,
+  }
+}
+
+/** What runs stays when the credit is used up, so more may be used than was granted; no less than nothing remains. */
+function toTrialCredit(granted: string, used: string) {
+  const left = subtract(granted, used)
+  return { granted: formatDecimal(granted), used, remaining: left.startsWith('-') ? '0' : left }
+}
