@@ -22,6 +22,8 @@ const matrix = parseMatrix(`
   POST   /v1/user/register                                  200    200    200    200   200         200
   POST   /v1/user/signin                                    200    200    200    200   200         200
   POST   /v1/user/logout                                    401    200    200    200   200         200
+  GET    /v1/user/organizations                             401    200    200    200   200         200
+  GET    /v1/user/profile                                   401    200    200    200   200         200
   PATCH  /v1/user/profile                                   401    200    200    200   200         200
   GET    /v1/auth/session                                   401    200    200    200   200         200
   POST   /v1/auth/password-reset/request                    200    200    200    200   200         200

@@ -96,6 +96,8 @@ test('an instance over midnight and the end of a month is cut into hours, to the
   const february = await summarize(...nextMonth)
   expect(february.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['1800.373'])
   expect(await sumAmount(server.application, organizationId)).toBe('10.800123')
+  const { body: usage } = await client.get(`${path}/${id}/usage`)
+  expect(usage).toMatchObject({ instance_seconds: 10_800.123, cost: '10.800123', currency: 'usd' })
   const events = await listUsageEvents(server.application, organizationId, month[0])
   expect(events.map(({ quantity }) => quantity)).toEqual([1799, 3600, 3600, 1801])
   expect(events[0]).toEqual({
@@ -120,6 +122,19 @@ test('a summary counts what runs up to the moment, whether or not it was settled
     const { usageTotals } = await summarize(...month)
     expect(usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['6600.005'])
     expect(await sumAmount(server.application, organizationId)).toBe('6.600005')
+  }
+})
+
+test('a deployment’s cost is that of its own usage alone, sealed or not', async () => {
+  const readCost = async (id: string) => (await client.get(`${path}/${id}/usage`)).body.cost
+  const first = await deploy()
+  pass({ hours: 1 })
+  const second = await deploy()
+  pass({ minutes: 30, milliseconds: 1 })
+  for (const settled of [false, true]) {
+    if (settled) await settleUsage(server.application)
+    expect(await readCost(first)).toBe('5.400001')
+    expect(await readCost(second)).toBe('1.800001')
   }
 })
 

@@ -11,6 +11,7 @@ import {
   acceptedBody,
   passwordResetBody,
   passwordResetRequestBody,
+  profileBody,
   profileChangesBody,
   registerBody,
   resetBody,
@@ -19,6 +20,7 @@ import {
   signedOutBody,
   toSessionBody,
 } from './schemas.ts'
+import { getUser } from './store.ts'
 import { endSession, findViewer, startSession } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -147,6 +149,23 @@ export function accountRoutes(app: App, application: Application): void {
       },
     },
     (request) => toSessionBody(request.viewer),
+  )
+
+  app.get(
+    '/v1/user/profile',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'getProfile',
+        summary: 'Get your profile',
+        tags,
+        response: { 200: profileBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => {
+      const { created_at, ...profile } = await getUser(application.db, viewer.userId)
+      return { ...profile, created_at: created_at.toISOString() }
+    },
   )
 
   app.patch(

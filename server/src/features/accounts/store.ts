@@ -91,6 +91,16 @@ export function lockProfile(transaction: DatabaseTransaction, userId: number): P
     .executeTakeFirstOrThrow()
 }
 
+/** A user's own row of what is known about them. */
+export function getUser(db: Database, userId: number) {
+  return db
+    .selectFrom('users')
+    .select(['email', 'name', 'first_name', 'last_name', 'country', 'contact_number', 'created_at'])
+    .select(sql<boolean>`password_hash IS NOT NULL`.as('has_password'))
+    .where('id', '=', userId)
+    .executeTakeFirstOrThrow()
+}
+
 export async function writeProfile(
   transaction: DatabaseTransaction,
   userId: number,

@@ -5,10 +5,12 @@ import {
   membersBody,
   organizationBody,
   organizationChangesBody,
+  ownOrganizationsBody,
   toMemberBody,
   toOrganizationBody,
+  toOwnOrganizationBody,
 } from './schemas.ts'
-import { getOrganization, listMembers, updateOrganization } from './store.ts'
+import { getOrganization, listMembers, listOwnOrganizations, updateOrganization } from './store.ts'
 
 const tags = ['Organization']
 
@@ -43,6 +45,24 @@ export function organizationRoutes(app: App, { db, clock }: Application): void {
       const { organizationId, role } = viewer
       await updateOrganization(db, organizationId, body, clock())
       return toOrganizationBody(await getOrganization(db, organizationId), role)
+    },
+  )
+
+  app.get(
+    '/v1/user/organizations',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'listOwnOrganizations',
+        summary: 'List the organizations that you are a member of, by name',
+        description: 'Switch to another with PATCH /v1/user/profile.',
+        tags,
+        response: { 200: ownOrganizationsBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }) => {
+      const organizations = await listOwnOrganizations(db, viewer.userId)
+      return organizations.map((own) => toOwnOrganizationBody(own, viewer.organizationId))
     },
   )
 

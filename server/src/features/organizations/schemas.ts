@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text, timestamp } from '../../http/schemas.ts'
 import { permissions, permissionsOf, roleIds } from '../../roles.ts'
 import type { Permission, RoleName } from '../../roles.ts'
-import type { Member, Organization } from './store.ts'
+import type { Member, Organization, OwnOrganization } from './store.ts'
 
 const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
 const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permission[]])
@@ -68,6 +68,13 @@ export function toOrganizationBody(
     created_at: organization.created_at.toISOString(),
     updated_at: organization.updated_at.toISOString(),
   }
+}
+
+export function toOwnOrganizationBody(
+  { id, name, slug, role }: OwnOrganization,
+  currentId: number,
+): z.infer<typeof ownOrganizationBody> {
+  return { id, name, slug, role, current: id === currentId }
 }
 
 export function toMemberBody(member: Member): z.infer<typeof memberBody> {

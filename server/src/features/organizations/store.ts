@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database, Tables } from '../../database/tables.ts'
 import type { RoleName } from '../../roles.ts'
@@ -55,6 +56,25 @@ export async function updateOrganization(
         ...(description === undefined ? [] : [where('description', 'is distinct from', description)]),
       ]),
     )
+    .execute()
+}
+
+export interface OwnOrganization {
+  id: number
+  name: string
+  slug: string
+  role: RoleName
+}
+
+/** The organizations that a user is a member of, by name without case. */
+export function listOwnOrganizations(db: Database, userId: number): Promise<OwnOrganization[]> {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+    .select(['organizations.id', 'organizations.name', 'organizations.slug', 'memberships.role'])
+    .where('memberships.user_id', '=', userId)
+    .orderBy(sql`lower(organizations.name)`)
+    .orderBy('organizations.id')
     .execute()
 }
 

@@ -152,10 +152,10 @@ test('download and start are told in status_message on the way', async () => {
   for (const [at, message] of ['Half is here.', 'It wakes up.'].entries()) {
     phase = at
     await expect.poll(async () => (await read(id)).status_message, patience).toBe(message)
-    expect((await read(id)).status).toBe('deploying')
+    expect(await read(id)).toMatchObject({ status: 'deploying', progress: at === 0 ? 0.5 : null })
   }
   runtime.reset()
-  expect(await waitForStatus(client, id, 'running')).toMatchObject({ status_message: null })
+  expect(await waitForStatus(client, id, 'running')).toMatchObject({ status_message: null, progress: null })
   const { items } = (await client.get(`${path}/${id}/events`)).body
   const stages = items.map(({ stage }: { stage: string }) => stage)
   expect(stages.indexOf('model_download')).toBeLessThan(stages.indexOf('engine_startup'))

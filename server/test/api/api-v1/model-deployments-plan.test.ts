@@ -50,6 +50,7 @@ test('POST …/plan: the choice, its price and every offer; nothing is created, 
     region: 'test-region',
     price_per_hour: '1.6',
     currency: 'usd',
+    memory_bytes: expect.closeTo(34.9 * GiB, -8),
     reason: expect.stringMatching(
       /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\); l4-x2 offers 40\.5 GiB at 90 %; the cheapest of 2 that fit\. Passed over: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
     ),
@@ -109,6 +110,7 @@ test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', 
     region: null,
     price_per_hour: null,
     currency: 'usd',
+    memory_bytes: expect.closeTo(147.7 * GiB, -8),
     reason: expect.stringMatching(
       /^No instance type can run this\. It needs about .+\. Passed over: .*cpu: it runs ggufv2, not pytorch/,
     ),
@@ -124,7 +126,7 @@ test('POST …/plan: a runtime without offers is infeasible too', async () => {
   runtime.answer({ listOffers: () => [] })
   const answer = await client.post(path, { model_name: 'berth-tiny' })
   expect(answer.status).toBe(200)
-  expect(answer.body).toMatchObject({ feasible: false, considered: [] })
+  expect(answer.body).toMatchObject({ feasible: false, considered: [], memory_bytes: null })
 })
 
 test('POST …/plan: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {

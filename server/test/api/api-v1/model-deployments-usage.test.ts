@@ -34,7 +34,12 @@ async function deploy(): Promise<string> {
 }
 
 async function readUsage(id: string) {
-  const { instance_seconds: _, ...tokens } = (await client.get(`${path}/${id}/usage`)).body
+  const {
+    instance_seconds: _,
+    cost: __,
+    currency: ___,
+    ...tokens
+  } = (await client.get(`${path}/${id}/usage`)).body
   return tokens
 }
 
@@ -47,7 +52,12 @@ function sse(...chunks: unknown[]): string {
 test('GET …/{id}/usage: nothing used yet, but the instance’s clock runs and stops with its release', async () => {
   const id = await deploy()
   const first = (await client.get(`${path}/${id}/usage`)).body
-  expect(first).toEqual({ ...nothing, instance_seconds: expect.any(Number) })
+  expect(first).toEqual({
+    ...nothing,
+    instance_seconds: expect.any(Number),
+    cost: expect.stringMatching(/^0\.000\d+$/),
+    currency: 'usd',
+  })
   await expect
     .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds, patience)
     .toBeGreaterThan(first.instance_seconds)

@@ -40,6 +40,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the defaults of the c
     inference_model_uid: `dep-${answer.body.id}`,
     status: 'requested',
     status_message: null,
+    progress: null,
     selected_instance_type: null,
     selection_reason: null,
     failure_stage: null,

@@ -48,6 +48,8 @@ describe('GET /v1/billing/account', () => {
       auto_charge_enabled_at: null,
       auto_charge_enabled_by_user_id: null,
       max_active_resources: 2,
+      active_resources: 0,
+      trial_credit: { granted: '10', used: '0', remaining: '10' },
       created_at: expect.stringMatching(iso),
       updated_at: expect.stringMatching(iso),
     })
@@ -67,6 +69,7 @@ describe('GET /v1/billing/account', () => {
     const { body } = await client.get('/v1/billing/account')
     expect(body).toMatchObject({
       billing_mode: 'postpaid',
+      trial_credit: null,
       status: 'active',
       processor_customer_id: expect.stringMatching(/^cus_/),
       processor_subscription_id: expect.stringMatching(/^sub_/),

@@ -37,6 +37,32 @@ async function joinAnother(): Promise<number> {
   return invitation.organization_id
 }
 
+test('GET /v1/user/profile: what is known of oneself, null where nothing is', async () => {
+  const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  const expected = {
+    email: client.email,
+    name: 'Ada',
+    first_name: null,
+    last_name: null,
+    country: null,
+    contact_number: null,
+    has_password: true,
+    created_at,
+  }
+  const answer = await client.get(path)
+  expect(answer).toMatchObject({ status: 200 })
+  expect(answer.body).toEqual(expected)
+  await client.patch(path, { first_name: 'Augusta', country: 'GB' })
+  expect((await client.get(path)).body).toEqual({ ...expected, first_name: 'Augusta', country: 'GB' })
+  const { db } = server.application
+  await db.updateTable('users').set({ password_hash: null }).where('email', '=', client.email).execute()
+  expect((await client.get(path)).body.has_password).toBe(false)
+})
+
+test('GET /v1/user/profile: 401 without a session', async () => {
+  expect((await createClient(server.url).get(path)).status).toBe(401)
+})
+
 test('PATCH /v1/user/profile: 401 without a session', async () => {
   const answer = await createClient(server.url).patch(path, { name: 'Eve' })
   expect(answer).toMatchObject({ status: 401, body: { code: 'not_authenticated' } })
