@@ -9,4 +9,8 @@ if (major < 24) {
   )
   process.exit(1)
 }
+if (!['worker', 'migrate'].includes(process.env.ROLE ?? '')) {
+  const { buildConsole } = await import('../../scripts/build-console.ts')
+  buildConsole()
+}
 await import('../src/main.ts')

@@ -16,6 +16,7 @@ import { meteringRoutes } from './features/metering/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
 import type { App } from './http/app.ts'
+import { serveConsole } from './http/console.ts'
 import { refuseCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
 import { refuseDoubledHost } from './http/doubled-host.ts'
@@ -51,8 +52,10 @@ export async function buildServer(application: Application): Promise<App> {
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(sendProblem)
   const allowedMethods = trackAllowedMethods(app)
+  const sendConsole = await serveConsole(app, { stripe: config.billing.stripe !== null })
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
+    if (allowed.length === 0 && sendConsole(request, reply)) return
     // A method that the address has: its route did not find the file it was asked for.
     if (allowed.length === 0 || allowed.includes(request.method)) {
       const detail = 'There is nothing at this address.'
@@ -117,6 +120,5 @@ export async function buildServer(application: Application): Promise<App> {
   const { paymentSandbox } = application
   if (paymentSandbox) await app.register(paymentSandbox.pages, { prefix: paymentSandbox.path })
   await app.register(serveApiDocs)
-  app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
   return app
 }

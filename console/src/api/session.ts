@@ -1,0 +1,37 @@
+import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import type { Organization, Permission, Session } from '../../../server/src/contract.ts'
+import { ApiError, callApi } from './client.ts'
+
+/** Who is signed in; null without a session. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async ({ signal }): Promise<Session | null> => {
+    try {
+      return await callApi<Session>('GET', '/v1/auth/session', { signal })
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return null
+      throw error
+    }
+  },
+  staleTime: 60_000,
+})
+
+/** The organization that one works in now, with one's role and what it permits. */
+export const organizationQuery = queryOptions({
+  queryKey: ['organization'],
+  queryFn: ({ signal }) => callApi<Organization>('GET', '/v1/organization', { signal }),
+  staleTime: 60_000,
+})
+
+/** The session of a page behind the door: the router lets nobody in without one. */
+export function useSession(): Session {
+  const { data } = useSuspenseQuery(sessionQuery)
+  if (!data) throw new ApiError({ status: 401, code: 'not_authenticated', detail: 'Sign in first.' })
+  return data
+}
+
+/** Tells whether the person's role permits something in the current organization. */
+export function useCan(): (permission: Permission) => boolean {
+  const { data } = useSuspenseQuery(organizationQuery)
+  return (permission) => data.permissions.includes(permission)
+}

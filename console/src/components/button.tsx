@@ -1,0 +1,66 @@
+import { Slot } from 'radix-ui'
+import type { ComponentProps } from 'react'
+import { classNames } from '../class-names.ts'
+import { Spinner } from './spinner.tsx'
+
+const looks = {
+  primary: 'bg-accent text-on-accent hover:bg-accent-strong',
+  secondary: 'border bg-surface text-ink hover:bg-subtle',
+  quiet: 'text-muted hover:bg-subtle hover:text-ink',
+  danger: 'bg-bad-strong text-white hover:brightness-110',
+} as const
+
+const sizes = {
+  small: 'h-8 px-2.5 text-[0.8125rem]',
+  medium: 'h-9 px-3.5',
+  icon: 'size-9 justify-center',
+  tiny: 'size-7 justify-center',
+} as const
+
+interface ButtonProps extends ComponentProps<'button'> {
+  look?: keyof typeof looks
+  size?: keyof typeof sizes
+  /** While true the button shows that it works and can't be pressed. */
+  busy?: boolean
+  /** Renders the child (a link, say) with the looks of a button. */
+  asChild?: boolean
+}
+
+/** A button; `type` is "button" unless said otherwise. */
+export function Button({
+  look = 'secondary',
+  size = 'medium',
+  busy = false,
+  asChild,
+  className,
+  children,
+  disabled,
+  ...props
+}: ButtonProps) {
+  const classes = classNames(
+    'inline-flex shrink-0 items-center justify-center gap-2 rounded-md font-medium whitespace-nowrap transition-colors',
+    'disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0',
+    looks[look],
+    sizes[size],
+    className,
+  )
+  if (asChild) {
+    return (
+      <Slot.Root className={classes} {...props}>
+        {children}
+      </Slot.Root>
+    )
+  }
+  return (
+    <button
+      type="button"
+      className={classes}
+      disabled={disabled || busy}
+      aria-busy={busy || undefined}
+      {...props}
+    >
+      {busy && <Spinner />}
+      {children}
+    </button>
+  )
+}

@@ -1,0 +1,34 @@
+import { Check, Copy } from 'lucide-react'
+import { useEffect, useState } from 'react'
+import { text } from '../text/index.ts'
+import { Button } from './button.tsx'
+import { useToasts } from './toast.tsx'
+
+/** Copies `value` to the clipboard and says so for a moment; `label` says what is copied. */
+export function CopyButton({ value, label }: { value: string; label: string }) {
+  const [copied, setCopied] = useState(false)
+  const toasts = useToasts()
+  useEffect(() => {
+    if (!copied) return
+    const timer = setTimeout(() => setCopied(false), 1_500)
+    return () => clearTimeout(timer)
+  }, [copied])
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(value)
+      setCopied(true)
+    } catch (error) {
+      toasts.failed(error)
+    }
+  }
+  return (
+    <Button
+      look="quiet"
+      size="tiny"
+      aria-label={copied ? text.common.copied : label}
+      onClick={() => void copy()}
+    >
+      {copied ? <Check /> : <Copy />}
+    </Button>
+  )
+}

@@ -1,0 +1,83 @@
+import { X } from 'lucide-react'
+import { Dialog as Primitive } from 'radix-ui'
+import type { ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
+import { text } from '../text/index.ts'
+import { Button } from './button.tsx'
+
+interface DialogProps {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  title: ReactNode
+  description?: ReactNode
+  children: ReactNode
+  /** The buttons at the foot, the main one last. */
+  actions?: ReactNode
+  wide?: boolean
+}
+
+/** A modal dialog: it holds the focus, closes on Escape and gives the focus back. */
+export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
+  return (
+    <Primitive.Root open={open} onOpenChange={onOpenChange}>
+      <Primitive.Portal>
+        <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
+        <Primitive.Content
+          {...(description ? {} : { 'aria-describedby': undefined })}
+          className={classNames(
+            'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2',
+            'flex-col rounded-xl border bg-raised shadow-xl focus:outline-none',
+            wide ? 'max-w-2xl' : 'max-w-md',
+          )}
+        >
+          <header className="flex items-start gap-4 px-5 pt-5">
+            <div className="grid flex-1 gap-1">
+              <Primitive.Title className="text-base font-semibold">{title}</Primitive.Title>
+              {description && (
+                <Primitive.Description className="text-muted">{description}</Primitive.Description>
+              )}
+            </div>
+            <Primitive.Close asChild>
+              <Button look="quiet" size="tiny" aria-label={text.common.close}>
+                <X />
+              </Button>
+            </Primitive.Close>
+          </header>
+          <div className="overflow-y-auto px-5 py-4">{children}</div>
+          {actions && <footer className="flex justify-end gap-2 border-t px-5 py-3">{actions}</footer>}
+        </Primitive.Content>
+      </Primitive.Portal>
+    </Primitive.Root>
+  )
+}
+
+interface ConfirmDialogProps extends Omit<DialogProps, 'actions' | 'wide'> {
+  confirmLabel: string
+  onConfirm: () => void
+  busy?: boolean
+  /** Whether what is confirmed destroys something. */
+  dangerous?: boolean
+}
+
+/** Asks before something is done that can't be taken back. */
+export function ConfirmDialog({
+  confirmLabel,
+  onConfirm,
+  busy = false,
+  dangerous,
+  ...dialog
+}: ConfirmDialogProps) {
+  return (
+    <Dialog
+      {...dialog}
+      actions={
+        <>
+          <Button onClick={() => dialog.onOpenChange(false)}>{text.common.cancel}</Button>
+          <Button look={dangerous ? 'danger' : 'primary'} busy={busy} onClick={onConfirm}>
+            {confirmLabel}
+          </Button>
+        </>
+      }
+    />
+  )
+}

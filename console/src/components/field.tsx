@@ -1,0 +1,86 @@
+import { useId, type ComponentProps, type ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
+
+const control =
+  'w-full rounded-md border border-line-strong/70 bg-surface px-3 text-ink placeholder:text-muted ' +
+  'focus-visible:outline-2 focus-visible:outline-offset-0 focus-visible:outline-accent aria-invalid:border-bad ' +
+  'disabled:bg-subtle disabled:text-muted'
+
+interface FieldProps {
+  label: ReactNode
+  hint?: ReactNode
+  error?: string | undefined
+}
+
+/** The label, hint and error around one control, tied together for screen readers. */
+function useField({ label, hint, error }: FieldProps) {
+  const id = useId()
+  const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
+  const attributes = { id, 'aria-describedby': describedBy, 'aria-invalid': error ? true : undefined }
+  const wrap = (child: ReactNode) => (
+    <div className="grid gap-1.5">
+      <label htmlFor={id} className="font-medium">
+        {label}
+      </label>
+      {child}
+      {hint && (
+        <p id={`${id}-hint`} className="text-[0.8125rem] text-muted">
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p id={`${id}-error`} role="alert" className="text-[0.8125rem] text-bad">
+          {error}
+        </p>
+      )}
+    </div>
+  )
+  return { attributes, wrap }
+}
+
+/** A labelled one-line input. */
+export function TextField({ label, hint, error, className, ...props }: FieldProps & ComponentProps<'input'>) {
+  const { attributes, wrap } = useField({ label, hint, error })
+  return wrap(<input {...attributes} className={classNames(control, 'h-9', className)} {...props} />)
+}
+
+/** A labelled text of several lines. */
+export function TextArea({
+  label,
+  hint,
+  error,
+  className,
+  ...props
+}: FieldProps & ComponentProps<'textarea'>) {
+  const { attributes, wrap } = useField({ label, hint, error })
+  return wrap(
+    <textarea {...attributes} className={classNames(control, 'min-h-20 py-2', className)} {...props} />,
+  )
+}
+
+/** A labelled choice among a few values, the browser's own. */
+export function SelectField({
+  label,
+  hint,
+  error,
+  className,
+  children,
+  ...props
+}: FieldProps & ComponentProps<'select'>) {
+  const { attributes, wrap } = useField({ label, hint, error })
+  return wrap(
+    <select {...attributes} className={classNames(control, 'h-9 pr-8', className)} {...props}>
+      {children}
+    </select>,
+  )
+}
+
+/** An input of the same looks without a visible label: give `aria-label`. */
+export function BareInput({ className, ...props }: ComponentProps<'input'>) {
+  return <input className={classNames(control, 'h-9', className)} {...props} />
+}
+
+/** A choice of the same looks without a visible label: give `aria-label`. */
+export function BareSelect({ className, ...props }: ComponentProps<'select'>) {
+  return <select className={classNames(control, 'h-9 w-auto pr-8', className)} {...props} />
+}

@@ -1,0 +1,75 @@
+import { useEffect, type ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
+import { text } from '../text/index.ts'
+
+interface PageProps {
+  title: string
+  /** What stands in place of the title where more than its text is shown. */
+  heading?: ReactNode
+  description?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** The frame of a page: the document's title, the heading, what can be done here, and the content. */
+export function Page({ title, heading, description, actions, children }: PageProps) {
+  useDocumentTitle(title)
+  return (
+    <div className="mx-auto grid w-full max-w-6xl gap-6 px-4 py-6 sm:px-8 sm:py-8">
+      <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+        <div className="grid min-w-0 gap-1">
+          <h1 className="text-xl font-semibold tracking-tight">{heading ?? title}</h1>
+          {description && <div className="max-w-prose text-muted">{description}</div>}
+        </div>
+        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+/** Names the page in the browser's tab and history. */
+export function useDocumentTitle(title: string) {
+  useEffect(() => {
+    document.title = `${title} · ${text.common.product}`
+  }, [title])
+}
+
+interface SectionProps {
+  title?: ReactNode
+  description?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+  className?: string
+  /** Leaves out the padding, for tables and lists that reach the edges. */
+  flush?: boolean
+}
+
+/** A part of a page in a box of its own. */
+export function Section({ title, description, actions, children, className, flush }: SectionProps) {
+  return (
+    <section className={classNames('min-w-0 overflow-hidden rounded-xl border bg-surface', className)}>
+      {(title || actions) && (
+        <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-5 py-3">
+          <div className="grid gap-0.5">
+            {title && <h2 className="font-semibold">{title}</h2>}
+            {description && <p className="text-[0.8125rem] text-muted">{description}</p>}
+          </div>
+          {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </header>
+      )}
+      <div className={flush ? '' : 'p-5'}>{children}</div>
+    </section>
+  )
+}
+
+/** A name and a number (or a short text) that matters. */
+export function Figure({ label, value, hint }: { label: ReactNode; value: ReactNode; hint?: ReactNode }) {
+  return (
+    <div className="grid content-start gap-0.5">
+      <dt className="text-[0.8125rem] text-muted">{label}</dt>
+      <dd className="tabular text-lg font-semibold tracking-tight">{value}</dd>
+      {hint && <dd className="text-xs text-muted">{hint}</dd>}
+    </div>
+  )
+}

@@ -1,0 +1,118 @@
+import { CloudOff, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { ApiError } from '../api/client.ts'
+import { classNames } from '../class-names.ts'
+import { text } from '../text/index.ts'
+import { Button } from './button.tsx'
+
+/** What stands where there is nothing yet: why it is empty and what to do about it. */
+export function EmptyState({
+  icon,
+  title,
+  children,
+  action,
+}: {
+  icon?: ReactNode
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+}) {
+  return (
+    <div className="grid justify-items-center gap-3 px-6 py-14 text-center">
+      {icon && (
+        <div className="grid size-11 place-items-center rounded-full bg-subtle text-muted [&_svg]:size-5">
+          {icon}
+        </div>
+      )}
+      <h2 className="text-base font-semibold">{title}</h2>
+      {children && <div className="max-w-md text-muted">{children}</div>}
+      {action}
+    </div>
+  )
+}
+
+/** What stands where loading failed: why, in the words of the API, and another try. */
+export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const offline = error instanceof ApiError && error.code === 'offline'
+  return (
+    <div role="alert" className="grid justify-items-center gap-3 px-6 py-14 text-center">
+      <div className="grid size-11 place-items-center rounded-full bg-bad-soft text-bad [&_svg]:size-5">
+        {offline ? <CloudOff /> : <TriangleAlert />}
+      </div>
+      <p className="max-w-md">{messageOf(error)}</p>
+      {error instanceof ApiError && error.requestId && (
+        <p className="font-mono text-xs text-muted">{text.errors.requestId(error.requestId)}</p>
+      )}
+      {onRetry && <Button onClick={onRetry}>{text.common.tryAgain}</Button>}
+    </div>
+  )
+}
+
+/** One sentence about a failure beside the form or the button that met it; nothing without an error. */
+export function ErrorNote({ error, className }: { error: unknown; className?: string }) {
+  if (!error) return null
+  return (
+    <p role="alert" className={classNames('rounded-md bg-bad-soft px-3 py-2 text-bad', className)}>
+      {messageOf(error)}
+    </p>
+  )
+}
+
+/** A remark that stands out: something is waiting, late or limited, and what to do. */
+export function Notice({
+  tone = 'busy',
+  title,
+  children,
+  action,
+}: {
+  tone?: 'busy' | 'warn' | 'bad' | 'good'
+  title?: ReactNode
+  children?: ReactNode
+  action?: ReactNode
+}) {
+  const looks = {
+    busy: 'bg-busy-soft text-busy',
+    warn: 'bg-warn-soft text-warn',
+    bad: 'bg-bad-soft text-bad',
+    good: 'bg-good-soft text-good',
+  }[tone]
+  return (
+    <div
+      className={classNames(
+        'flex flex-wrap items-center justify-between gap-x-6 gap-y-2 rounded-xl px-5 py-3',
+        looks,
+      )}
+    >
+      <div className="grid gap-0.5">
+        {title && <p className="font-semibold">{title}</p>}
+        {children && <div>{children}</div>}
+      </div>
+      {action}
+    </div>
+  )
+}
+
+/** A grey bar in the place and size of what is loading. */
+export function Skeleton({ className }: { className?: string }) {
+  return <div aria-hidden className={classNames('h-4 animate-pulse rounded bg-subtle', className)} />
+}
+
+/** Rows of grey bars, for lists and tables that are loading. */
+export function SkeletonRows({ count = 5 }: { count?: number }) {
+  return (
+    <div role="status" aria-label={text.common.loading} className="divide-y">
+      {Array.from({ length: count }, (_, row) => (
+        <div key={row} className="flex items-center gap-6 px-5 py-4">
+          <Skeleton className="w-1/4" />
+          <Skeleton className="w-1/6" />
+          <Skeleton className="ml-auto w-16" />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** The sentence for a person that an error holds. */
+export function messageOf(error: unknown): string {
+  return error instanceof ApiError ? error.message : text.errors.unexpected(0)
+}

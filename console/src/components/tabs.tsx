@@ -1,0 +1,38 @@
+import { Tabs as Primitive } from 'radix-ui'
+import type { ReactNode } from 'react'
+
+interface TabsProps<Value extends string> {
+  value: Value
+  onValueChange: (value: Value) => void
+  /** Names the group for screen readers. */
+  label: string
+  tabs: { value: Value; label: ReactNode; content: ReactNode }[]
+}
+
+/** Panels of which one is shown, chosen by arrow keys or pointer. */
+export function Tabs<Value extends string>({ value, onValueChange, label, tabs }: TabsProps<Value>) {
+  return (
+    <Primitive.Root
+      value={value}
+      onValueChange={(next) => onValueChange(next as Value)}
+      className="grid min-w-0 gap-5"
+    >
+      <Primitive.List aria-label={label} className="flex gap-1 overflow-x-auto border-b">
+        {tabs.map((tab) => (
+          <Primitive.Trigger
+            key={tab.value}
+            value={tab.value}
+            className="-mb-px border-b-2 border-transparent px-3 py-2 font-medium whitespace-nowrap text-muted hover:text-ink focus-visible:-outline-offset-2 data-[state=active]:border-accent data-[state=active]:text-ink"
+          >
+            {tab.label}
+          </Primitive.Trigger>
+        ))}
+      </Primitive.List>
+      {tabs.map((tab) => (
+        <Primitive.Content key={tab.value} value={tab.value} className="min-w-0">
+          {tab.content}
+        </Primitive.Content>
+      ))}
+    </Primitive.Root>
+  )
+}

@@ -1,0 +1,69 @@
+import { X } from 'lucide-react'
+import { Toast } from 'radix-ui'
+import { createContext, use, useCallback, useMemo, useState, type ReactNode } from 'react'
+import { classNames } from '../class-names.ts'
+import { text } from '../text/index.ts'
+import { messageOf } from './states.tsx'
+
+interface Message {
+  id: number
+  tone: 'good' | 'bad'
+  words: string
+}
+
+interface Toasts {
+  /** Says that something was done. */
+  done: (words: string) => void
+  /** Says why something failed. */
+  failed: (error: unknown) => void
+}
+
+const ToastsContext = createContext<Toasts | null>(null)
+
+/** Shows short messages in a corner, read out by screen readers, each for some seconds. */
+export function ToastProvider({ children }: { children: ReactNode }) {
+  const [messages, setMessages] = useState<Message[]>([])
+  const add = useCallback((tone: Message['tone'], words: string) => {
+    setMessages((known) => [...known.slice(-2), { id: Date.now() + Math.random(), tone, words }])
+  }, [])
+  const toasts = useMemo<Toasts>(
+    () => ({ done: (words) => add('good', words), failed: (error) => add('bad', messageOf(error)) }),
+    [add],
+  )
+  return (
+    <ToastsContext value={toasts}>
+      <Toast.Provider duration={6_000} label={text.common.notification}>
+        {children}
+        {messages.map(({ id, tone, words }) => (
+          <Toast.Root
+            key={id}
+            onOpenChange={(open) =>
+              !open && setMessages((known) => known.filter((message) => message.id !== id))
+            }
+            className="flex items-start gap-3 rounded-lg border bg-raised px-4 py-3 shadow-lg"
+          >
+            <span
+              aria-hidden
+              className={classNames(
+                'mt-1.5 size-2 shrink-0 rounded-full',
+                tone === 'good' ? 'bg-good' : 'bg-bad',
+              )}
+            />
+            <Toast.Description className="flex-1">{words}</Toast.Description>
+            <Toast.Close aria-label={text.common.close} className="rounded p-0.5 text-muted hover:text-ink">
+              <X className="size-4" aria-hidden />
+            </Toast.Close>
+          </Toast.Root>
+        ))}
+        <Toast.Viewport className="fixed right-4 bottom-4 z-50 grid w-[calc(100vw-2rem)] max-w-sm gap-2" />
+      </Toast.Provider>
+    </ToastsContext>
+  )
+}
+
+/** The way to show a toast. */
+export function useToasts(): Toasts {
+  const toasts = use(ToastsContext)
+  if (!toasts) throw new Error('useToasts is called outside of ToastProvider.')
+  return toasts
+}

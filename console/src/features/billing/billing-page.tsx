@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function BillingPage() {
+  return <Page title="BillingPage">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function CatalogPage() {
+  return <Page title="CatalogPage">{null}</Page>
+}

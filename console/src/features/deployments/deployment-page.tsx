@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function DeploymentPage() {
+  return <Page title="DeploymentPage">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function DeploymentsPage() {
+  return <Page title="DeploymentsPage">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function RegisterPage() {
+  return <Page title="RegisterPage">{null}</Page>
+}

@@ -1,0 +1,5 @@
+import { Page } from '../../components/page.tsx'
+
+export function CompleteProfilePage() {
+  return <Page title="CompleteProfilePage">{null}</Page>
+}

@@ -1,0 +1,89 @@
+/** Numbers, money and times in the person's own locale. */
+
+const locale = undefined
+
+const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
+const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 })
+const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+// The days of usage are days in UTC, whatever the person's own time is.
+const utcDay = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
+
+export const formatNumber = (value: number) => whole.format(value)
+
+/** 12.3K, 4.5M */
+export const formatCompact = (value: number) => compact.format(value)
+
+/** A share from 0 to 1 */
+export const formatPercent = (share: number) => percent.format(share)
+
+/** A decimal string in a currency's main unit; below a hundredth it keeps the digits that say something. */
+export function formatMoney(amount: string | number, currency: string): string {
+  const value = Number(amount)
+  const small = value !== 0 && Math.abs(value) < 0.1
+  return new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency,
+    ...(small ? { minimumSignificantDigits: 1, maximumSignificantDigits: 3 } : {}),
+  }).format(value)
+}
+
+/** An amount in the currency's smallest unit, as invoices have it. */
+export function formatMinorMoney(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+}
+
+export const formatDay = (timestamp: string) => day.format(new Date(timestamp))
+export const formatMoment = (timestamp: string) => moment.format(new Date(timestamp))
+export const formatClock = (timestamp: string) => clock.format(new Date(timestamp))
+
+/** Month and day of a date such as 2026-01-31 */
+export const formatUtcDay = (date: string) => utcDay.format(new Date(date))
+
+const spans: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]
+
+/** "3 min. ago", "in 2 days" */
+export function formatRelative(timestamp: string, now = Date.now()): string {
+  const seconds = (new Date(timestamp).getTime() - now) / 1000
+  for (const [unit, size] of spans) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit)
+  }
+  return relative.format(Math.trunc(seconds), 'second')
+}
+
+/** A span such as 2 h 5 min, 45 s, 320 ms */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return unit(milliseconds, 'millisecond', milliseconds < 10 ? 1 : 0)
+  const seconds = milliseconds / 1_000
+  if (seconds < 60) return unit(seconds, 'second', seconds < 10 ? 1 : 0)
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${unit(minutes, 'minute')} ${unit(Math.floor(seconds % 60), 'second')}`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return `${unit(hours, 'hour')} ${unit(minutes % 60, 'minute')}`
+  return `${unit(Math.floor(hours / 24), 'day')} ${unit(hours % 24, 'hour')}`
+}
+
+/** Memory in GiB (as GB would be read by most) with one digit where it matters */
+export function formatBytes(bytes: number): string {
+  const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
+  const power = Math.min(units.length - 1, bytes > 0 ? Math.floor(Math.log(bytes) / Math.log(1024)) : 0)
+  const value = bytes / 1024 ** power
+  return unit(value, units[power] ?? 'byte', value < 10 && power > 0 ? 1 : 0)
+}
+
+function unit(value: number, name: string, digits = 0): string {
+  return new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: name,
+    unitDisplay: 'short',
+    maximumFractionDigits: digits,
+  }).format(value)
+}

@@ -1,0 +1,32 @@
+import '@fontsource-variable/geist'
+import '@fontsource-variable/geist-mono'
+import './styles.css'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { setNonce } from 'get-nonce'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { createQueryClient } from './api/query-client.ts'
+import { ToastProvider } from './components/toast.tsx'
+import { createAppRouter } from './router.tsx'
+import { signInAgain } from './shell/sign-in-again.ts'
+import { applyTheme } from './theme.ts'
+
+applyTheme()
+// Radix writes a style element while a dialog is open; the content security policy wants its nonce.
+setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
+
+const queryClient = createQueryClient(() => signInAgain(router))
+const router = createAppRouter(queryClient)
+
+const root = document.getElementById('root')
+if (!root) throw new Error('index.html has no #root.')
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <ToastProvider>
+        <RouterProvider router={router} />
+      </ToastProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,241 @@
+import type { QueryClient } from '@tanstack/react-query'
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  parseSearchWith,
+  redirect,
+  stringifySearchWith,
+} from '@tanstack/react-router'
+import { organizationQuery, sessionQuery } from './api/session.ts'
+import { LoadingPage, NotFoundPage, RouteError } from './shell/route-states.tsx'
+
+/** A search parameter that is a text, or absent. */
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+
+const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: NotFoundPage,
+  errorComponent: RouteError,
+})
+
+/** Where a person without a session comes in. */
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { return_to?: string | undefined; error?: string | undefined } => ({
+    return_to: textOf(search.return_to),
+    error: textOf(search.error),
+  }),
+  component: lazyRouteComponent(() => import('./features/doors/sign-in-page.tsx'), 'SignInPage'),
+})
+
+const register = createRoute({
+  getParentRoute: () => root,
+  path: '/register',
+  component: lazyRouteComponent(() => import('./features/doors/register-page.tsx'), 'RegisterPage'),
+})
+
+const forgotPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/forgot-password',
+  component: lazyRouteComponent(
+    () => import('./features/doors/forgot-password-page.tsx'),
+    'ForgotPasswordPage',
+  ),
+})
+
+const resetPassword = createRoute({
+  getParentRoute: () => root,
+  path: '/reset-password',
+  validateSearch: (search: Record<string, unknown>) => ({ token: textOf(search.token) ?? '' }),
+  component: lazyRouteComponent(
+    () => import('./features/doors/reset-password-page.tsx'),
+    'ResetPasswordPage',
+  ),
+})
+
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitations/$token',
+  component: lazyRouteComponent(() => import('./features/doors/invitation-page.tsx'), 'InvitationPage'),
+})
+
+/** Everything behind the door: the session is looked at before anything is shown. */
+const app = createRoute({
+  getParentRoute: () => root,
+  id: 'app',
+  beforeLoad: async ({ context: { queryClient }, location }) => {
+    const session = await queryClient.ensureQueryData(sessionQuery)
+    if (!session)
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { return_to: location.href } })
+    if (session.user.requires_profile_completion && location.pathname !== '/complete-profile') {
+      throw redirect({ to: '/complete-profile' })
+    }
+  },
+  loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
+  component: lazyRouteComponent(() => import('./shell/app-shell.tsx'), 'AppShell'),
+})
+
+const completeProfile = createRoute({
+  getParentRoute: () => app,
+  path: '/complete-profile',
+  component: lazyRouteComponent(
+    () => import('./features/profile/complete-profile-page.tsx'),
+    'CompleteProfilePage',
+  ),
+})
+
+const home = createRoute({
+  getParentRoute: () => app,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/deployments' })
+  },
+})
+
+const deployments = createRoute({
+  getParentRoute: () => app,
+  path: '/deployments',
+  component: lazyRouteComponent(
+    () => import('./features/deployments/deployments-page.tsx'),
+    'DeploymentsPage',
+  ),
+})
+
+const deployment = createRoute({
+  getParentRoute: () => app,
+  path: '/deployments/$deploymentId',
+  validateSearch: (search: Record<string, unknown>): { tab?: string | undefined } => ({
+    tab: textOf(search.tab),
+  }),
+  component: lazyRouteComponent(() => import('./features/deployments/deployment-page.tsx'), 'DeploymentPage'),
+})
+
+const catalog = createRoute({
+  getParentRoute: () => app,
+  path: '/catalog',
+  validateSearch: (search: Record<string, unknown>): CatalogSearch => ({
+    q: textOf(search.q),
+    type: textOf(search.type),
+    provider: textOf(search.provider),
+    family: textOf(search.family),
+    size: textOf(search.size),
+    fits: search.fits === 'yes' ? 'yes' : undefined,
+  }),
+  component: lazyRouteComponent(() => import('./features/catalog/catalog-page.tsx'), 'CatalogPage'),
+})
+
+/** The filters of the catalog, kept in the address so that they can be shared and come back with the back button. */
+export interface CatalogSearch {
+  q?: string | undefined
+  type?: string | undefined
+  provider?: string | undefined
+  family?: string | undefined
+  size?: string | undefined
+  fits?: 'yes' | undefined
+}
+
+const model = createRoute({
+  getParentRoute: () => app,
+  path: '/catalog/$modelId',
+  component: lazyRouteComponent(() => import('./features/catalog/model-page.tsx'), 'ModelPage'),
+})
+
+const playground = createRoute({
+  getParentRoute: () => app,
+  path: '/playground',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { deployment?: string | undefined; tab?: string | undefined } => ({
+    deployment: textOf(search.deployment),
+    tab: textOf(search.tab),
+  }),
+  component: lazyRouteComponent(() => import('./features/playground/playground-page.tsx'), 'PlaygroundPage'),
+})
+
+const usage = createRoute({
+  getParentRoute: () => app,
+  path: '/usage',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { from?: string | undefined; to?: string | undefined } => ({
+    from: textOf(search.from),
+    to: textOf(search.to),
+  }),
+  component: lazyRouteComponent(() => import('./features/usage/usage-page.tsx'), 'UsagePage'),
+})
+
+const billing = createRoute({
+  getParentRoute: () => app,
+  path: '/billing',
+  validateSearch: (search: Record<string, unknown>): { setup?: string | undefined } => ({
+    setup: textOf(search.setup),
+  }),
+  component: lazyRouteComponent(() => import('./features/billing/billing-page.tsx'), 'BillingPage'),
+})
+
+const organization = createRoute({
+  getParentRoute: () => app,
+  path: '/organization',
+  component: lazyRouteComponent(
+    () => import('./features/organization/organization-page.tsx'),
+    'OrganizationPage',
+  ),
+})
+
+const profile = createRoute({
+  getParentRoute: () => app,
+  path: '/profile',
+  component: lazyRouteComponent(() => import('./features/profile/profile-page.tsx'), 'ProfilePage'),
+})
+
+const tree = root.addChildren([
+  signIn,
+  register,
+  forgotPassword,
+  resetPassword,
+  invitation,
+  app.addChildren([
+    home,
+    completeProfile,
+    deployments,
+    deployment,
+    catalog,
+    model,
+    playground,
+    usage,
+    billing,
+    organization,
+    profile,
+  ]),
+])
+
+/** The console's pages by their addresses; each page is loaded when it is first needed, or when a pointer nears its link. */
+export function createAppRouter(queryClient: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    context: { queryClient },
+    defaultPreload: 'intent',
+    // The query cache decides what is fresh.
+    defaultPreloadStaleTime: 0,
+    defaultPendingComponent: LoadingPage,
+    defaultErrorComponent: RouteError,
+    scrollRestoration: true,
+    // Plain texts: the router would else read JSON, and take a token of digits for a number.
+    parseSearch: parseSearchWith((value) => value),
+    stringifySearch: stringifySearchWith(String),
+  })
+}
+
+export type AppRouter = ReturnType<typeof createAppRouter>
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: AppRouter
+  }
+}

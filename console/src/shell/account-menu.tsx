@@ -1,0 +1,82 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react'
+import { callApi } from '../api/client.ts'
+import { sessionQuery, useSession } from '../api/session.ts'
+import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
+import { useToasts } from '../components/toast.tsx'
+import { text } from '../text/index.ts'
+import { chooseTheme, useTheme, type Theme } from '../theme.ts'
+
+const themes: { value: Theme; icon: typeof Sun }[] = [
+  { value: 'system', icon: Monitor },
+  { value: 'light', icon: Sun },
+  { value: 'dark', icon: Moon },
+]
+
+/** Who one is, the profile, the theme and the way out. */
+export function AccountMenu() {
+  const { user } = useSession()
+  const theme = useTheme()
+  const signOut = useSignOut()
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button
+          type="button"
+          aria-label={text.shell.account}
+          className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 text-left hover:bg-subtle"
+        >
+          <span
+            aria-hidden
+            className="grid size-7 shrink-0 place-items-center rounded-full bg-accent text-xs font-semibold text-on-accent"
+          >
+            {user.name.slice(0, 1).toUpperCase()}
+          </span>
+          <span className="grid min-w-0 leading-tight">
+            <span className="truncate font-medium">{user.name}</span>
+            <span className="truncate text-xs text-muted">{user.email}</span>
+          </span>
+        </button>
+      }
+    >
+      <MenuItem asChild>
+        <Link to="/profile">
+          <UserRound aria-hidden />
+          {text.shell.profile}
+        </Link>
+      </MenuItem>
+      <MenuSeparator />
+      <MenuLabel>{text.shell.theme}</MenuLabel>
+      {themes.map(({ value, icon: Icon }) => (
+        <MenuItem key={value} onSelect={() => chooseTheme(value)} aria-current={theme === value || undefined}>
+          <Icon aria-hidden />
+          {text.shell.themes[value]}
+          {theme === value && <span aria-hidden className="ml-auto size-1.5 rounded-full bg-accent" />}
+        </MenuItem>
+      ))}
+      <MenuSeparator />
+      <MenuItem onSelect={() => signOut.mutate()}>
+        <LogOut aria-hidden />
+        {text.shell.signOut}
+      </MenuItem>
+    </Menu>
+  )
+}
+
+/** Ends the session and leads to the sign-in page; nothing that was read stays in memory. */
+function useSignOut() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  return useMutation({
+    mutationFn: () => callApi('POST', '/v1/user/logout'),
+    onSuccess: async () => {
+      queryClient.setQueryData(sessionQuery.queryKey, null)
+      await navigate({ to: '/sign-in' })
+      queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
+    },
+    onError: toasts.failed,
+  })
+}

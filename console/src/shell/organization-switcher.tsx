@@ -1,0 +1,70 @@
+import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Check, ChevronsUpDown } from 'lucide-react'
+import type { OwnOrganization, Session } from '../../../server/src/contract.ts'
+import { callApi } from '../api/client.ts'
+import { organizationQuery } from '../api/session.ts'
+import { Menu, MenuItem, MenuLabel } from '../components/menu.tsx'
+import { useToasts } from '../components/toast.tsx'
+import { text } from '../text/index.ts'
+
+/** The organization that one works in; a menu where one has several. */
+export function OrganizationSwitcher() {
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  const { data: organizations = [] } = useQuery({
+    queryKey: ['organizations'],
+    queryFn: ({ signal }) => callApi<OwnOrganization[]>('GET', '/v1/user/organizations', { signal }),
+    staleTime: 60_000,
+  })
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  const change = useMutation({
+    mutationFn: (chosen: OwnOrganization) =>
+      callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
+    onSuccess: async (_session, chosen) => {
+      // Nearly everything belongs to an organization: nothing of the other one may stay in sight.
+      await navigate({ to: '/deployments' })
+      await queryClient.resetQueries()
+      toasts.done(text.shell.switchedTo(chosen.name))
+    },
+    onError: toasts.failed,
+  })
+  const face = (
+    <>
+      <span
+        aria-hidden
+        className="grid size-6 shrink-0 place-items-center rounded bg-accent-soft text-xs font-semibold text-accent"
+      >
+        {organization.name.slice(0, 1).toUpperCase()}
+      </span>
+      <span className="grid min-w-0 text-left leading-tight">
+        <span className="truncate font-medium">{organization.name}</span>
+        <span className="text-xs text-muted">{text.shell.role[organization.role]}</span>
+      </span>
+    </>
+  )
+  if (organizations.length < 2) return <div className="flex items-center gap-2.5 px-2.5 py-1">{face}</div>
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button type="button" className="flex items-center gap-2.5 rounded-md px-2.5 py-1 hover:bg-subtle">
+          {face}
+          <ChevronsUpDown aria-hidden className="ml-auto size-4 shrink-0 text-muted" />
+        </button>
+      }
+    >
+      <MenuLabel>{text.shell.switchOrganization}</MenuLabel>
+      {organizations.map((one) => (
+        <MenuItem key={one.id} onSelect={() => !one.current && change.mutate(one)}>
+          <span className="grid">
+            {one.name}
+            <span className="text-xs text-muted">{text.shell.role[one.role]}</span>
+          </span>
+          {one.current && <Check aria-hidden className="ml-auto" />}
+        </MenuItem>
+      ))}
+    </Menu>
+  )
+}

@@ -1,0 +1,56 @@
+import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
+import { Compass } from 'lucide-react'
+import { Button } from '../components/button.tsx'
+import { useDocumentTitle } from '../components/page.tsx'
+import { EmptyState, ErrorState, Skeleton } from '../components/states.tsx'
+import { text } from '../text/index.ts'
+
+/** What is shown while a page's code or first data is on its way. */
+export function LoadingPage() {
+  return (
+    <div
+      role="status"
+      aria-label={text.common.loading}
+      className="mx-auto grid w-full max-w-6xl gap-6 px-4 py-6 sm:px-8 sm:py-8"
+    >
+      <Skeleton className="h-7 w-48" />
+      <Skeleton className="h-48 rounded-xl" />
+    </div>
+  )
+}
+
+/** An address that no page has. */
+export function NotFoundPage() {
+  useDocumentTitle(text.errors.notFoundTitle)
+  return (
+    <main className="grid min-h-[60dvh] place-items-center">
+      <EmptyState
+        icon={<Compass />}
+        title={text.errors.notFoundTitle}
+        action={
+          <Button asChild>
+            <Link to="/deployments">{text.errors.toDeployments}</Link>
+          </Button>
+        }
+      >
+        {text.errors.notFound}
+      </EmptyState>
+    </main>
+  )
+}
+
+/** A page whose first data could not be had. */
+export function RouteError({ error, reset }: ErrorComponentProps) {
+  const router = useRouter()
+  return (
+    <main className="grid min-h-[60dvh] place-items-center">
+      <ErrorState
+        error={error}
+        onRetry={() => {
+          reset()
+          void router.invalidate()
+        }}
+      />
+    </main>
+  )
+}

@@ -1,0 +1,79 @@
+import { Link } from '@tanstack/react-router'
+import {
+  BookOpen,
+  Boxes,
+  ChartColumn,
+  CreditCard,
+  Library,
+  MessagesSquare,
+  Search,
+  Users,
+} from 'lucide-react'
+import { useCan } from '../api/session.ts'
+import { text } from '../text/index.ts'
+import { AccountMenu } from './account-menu.tsx'
+import { openCommandPalette } from './command-palette.tsx'
+import { OrganizationSwitcher } from './organization-switcher.tsx'
+import { Wordmark } from './wordmark.tsx'
+
+const item =
+  'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4'
+const current = { className: 'bg-subtle text-ink [&_svg]:text-accent', 'aria-current': 'page' } as const
+
+/** The navigation: where one works, the pages, and one's account. */
+export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
+  const can = useCan()
+  const pages = [
+    { to: '/deployments', label: text.shell.deployments, icon: Boxes },
+    { to: '/catalog', label: text.shell.catalog, icon: Library },
+    { to: '/playground', label: text.shell.playground, icon: MessagesSquare },
+    { to: '/usage', label: text.shell.usage, icon: ChartColumn },
+    ...(can('manageBilling')
+      ? ([{ to: '/billing', label: text.shell.billing, icon: CreditCard }] as const)
+      : []),
+    { to: '/organization', label: text.shell.organization, icon: Users },
+  ] as const
+  return (
+    <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
+      <div className="px-2.5 pt-2">
+        <Wordmark />
+      </div>
+      <OrganizationSwitcher />
+      <button
+        type="button"
+        onClick={() => {
+          onNavigate?.()
+          openCommandPalette()
+        }}
+        className="flex h-9 items-center gap-2.5 rounded-md border px-2.5 text-muted hover:bg-subtle hover:text-ink"
+      >
+        <Search aria-hidden className="size-4" />
+        {text.shell.commands}
+        <kbd className="ml-auto font-sans text-xs">
+          {/Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K'}
+        </kbd>
+      </button>
+      <nav aria-label={text.shell.navigation} className="grid gap-0.5">
+        {pages.map(({ to, label, icon: Icon }) => (
+          <Link
+            key={to}
+            to={to}
+            className={item}
+            activeProps={current}
+            {...(onNavigate && { onClick: onNavigate })}
+          >
+            <Icon aria-hidden />
+            {label}
+          </Link>
+        ))}
+      </nav>
+      <div className="mt-auto grid gap-0.5">
+        <a href="/docs" className={item}>
+          <BookOpen aria-hidden />
+          {text.shell.apiReference}
+        </a>
+        <AccountMenu />
+      </div>
+    </div>
+  )
+}
