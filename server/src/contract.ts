@@ -72,10 +72,10 @@ export type OpenAIError = z.output<typeof inference.openAiErrorBody>
 
 export type BillingConfig = z.output<typeof billing.billingConfigBody>
 export type BillingAccount = z.output<typeof billing.billingAccountBody>
-export type UsageSummary = z.output<typeof billing.usageSummaryBody>
-export type UsageTotal = z.output<typeof billing.usageTotalBody>
-export type DailyUsage = z.output<typeof billing.dailyUsageBody>
-export type UsageAnomaly = z.output<typeof billing.usageAnomalyBody>
+export type UsageSummary = z.output<typeof metering.usageSummaryBody>
+export type UsageTotal = z.output<typeof metering.usageTotalBody>
+export type DailyUsage = z.output<typeof metering.dailyUsageBody>
+export type UsageAnomaly = z.output<typeof metering.usageAnomalyBody>
 export type Subscription = z.output<typeof billing.subscriptionBody>
 export type ActivatePostpaid = z.input<typeof billing.activatePostpaidBody>
 export type CollectionMethod = z.input<typeof billing.collectionMethodBody>

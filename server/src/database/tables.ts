@@ -206,6 +206,7 @@ interface UsageBucketsTable {
 interface UsageAnomaliesTable {
   id: Generated<number>
   organization_id: number | null
+  deployment_id: string | null
   kind: string
   subject: string
   message: string

@@ -49,6 +49,8 @@ const matrix = parseMatrix(`
   GET    /v1/billing/config                                 401    200    200    200   200         200
   GET    /v1/billing/account                                401    403    403    200   200         200
   GET    /v1/billing/usage-summary                          401    200    200    200   200         200
+  GET    /v1/billing/usage                                  401    200    200    200   200         200
+  GET    /v1/billing/anomalies                              401    403    403    200   200         200
   GET    /v1/billing/subscription                           401    403    403    200   200         200
   POST   /v1/billing/subscription/activate-postpaid         401    403    403    200   200         404
   PATCH  /v1/billing/subscription/collection-method         401    403    403    200   200         409
@@ -62,6 +64,7 @@ const matrix = parseMatrix(`
 
   GET    /api/v1/deployable-models                          401    200    200    200   200         200
   GET    /api/v1/deployable-models/{model_id}               401    200    200    200   200         200
+  GET    /api/v1/placements                                 401    200    200    200   200         200
   GET    /api/v1/model-deployments                          401    200    200    200   200         200
   POST   /api/v1/model-deployments                          401    403    201    201   201         201
   POST   /api/v1/model-deployments/plan                     401    200    200    200   200         200

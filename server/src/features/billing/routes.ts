@@ -2,8 +2,6 @@ import { z } from 'zod'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
-import { summarizeUsage } from '../metering/summary.ts'
-import { currentPeriod } from './account-state.ts'
 import { findAccountUse } from './account-use.ts'
 import { activatePostpaid } from './activate.ts'
 import { setCollectionMethod } from './collection-method.ts'
@@ -30,8 +28,6 @@ import {
   toInvoiceBody,
   toPaymentMethodBody,
   toSubscriptionBody,
-  toUsageSummaryBody,
-  usageSummaryBody,
 } from './schemas.ts'
 import { createPortalSession, createSetupSession } from './sessions.ts'
 import { ensureAccount } from './store.ts'
@@ -83,25 +79,6 @@ export function billingRoutes(app: App, application: Application): void {
     async ({ viewer }) => {
       const account = await getAccount(viewer)
       return toAccountBody(account, await findAccountUse(application, account))
-    },
-  )
-
-  app.get(
-    '/v1/billing/usage-summary',
-    {
-      config: read,
-      schema: {
-        operationId: 'getUsageSummary',
-        summary: 'What your current organization has used in this billing period',
-        description:
-          'The period is that of the subscription, and the calendar month in UTC without one. What runs is counted up to now.',
-        tags,
-        response: { 200: usageSummaryBody, ...protectedProblems },
-      },
-    },
-    async ({ viewer }) => {
-      const { start, end } = currentPeriod(await getAccount(viewer), application.clock())
-      return toUsageSummaryBody(await summarizeUsage(application, viewer.organizationId, start, end))
     },
   )
 

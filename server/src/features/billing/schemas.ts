@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { text, timestamp } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
-import type { UsageSummary } from '../metering/summary.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
 import type { AccountUse } from './account-use.ts'
 import type { BillingAccount } from './store.ts'
@@ -62,65 +61,6 @@ export const subscriptionBody = z
     current_period_end: timestamp.nullable(),
   })
   .meta({ id: 'Subscription' })
-
-export const usageTotalBody = z
-  .object({
-    meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
-    unit: z.string(),
-    total_quantity: z.string().describe('A decimal'),
-    service_key: z.string(),
-    display_name: z.string(),
-    dimensions: z.record(z.string(), z.string()),
-    unit_amount_decimal: z.string().describe('A decimal in the main unit of the currency'),
-    unit_amount_currency: z.string(),
-    estimated_amount: z.string().describe('Quantity times price, not rounded'),
-    estimated_amount_currency: z.string(),
-  })
-  .meta({ id: 'UsageTotal' })
-
-export const usageSummaryBody = z
-  .object({
-    organization_id: z.int(),
-    period_start: timestamp,
-    period_end: timestamp,
-    currency: z.string(),
-    usage_totals: z.array(usageTotalBody),
-    open_anomalies: z.int(),
-  })
-  .meta({ id: 'UsageSummary' })
-
-const date = z.iso.date().meta({ examples: ['2026-01-02'] })
-
-export const dailyUsageBody = z
-  .object({
-    from: date,
-    to: date,
-    currency: z.string(),
-    items: z.array(
-      z.object({
-        date: date.describe('A day in UTC'),
-        meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
-        unit: z.string(),
-        dimensions: z.record(z.string(), z.string()),
-        quantity: z.string().describe('A decimal'),
-        estimated_amount: amount,
-      }),
-    ),
-  })
-  .meta({ id: 'DailyUsage' })
-
-export const usageAnomalyBody = z
-  .object({
-    id: z.int(),
-    kind: z.string().meta({ examples: ['provider_disagrees'] }),
-    message: z.string().describe('A sentence for a person'),
-    deployment_id: z.string().nullable().describe('null where it is not about one deployment'),
-    detected_at: timestamp,
-    last_seen_at: timestamp,
-  })
-  .meta({ id: 'UsageAnomaly' })
-
-export const usageAnomaliesBody = z.array(usageAnomalyBody)
 
 export const activatePostpaidBody = z
   .object({ processor_payment_method_id: text({ min: 1, max: 255 }) })
@@ -243,28 +183,6 @@ export function toSubscriptionBody(account: BillingAccount): z.infer<typeof subs
     collection_method: account.collection_method,
     current_period_start: toTimestamp(account.current_period_start),
     current_period_end: toTimestamp(account.current_period_end),
-  }
-}
-
-export function toUsageSummaryBody(summary: UsageSummary): z.infer<typeof usageSummaryBody> {
-  return {
-    organization_id: summary.organizationId,
-    period_start: summary.periodStart.toISOString(),
-    period_end: summary.periodEnd.toISOString(),
-    currency: summary.currency,
-    usage_totals: summary.usageTotals.map((total) => ({
-      meter: total.meter,
-      unit: total.unit,
-      total_quantity: total.totalQuantity,
-      service_key: total.serviceKey,
-      display_name: total.displayName,
-      dimensions: total.dimensions,
-      unit_amount_decimal: total.unitAmount,
-      unit_amount_currency: total.currency,
-      estimated_amount: total.estimatedAmount,
-      estimated_amount_currency: total.currency,
-    })),
-    open_anomalies: summary.openAnomalies,
   }
 }
 

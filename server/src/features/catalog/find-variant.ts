@@ -1,8 +1,8 @@
 import type { Application } from '../../application.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { findVariant } from './catalog-file.ts'
-import type { VariantChoice } from './catalog-file.ts'
-import { findEnabledModelByName } from './store.ts'
+import type { CatalogModel, VariantChoice } from './catalog-file.ts'
+import { findEnabledModelByName, listEnabledEntries } from './store.ts'
 
 /** The variant of an enabled model that a caller asks for, or null where there is no such model or variant. */
 export async function findDeployableVariant(
@@ -12,4 +12,9 @@ export async function findDeployableVariant(
 ): Promise<ModelVariant | null> {
   const model = await findEnabledModelByName(db, modelName)
   return model === undefined ? null : findVariant(model.entry, choice)
+}
+
+/** The enabled models with their variants, in the catalog's order. */
+export function listDeployableModels({ db }: Pick<Application, 'db'>): Promise<CatalogModel[]> {
+  return listEnabledEntries(db)
 }

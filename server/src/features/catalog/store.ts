@@ -88,3 +88,14 @@ export function findEnabledModelByName(db: Database, modelName: string) {
     .where('enabled', '=', true)
     .executeTakeFirst()
 }
+
+export async function listEnabledEntries(db: Database): Promise<CatalogModel[]> {
+  const rows = await db
+    .selectFrom('deployable_models')
+    .select('entry')
+    .where('enabled', '=', true)
+    .orderBy('sort_order')
+    .orderBy('model_name')
+    .execute()
+  return rows.map(({ entry }) => entry)
+}

@@ -1,9 +1,11 @@
 import type { Application } from '../../application.ts'
-import type { ModelRuntime, ModelVariant } from '../../ports/model-runtime.ts'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { SelectionResult } from './instance-selection.ts'
+import type { PricedOffer, SelectionResult } from './instance-selection.ts'
 import type { Serving } from './memory-estimate.ts'
+
+type World = Pick<Application, 'runtime' | 'prices' | 'clock' | 'config'>
 
 /** What a model is served with on a runtime made for GPUs. */
 const gpuServing: Serving = { contextTokens: 8192, parallelSequences: 4 }
@@ -13,16 +15,24 @@ const gpuServing: Serving = { contextTokens: 8192, parallelSequences: 4 }
  * instance types that had no capacity. Throws what the runtime throws.
  */
 export async function chooseInstance(
-  { runtime, prices, clock, config }: Pick<Application, 'runtime' | 'prices' | 'clock' | 'config'>,
+  world: World,
   variant: ModelVariant,
   refused: readonly string[],
 ): Promise<SelectionResult> {
-  const now = clock()
-  const offers = await runtime.listOffers()
-  const priced = offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
-  return selectInstance(variant, priced, chooseServing(runtime, config), refused)
+  return selectInstance(variant, await listPricedOffers(world), chooseServing(world), refused)
 }
 
-function chooseServing({ name }: ModelRuntime, { localEngine }: Application['config']): Serving {
-  return name === 'local' ? localEngine : gpuServing
+/** What the runtime has, at today's prices. Throws what the runtime throws. */
+export async function listPricedOffers({
+  runtime,
+  prices,
+  clock,
+}: Pick<World, 'runtime' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
+  const now = clock()
+  const offers = await runtime.listOffers()
+  return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
+}
+
+export function chooseServing({ runtime, config }: Pick<World, 'runtime' | 'config'>): Serving {
+  return runtime.name === 'local' ? config.localEngine : gpuServing
 }

@@ -5,7 +5,7 @@ import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts
 import { pageQuery } from '../../http/schemas.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
-import { planDeployment } from './plan.ts'
+import { listPlacements, planDeployment } from './plan.ts'
 import { requestDeployment } from './request.ts'
 import {
   createDeploymentBody,
@@ -14,10 +14,12 @@ import {
   deploymentsBody,
   eventsBody,
   logsBody,
+  placementsBody,
   planBody,
   toDeploymentBody,
   toEventItem,
   toLogItem,
+  toPlacementBody,
   toPlanBody,
   toVariantChoice,
 } from './schemas.ts'
@@ -86,6 +88,24 @@ export function deploymentRoutes(app: App, application: Application): void {
         await planDeployment(application, toVariantChoice(body)),
         application.config.billing.currency,
       ),
+  )
+
+  app.get(
+    '/api/v1/placements',
+    {
+      config: { permission: 'readCatalog' },
+      schema: {
+        operationId: 'listPlacements',
+        summary: 'What every variant of the catalog would run on, and what that costs',
+        description: 'In the catalog’s order; what a deployment of it would be told by its plan, now.',
+        tags,
+        response: { 200: placementsBody, ...protectedProblems, ...problems(503) },
+      },
+    },
+    async () => ({
+      currency: application.config.billing.currency,
+      items: (await listPlacements(application)).map(toPlacementBody),
+    }),
   )
 
   app.get(

@@ -3,6 +3,7 @@ import { page, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
+import type { Placement } from './plan.ts'
 import type { DeploymentEvent, ShownDeployment } from './store.ts'
 
 const choiceText = unicodeText().trim().min(1, 'Give a name, or leave it out.').optional()
@@ -188,6 +189,22 @@ export function toPlanBody(result: SelectionResult, currency: string): z.infer<t
       reason,
       price_per_hour: offer.pricePerHour,
     })),
+  }
+}
+
+export function toPlacementBody({ modelId, variant, result }: Placement): z.infer<typeof placementBody> {
+  const offer = result.outcome === 'selected' ? result.selection.offer : null
+  return {
+    model_id: modelId,
+    model_name: variant.modelName,
+    model_format: variant.format,
+    model_size_in_billions: variant.sizeInBillions,
+    quantization: variant.quantization,
+    memory_bytes: result.memoryBytes,
+    feasible: offer !== null,
+    instance_type: offer?.instanceType ?? null,
+    gpu_count: offer?.gpuCount ?? null,
+    price_per_hour: offer?.pricePerHour ?? null,
   }
 }
 

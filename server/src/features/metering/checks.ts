@@ -41,13 +41,18 @@ function usageChecks(world: World): UsageCheck[] {
 
 interface Row {
   organization_id: number
+  deployment_id?: string
   subject: string
   message: string
 }
 
 async function findRows(db: Database, query: RawBuilder<Row>): Promise<Finding[]> {
   const { rows } = await query.execute(db)
-  return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
+  return rows.map(({ organization_id: organizationId, deployment_id: deploymentId, ...finding }) => ({
+    organizationId,
+    deploymentId,
+    ...finding,
+  }))
 }
 
 async function findOrphans({ db, runtime }: World): Promise<Finding[]> {
@@ -58,16 +63,20 @@ async function findOrphans({ db, runtime }: World): Promise<Finding[]> {
     .select(['id', 'organization_id'])
     .where(sql<boolean>`id::text = ANY (${orphans})`)
     .execute()
-  return orphans.map((subject) => ({
-    organizationId: known.find(({ id }) => id === subject)?.organization_id ?? null,
-    subject,
-    message: `The runtime holds an instance for ${subject}, which no deployment owns.`,
-  }))
+  return orphans.map((subject) => {
+    const deployment = known.find(({ id }) => id === subject)
+    return {
+      organizationId: deployment?.organization_id ?? null,
+      deploymentId: deployment?.id,
+      subject,
+      message: `The runtime holds an instance for ${subject}, which no deployment owns.`,
+    }
+  })
 }
 
 /** Gaps: a deployment has an instance, and no clock runs. */
 const missingSpans = () => sql<Row>`
-  SELECT organization_id, id::text AS subject, format('Deployment %s is %s, and no span of its instance is open.', id, status)
+  SELECT organization_id, id AS deployment_id, id::text AS subject, format('Deployment %s is %s, and no span of its instance is open.', id, status)
     AS message
   FROM deployments AS deployment
   WHERE status IN ('deploying', 'running', 'failed', 'terminating')
@@ -75,13 +84,13 @@ const missingSpans = () => sql<Row>`
     AND NOT EXISTS (SELECT FROM instance_spans WHERE deployment_id = deployment.id AND ended_at IS NULL)`
 
 const unclosedSpans = () => sql<Row>`
-  SELECT span.organization_id, span.id::text AS subject,
+  SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
     format('The span of deployment %s is open, and its instance was given back.', deployment.id) AS message
   FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
   WHERE span.ended_at IS NULL AND (deployment.status = 'terminated' OR deployment.instance_released_at IS NOT NULL)`
 
 const overlappingSpans = (now: Date) => sql<Row>`
-  SELECT one.organization_id, format('%s %s', one.id, other.id) AS subject,
+  SELECT one.organization_id, one.deployment_id, format('%s %s', one.id, other.id) AS subject,
     format('Two spans of deployment %s overlap from %s on.', one.deployment_id,
       greatest(one.started_at, other.started_at)) AS message
   FROM instance_spans AS one JOIN instance_spans AS other ON other.deployment_id = one.deployment_id AND other.id > one.id
@@ -91,7 +100,7 @@ const overlappingSpans = (now: Date) => sql<Row>`
 
 /** Spans that were cut because clocks had stepped, those that lie in the future or outside of their deployment's life. */
 const impossibleSpans = (now: Date) => sql<Row>`
-  SELECT span.organization_id, span.id::text AS subject,
+  SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
     format('The span of deployment %s is said to go from %s to %s, %s; it is counted from %s to %s.', deployment.id,
       span.reported_start_at, coalesce(span.reported_end_at::text, 'now'),
       CASE
@@ -114,7 +123,7 @@ const impossibleSpans = (now: Date) => sql<Row>`
 
 /** Our seconds and those from the provider's start to the release are apart by more than 1 %. */
 const disagreements = (now: Date) => sql<Row>`
-  SELECT organization_id, id::text AS subject,
+  SELECT organization_id, deployment_id, id::text AS subject,
     format('Deployment %s: we count %s seconds, by the provider''s start it is %s.', deployment_id, ours, theirs) AS message
   FROM (
     SELECT *, extract(epoch FROM coalesce(ended_at, ${now}::timestamptz) - started_at) AS ours,

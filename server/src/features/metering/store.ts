@@ -214,6 +214,43 @@ export async function listSealedHours(
   }))
 }
 
+/** Sealed usage of one UTC day, summed up over prices. */
+export interface DaySum {
+  /** Such as `2026-01-02` */
+  date: string
+  meter: MeterName
+  dimensions: Dimensions
+  /** A decimal */
+  quantity: string
+  /** Quantity times price, a decimal */
+  amount: string
+}
+
+/** Sealed usage by the UTC day; amounts are of what has a price in `currency`. */
+export async function sumSealedDays(
+  db: Database,
+  organizationId: number,
+  { from, to }: { from: Date; to: Date },
+  currency: string,
+): Promise<DaySum[]> {
+  const day = sql<string>`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD')`
+  return db
+    .selectFrom('usage_buckets')
+    .select([day.as('date'), 'meter', 'dimensions'])
+    .select(({ fn }) => fn.sum<string>('quantity').as('quantity'))
+    .select(
+      sql<string>`coalesce(sum(quantity * unit_amount) FILTER (WHERE currency = ${currency}), 0)`.as(
+        'amount',
+      ),
+    )
+    .where('organization_id', '=', organizationId)
+    .where('sealed_at', 'is not', null)
+    .where('hour', '>=', from)
+    .where('hour', '<', to)
+    .groupBy([day, 'meter', 'dimensions'])
+    .execute()
+}
+
 export async function countOpenAnomalies(db: Database, organizationId: number): Promise<number> {
   const { count } = await db
     .selectFrom('usage_anomalies')
