@@ -1,12 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { Link } from '@tanstack/react-router'
 import { LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react'
-import { callApi } from '../api/client.ts'
-import { sessionQuery, useSession } from '../api/session.ts'
+import { useSession } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
-import { useToasts } from '../components/toast.tsx'
 import { text } from '../text/index.ts'
 import { chooseTheme, useTheme, type Theme } from '../theme.ts'
+import { useSignOut } from './sign-out.ts'
 
 const themes: { value: Theme; icon: typeof Sun }[] = [
   { value: 'system', icon: Monitor },
@@ -63,20 +61,4 @@ export function AccountMenu() {
       </MenuItem>
     </Menu>
   )
-}
-
-/** Ends the session and leads to the sign-in page; nothing that was read stays in memory. */
-function useSignOut() {
-  const queryClient = useQueryClient()
-  const navigate = useNavigate()
-  const toasts = useToasts()
-  return useMutation({
-    mutationFn: () => callApi('POST', '/v1/user/logout'),
-    onSuccess: async () => {
-      queryClient.setQueryData(sessionQuery.queryKey, null)
-      await navigate({ to: '/sign-in' })
-      queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
-    },
-    onError: toasts.failed,
-  })
 }

@@ -25,4 +25,7 @@ export const shell = {
   yourDeployments: 'Your deployments',
   models: 'Models',
   actions: 'Actions',
+  deployModel: 'Deploy a model',
+  invite: 'Invite somebody',
+  useTheme: (theme: string) => `Theme: ${theme}`,
 }

@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { buildConsole } from '../../../scripts/build-console.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 
 declare module 'vitest' {
@@ -11,8 +12,9 @@ declare module 'vitest' {
   }
 }
 
-/** One real PostgreSQL for all test files of a run. */
+/** One real PostgreSQL for all test files of a run, and the console as servers serve it. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+  buildConsole()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
   // Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
   await chmod(dataDirectory, 0o755)

@@ -1,0 +1,21 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { callApi } from '../api/client.ts'
+import { sessionQuery } from '../api/session.ts'
+import { useToasts } from '../components/toast.tsx'
+
+/** Ends the session and leads to the sign-in page; nothing that was read stays in memory. */
+export function useSignOut() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  return useMutation({
+    mutationFn: () => callApi('POST', '/v1/user/logout'),
+    onSuccess: async () => {
+      queryClient.setQueryData(sessionQuery.queryKey, null)
+      await navigate({ to: '/sign-in' })
+      queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
+    },
+    onError: toasts.failed,
+  })
+}
