@@ -34,8 +34,13 @@ export function buildConsole(): boolean {
       { cwd: folder, encoding: 'utf8' },
     )
     if (status !== 0) throw new Error(`The console could not be built.\n${stderr}`)
-    rmSync(consoleDist, { recursive: true, force: true })
-    renameSync(fresh, consoleDist)
+    try {
+      rmSync(consoleDist, { recursive: true, force: true })
+      renameSync(fresh, consoleDist)
+    } catch (error) {
+      // Another process that starts at the same moment was quicker.
+      if (!existsSync(built)) throw error
+    }
     return true
   } finally {
     rmSync(fresh, { recursive: true, force: true })
