@@ -1,1 +1,4 @@
-export const catalog = {}
+export const catalog = {
+  deploy: 'Deploy',
+  deployTitle: (model: string) => `Deploy ${model}`,
+}

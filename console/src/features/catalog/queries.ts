@@ -1,0 +1,88 @@
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import type {
+  DeployableModel,
+  DeployableModels,
+  Deployment,
+  DeploymentPage,
+  DeploymentPlan,
+  DeploymentRequest,
+  Placements,
+} from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import type { VariantChoice } from './variants.ts'
+
+const modelTypes = ['LLM', 'embedding'] as const
+
+/** Every model that can be deployed, of all types, in the catalog's order. */
+export const modelsQuery = queryOptions({
+  queryKey: ['catalog', 'models'],
+  queryFn: async ({ signal }) => {
+    const lists = await Promise.all(
+      modelTypes.map((type) =>
+        callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+          query: { model_type: type },
+          signal,
+        }),
+      ),
+    )
+    return lists.flatMap(({ items }) => items).toSorted((one, other) => one.sort_order - other.sort_order)
+  },
+  staleTime: 60_000,
+})
+
+/** One model of the catalog; what the list knows of it is shown until it is there. */
+export const useModel = (id: string) => {
+  const queryClient = useQueryClient()
+  return useQuery({
+    queryKey: ['catalog', 'model', id],
+    queryFn: ({ signal }) =>
+      callApi<DeployableModel>('GET', `/api/v1/deployable-models/${encodeURIComponent(id)}`, { signal }),
+    placeholderData: () => queryClient.getQueryData(modelsQuery.queryKey)?.find((model) => model.id === id),
+    staleTime: 60_000,
+  })
+}
+
+/** The model that deployments call by this name; undefined while it loads and where the catalog has none. */
+export function useModelByName(name: string): DeployableModel | undefined {
+  return useQuery(modelsQuery).data?.find(({ model_name }) => model_name === name)
+}
+
+/** What every variant of every model would run on now. */
+export const placementsQuery = queryOptions({
+  queryKey: ['catalog', 'placements'],
+  queryFn: ({ signal }) => callApi<Placements>('GET', '/api/v1/placements', { signal }),
+  staleTime: 30_000,
+})
+
+/** What one variant would run on now, what that costs and why. */
+export const planQuery = (modelName: string, choice: VariantChoice) =>
+  queryOptions({
+    queryKey: ['catalog', 'plan', modelName, choice],
+    queryFn: ({ signal }) =>
+      callApi<DeploymentPlan>('POST', '/api/v1/model-deployments/plan', {
+        body: { model_name: modelName, ...choice } satisfies DeploymentRequest,
+        signal,
+      }),
+    staleTime: 15_000,
+  })
+
+/** One's deployments of a model that have not ended, the newest first. */
+export const deploymentsOfModelQuery = (modelName: string) =>
+  queryOptions({
+    queryKey: ['deployments', 'of-model', modelName],
+    queryFn: ({ signal }) =>
+      callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { limit: 500 }, signal }),
+    select: ({ items }) =>
+      items.filter(({ model_name, status }) => model_name === modelName && status !== 'terminated'),
+    refetchInterval: 10_000,
+  })
+
+/** Asks for a deployment; what is known of deployments is then read anew. */
+export function useDeploy() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (request: DeploymentRequest) =>
+      callApi<Deployment>('POST', '/api/v1/model-deployments', { body: request }),
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: ['deployments'] }),
+  })
+}

@@ -1,0 +1,78 @@
+import type { DeployableModel, ModelVariant, Placement } from '../../../../server/src/contract.ts'
+
+/** One thing that can be deployed: a format, size and quantization of a model. */
+export type VariantChoice = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>
+
+/** Every variant of a model, in the catalog's order. */
+export function listChoices({ variants }: Pick<DeployableModel, 'variants'>): VariantChoice[] {
+  return variants.flatMap(({ quantizations, model_format, model_size_in_billions }) =>
+    quantizations.map((quantization) => ({ model_format, model_size_in_billions, quantization })),
+  )
+}
+
+/** The sizes that a model comes in, the smallest first. */
+export function listSizes({ variants }: Pick<DeployableModel, 'variants'>): number[] {
+  return [...new Set(variants.map((variant) => variant.model_size_in_billions))].toSorted((a, b) => a - b)
+}
+
+/** The formats that a model comes in, the default's first. */
+export function listFormats({ variants }: Pick<DeployableModel, 'variants'>): string[] {
+  const inOrder = variants.toSorted((one, other) => Number(other.default) - Number(one.default))
+  return [...new Set(inOrder.map((variant) => variant.model_format))]
+}
+
+export function isSameChoice(one: VariantChoice, other: VariantChoice): boolean {
+  return (
+    one.model_format === other.model_format &&
+    one.model_size_in_billions === other.model_size_in_billions &&
+    one.quantization.toLowerCase() === other.quantization.toLowerCase()
+  )
+}
+
+/** The placement of a variant among those of its model. */
+export function findPlacement(
+  placements: readonly Placement[],
+  choice: VariantChoice,
+): Placement | undefined {
+  return placements.find((placement) => isSameChoice(placement, choice))
+}
+
+/**
+ * The variant of a model that agrees with as much of a wish as can be: its size before its format before its quantization. What
+ * the wish leaves open is settled by what fits, then by the model's default, then by size: the largest.
+ */
+export function completeChoice(
+  model: Pick<DeployableModel, 'variants' | 'model_type'>,
+  wish: Partial<VariantChoice>,
+  placements: readonly Placement[],
+): VariantChoice | undefined {
+  const usual = findUsual(model)
+  const preferences: ((choice: VariantChoice) => boolean)[] = [
+    (choice) => choice.model_size_in_billions === wish.model_size_in_billions,
+    (choice) => choice.model_format === wish.model_format,
+    (choice) => choice.quantization.toLowerCase() === wish.quantization?.toLowerCase(),
+    (choice) => findPlacement(placements, choice)?.feasible === true,
+    (choice) => choice.model_size_in_billions === usual?.model_size_in_billions,
+    (choice) => choice.model_format === usual?.model_format,
+    (choice) => choice.quantization === usual?.quantization,
+  ]
+  let candidates = listChoices(model)
+  for (const agrees of preferences) {
+    const agreeing = candidates.filter(agrees)
+    if (agreeing.length > 0) candidates = agreeing
+  }
+  const largest = Math.max(...candidates.map((choice) => choice.model_size_in_billions))
+  return candidates.find((choice) => choice.model_size_in_billions === largest)
+}
+
+/** The default; the catalog tells its format and size alone, so its quantization is the one that is usual for the type. */
+function findUsual({
+  variants,
+  model_type,
+}: Pick<DeployableModel, 'variants' | 'model_type'>): VariantChoice | undefined {
+  const row: ModelVariant | undefined = variants.find((variant) => variant.default) ?? variants[0]
+  if (!row) return undefined
+  const wanted = model_type === 'embedding' ? 'Q8_0' : 'Q4_K_M'
+  const quantization = row.quantizations.includes(wanted) ? wanted : (row.quantizations[0] ?? '')
+  return { ...row, quantization }
+}

@@ -1,0 +1,28 @@
+import { lazy, Suspense, useEffect } from 'react'
+import type { DeployableModel } from '../../../../server/src/contract.ts'
+import type { VariantChoice } from '../catalog/variants.ts'
+
+export interface DeployDialogProps {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  model: DeployableModel
+  /** The variant to begin with; what is left out is chosen by what fits. */
+  initial?: Partial<VariantChoice> | undefined
+}
+
+const loadForm = () => import('../catalog/deploy-form.tsx')
+const DeployForm = lazy(async () => ({ default: (await loadForm()).DeployForm }))
+
+/** Chooses a variant of a model, shows what it would run on and what that costs, and deploys it. */
+export function DeployDialog({ open, ...props }: DeployDialogProps) {
+  useEffect(() => {
+    // Here before it is asked for; where that fails, opening tries again.
+    loadForm().catch(() => undefined)
+  }, [])
+  if (!open) return null
+  return (
+    <Suspense>
+      <DeployForm {...props} />
+    </Suspense>
+  )
+}
