@@ -37,6 +37,9 @@ const signIn = createRoute({
 const register = createRoute({
   getParentRoute: () => root,
   path: '/register',
+  validateSearch: (search: Record<string, unknown>): { return_to?: string | undefined } => ({
+    return_to: textOf(search.return_to),
+  }),
   component: lazyRouteComponent(() => import('./features/doors/register-page.tsx'), 'RegisterPage'),
 })
 
@@ -182,6 +185,12 @@ const billing = createRoute({
 const organization = createRoute({
   getParentRoute: () => app,
   path: '/organization',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { tab?: string | undefined; invite?: 'yes' | undefined } => ({
+    tab: textOf(search.tab),
+    invite: search.invite === 'yes' ? 'yes' : undefined,
+  }),
   component: lazyRouteComponent(
     () => import('./features/organization/organization-page.tsx'),
     'OrganizationPage',
@@ -237,5 +246,10 @@ export type AppRouter = ReturnType<typeof createAppRouter>
 declare module '@tanstack/react-router' {
   interface Register {
     router: AppRouter
+  }
+  /** What one door hands to the next without putting it into the address. */
+  interface HistoryState {
+    email?: string | undefined
+    passwordSet?: boolean | undefined
   }
 }

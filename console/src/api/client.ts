@@ -9,6 +9,8 @@ export class ApiError extends Error {
   /** What is wrong with each field of the request body, by the field's name. */
   readonly fields: Record<string, string>
   readonly requestId: string | null
+  /** In how many seconds another try may succeed, where the answer says so. */
+  readonly retryAfter: number | null
 
   constructor(problem: {
     status: number
@@ -16,6 +18,7 @@ export class ApiError extends Error {
     detail: string
     fields?: Record<string, string>
     requestId?: string | null
+    retryAfter?: number | null
   }) {
     super(problem.detail)
     this.name = 'ApiError'
@@ -23,6 +26,7 @@ export class ApiError extends Error {
     this.code = problem.code
     this.fields = problem.fields ?? {}
     this.requestId = problem.requestId ?? null
+    this.retryAfter = problem.retryAfter ?? null
   }
 }
 
@@ -79,12 +83,13 @@ async function toApiError(response: Response): Promise<ApiError> {
     status: response.status,
     code: 'unknown',
     detail: text.errors.unexpected(response.status),
+    retryAfter: Number(response.headers.get('retry-after')) || null,
   }
   const body: unknown = await response.json().catch(() => null)
   if (typeof body !== 'object' || body === null) return new ApiError(fallback)
   if ('error' in body) {
     const { message, code, type } = body.error as { message: string; code: string | null; type: string }
-    return new ApiError({ status: response.status, code: code ?? type, detail: message })
+    return new ApiError({ ...fallback, code: code ?? type, detail: message })
   }
   const problem = body as Problem
   return new ApiError({

@@ -1,4 +1,4 @@
-import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query'
 import type { Organization, Permission, Session } from '../../../server/src/contract.ts'
 import { ApiError, callApi } from './client.ts'
 
@@ -22,6 +22,12 @@ export const organizationQuery = queryOptions({
   queryFn: ({ signal }) => callApi<Organization>('GET', '/v1/organization', { signal }),
   staleTime: 60_000,
 })
+
+/** Begins to work with a session that was just answered: what was read before, as somebody else perhaps, is dropped. */
+export function enterSession(queryClient: QueryClient, session: Session) {
+  queryClient.removeQueries({ type: 'inactive' })
+  queryClient.setQueryData(sessionQuery.queryKey, session)
+}
 
 /** The session of a page behind the door: the router lets nobody in without one. */
 export function useSession(): Session {

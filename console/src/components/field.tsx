@@ -38,10 +38,25 @@ function useField({ label, hint, error }: FieldProps) {
   return { attributes, wrap }
 }
 
-/** A labelled one-line input. */
-export function TextField({ label, hint, error, className, ...props }: FieldProps & ComponentProps<'input'>) {
+/** A labelled one-line input; `trailing` stands within its right end, a small button say. */
+export function TextField({
+  label,
+  hint,
+  error,
+  trailing,
+  className,
+  ...props
+}: FieldProps & ComponentProps<'input'> & { trailing?: ReactNode }) {
   const { attributes, wrap } = useField({ label, hint, error })
-  return wrap(<input {...attributes} className={classNames(control, 'h-9', className)} {...props} />)
+  const looks = classNames(control, 'h-9', trailing && 'pr-10', className)
+  const input = <input {...attributes} className={looks} {...props} />
+  if (!trailing) return wrap(input)
+  return wrap(
+    <div className="relative">
+      {input}
+      <div className="absolute inset-y-0 right-1 flex items-center">{trailing}</div>
+    </div>,
+  )
 }
 
 /** A labelled text of several lines. */

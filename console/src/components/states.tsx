@@ -2,6 +2,7 @@ import { CloudOff, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
+import { formatDuration } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
@@ -112,7 +113,10 @@ export function SkeletonRows({ count = 5 }: { count?: number }) {
   )
 }
 
-/** The sentence for a person that an error holds. */
+/** The sentence for a person that an error holds; after too many tries, with when to try again. */
 export function messageOf(error: unknown): string {
-  return error instanceof ApiError ? error.message : text.errors.unexpected(0)
+  if (!(error instanceof ApiError)) return text.errors.unexpected(0)
+  if (error.status !== 429 || error.retryAfter === null) return error.message
+  const seconds = error.retryAfter > 90 ? Math.ceil(error.retryAfter / 60) * 60 : error.retryAfter
+  return `${error.message} ${text.errors.retryAfter(formatDuration(seconds * 1_000))}`
 }

@@ -4,8 +4,8 @@ import { callApi } from '../api/client.ts'
 import { sessionQuery } from '../api/session.ts'
 import { useToasts } from '../components/toast.tsx'
 
-/** Ends the session and leads to the sign-in page; nothing that was read stays in memory. */
-export function useSignOut() {
+/** Ends the session and leads to the sign-in page, unless one stays where one is; nothing that was read stays in memory. */
+export function useSignOut({ stay = false } = {}) {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   const toasts = useToasts()
@@ -13,7 +13,7 @@ export function useSignOut() {
     mutationFn: () => callApi('POST', '/v1/user/logout'),
     onSuccess: async () => {
       queryClient.setQueryData(sessionQuery.queryKey, null)
-      await navigate({ to: '/sign-in' })
+      if (!stay) await navigate({ to: '/sign-in' })
       queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
     },
     onError: toasts.failed,

@@ -1,5 +1,57 @@
-import { Page } from '../../components/page.tsx'
+import { Link, useLocation, useSearch } from '@tanstack/react-router'
+import { TextField } from '../../components/field.tsx'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { Notice } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { DoorLayout, doorLink } from './door-layout.tsx'
+import { PasswordField } from './password-field.tsx'
+import { useLeadOn, useSignIn } from './queries.ts'
+import { toReturnPath } from './return-path.ts'
+import { SsoButtons } from './sso-buttons.tsx'
 
+/** Where one signs in, and where a session that ended leads. */
 export function SignInPage() {
-  return <Page title="SignInPage">{null}</Page>
+  const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
+  const { email, passwordSet } = useLocation({ select: ({ state }) => state })
+  const signIn = useSignIn()
+  useLeadOn(return_to)
+  const errors = fieldErrors(signIn.error)
+  return (
+    <DoorLayout
+      title={text.doors.signIn}
+      footer={
+        <span>
+          {text.doors.noAccount}{' '}
+          <Link to="/register" search={{ return_to }} className={doorLink}>
+            {text.doors.createAccount}
+          </Link>
+        </span>
+      }
+    >
+      {passwordSet && <Notice tone="good">{text.doors.passwordSet}</Notice>}
+      {ssoError && <Notice tone="bad">{text.doors.ssoFailure(ssoError)}</Notice>}
+      <Form<'email' | 'password'>
+        wide
+        submitLabel={text.doors.signIn}
+        busy={signIn.isPending || signIn.isSuccess}
+        error={signIn.error}
+        onSubmit={(credentials) => signIn.mutate(credentials)}
+      >
+        <TextField
+          label={text.doors.email}
+          name="email"
+          type="email"
+          autoComplete="username"
+          required
+          defaultValue={email}
+          error={errors.email}
+        />
+        <PasswordField error={errors.password} />
+        <Link to="/forgot-password" className={`${doorLink} -mt-1.5 justify-self-start text-[0.8125rem]`}>
+          {text.doors.forgotLink}
+        </Link>
+      </Form>
+      <SsoButtons returnPath={toReturnPath(return_to)} />
+    </DoorLayout>
+  )
 }

@@ -1,0 +1,36 @@
+import { Eye, EyeOff } from 'lucide-react'
+import { useState, type ComponentProps } from 'react'
+import { Button } from '../../components/button.tsx'
+import { TextField } from '../../components/field.tsx'
+import { text } from '../../text/index.ts'
+
+/** A password, hidden unless one asks to see it; a new one comes with its rule. */
+export function PasswordField({
+  isNew = false,
+  ...props
+}: Partial<ComponentProps<typeof TextField>> & { isNew?: boolean }) {
+  const [shown, setShown] = useState(false)
+  return (
+    <TextField
+      label={isNew ? text.doors.newPassword : text.doors.password}
+      hint={isNew && text.doors.passwordRule}
+      name="password"
+      type={shown ? 'text' : 'password'}
+      autoComplete={isNew ? 'new-password' : 'current-password'}
+      autoCapitalize="none"
+      spellCheck={false}
+      required
+      trailing={
+        <Button
+          look="quiet"
+          size="tiny"
+          aria-label={shown ? text.doors.hidePassword : text.doors.showPassword}
+          onClick={() => setShown(!shown)}
+        >
+          {shown ? <EyeOff /> : <Eye />}
+        </Button>
+      }
+      {...props}
+    />
+  )
+}

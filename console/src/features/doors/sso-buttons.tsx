@@ -1,0 +1,31 @@
+import { useQuery } from '@tanstack/react-query'
+import { Button } from '../../components/button.tsx'
+import { text } from '../../text/index.ts'
+import { ssoProvidersQuery } from './queries.ts'
+
+/** The ways in through identity providers, below the form; nothing where none is configured. */
+export function SsoButtons({ returnPath }: { returnPath: string }) {
+  const { data: providers = [] } = useQuery(ssoProvidersQuery)
+  if (providers.length === 0) return null
+  return (
+    <>
+      <OrLine />
+      {providers.map(({ name, display_name, login_url }) => (
+        <Button key={name} asChild>
+          <a href={`${login_url}?${new URLSearchParams({ return_to: returnPath })}`}>
+            {text.doors.continueWith(display_name)}
+          </a>
+        </Button>
+      ))}
+    </>
+  )
+}
+
+/** "or" between two ways of the same weight. */
+export function OrLine() {
+  return (
+    <div className="flex items-center gap-3 text-[0.8125rem] text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+      {text.doors.or}
+    </div>
+  )
+}
