@@ -15,6 +15,7 @@ import { invitationRoutes, publicInvitationRoutes } from './features/invitations
 import { meteringRoutes } from './features/metering/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
+import { statisticsRoutes } from './features/statistics/routes.ts'
 import type { App } from './http/app.ts'
 import { serveConsole } from './http/console.ts'
 import { refuseCrossSite } from './http/csrf.ts'
@@ -112,6 +113,7 @@ export async function buildServer(application: Application): Promise<App> {
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)
     meteringRoutes(scope, application)
+    statisticsRoutes(scope, application)
     organizationRoutes(scope, application)
     invitationRoutes(scope, application)
     billingRoutes(scope, application)

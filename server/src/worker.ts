@@ -18,6 +18,7 @@ import { checkUsage } from './features/metering/checks.ts'
 import { forgetTokenBatches } from './features/metering/record-tokens.ts'
 import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
+import { forgetMinutes } from './features/statistics/store.ts'
 import type { App } from './http/app.ts'
 import { buildServer } from './server.ts'
 
@@ -41,6 +42,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
     await forgetTokenBatches(db, clock())
+    await forgetMinutes(db, clock())
   })
   await jobs.handle('apply-billing-event', ({ eventId }) => applyBillingEvent(application, eventId), {
     atOnce: 5,

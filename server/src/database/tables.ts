@@ -3,6 +3,7 @@ import type { CatalogModel } from '../features/catalog/catalog-file.ts'
 import type { AccountStatus, BillingMode, SubscriptionStatus } from '../features/billing/account-state.ts'
 import type { DeploymentStatus } from '../features/deployments/lifecycle.ts'
 import type { MeterName } from '../features/metering/meters.ts'
+import type { Buckets } from '../features/statistics/histogram.ts'
 import type { FailureStage, ModelType, ModelVariant } from '../ports/model-runtime.ts'
 import type { CollectionMethod } from '../ports/payment-processor.ts'
 import type { InvitationRole, RoleName } from '../roles.ts'
@@ -23,6 +24,7 @@ export interface Tables {
   deployment_counts: DeploymentCountsTable
   token_usage: TokenUsageTable
   token_batches: TokenBatchesTable
+  deployment_minutes: DeploymentMinutesTable
   usage_cursors: UsageCursorsTable
   instance_spans: InstanceSpansTable
   usage_buckets: UsageBucketsTable
@@ -165,6 +167,17 @@ interface TokenUsageTable {
   requests: number
   input_tokens: number
   output_tokens: number
+}
+
+interface DeploymentMinutesTable {
+  deployment_id: string
+  minute: Date
+  requests: number
+  errors: number
+  input_tokens: number
+  output_tokens: number
+  first_byte_buckets: JSONColumnType<Buckets>
+  duration_buckets: JSONColumnType<Buckets>
 }
 
 interface UsageCursorsTable {

@@ -127,6 +127,7 @@ export const matrixRequests: Record<string, MakeRequest> = {
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
   'POST /v1/chat/completions': (asking) => ({
     body: { model: findDeployment(asking), messages: [{ role: 'user', content: 'Hello' }] },
   }),

@@ -1,4 +1,6 @@
-import type { Notifications } from '../../database/notifications.ts'
+import type { Application } from '../../application.ts'
+import { openStatistics } from '../statistics/recorder.ts'
+import type { StatisticsRecorder } from '../statistics/recorder.ts'
 import { createAdmission } from './admission.ts'
 import type { Admission, AdmissionLimits } from './admission.ts'
 import { openEngineClients } from './engine-clients.ts'
@@ -17,6 +19,7 @@ export interface EngineConnections {
   health: EngineHealth
   admission: Admission
   targets: TargetCache
+  statistics: StatisticsRecorder
   /** null: nobody collects them */
   traces: Traces | null
   /** Requests under way by deployment */
@@ -30,28 +33,31 @@ export interface EngineSettings {
   tracesEndpoint: URL | null
 }
 
-/** Opens no connection by itself. */
+/** Opens no connection to an engine by itself. */
 export async function openEngineConnections(
-  notifications: Notifications,
+  world: Pick<Application, 'db' | 'clock' | 'log' | 'notifications'>,
   { timeouts, limits, tracesEndpoint }: EngineSettings,
 ): Promise<EngineConnections> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
   const clients = openEngineClients(timeouts)
   const health = watchEngineHealth()
   const admission = createAdmission(limits, health)
-  const targets = createTargetCache(notifications)
+  const targets = createTargetCache(world.notifications)
+  const statistics = openStatistics(world)
   return {
     timeouts,
     clients,
     health,
     admission,
     targets,
+    statistics,
     traces,
     inFlight: admission.inFlight,
     async close() {
       admission.close()
       targets.close()
       await clients.close()
+      await statistics.close()
       await traces?.close()
     },
   }

@@ -6,6 +6,7 @@ import { listServing } from '../deployments/serving.ts'
 import { Exchange } from './exchange.ts'
 import type { CallerSide, InferencePath } from './exchange.ts'
 import { measureExchanges } from './metrics.ts'
+import { recordStatistics } from './record-statistics.ts'
 import { readInferenceRequest } from './request-body.ts'
 import {
   chatBody,
@@ -42,7 +43,11 @@ export function inferenceRoutes(app: App, application: Application): void {
   // The schemas of the bodies describe them in OpenAPI; what they hold is the engine's to judge.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
-  const account = measureExchanges(app.metrics, application.engines)
+  const measure = measureExchanges(app.metrics, application.engines)
+  const account = (exchange: Exchange) => {
+    measure(exchange)
+    recordStatistics(application.engines.statistics, exchange)
+  }
   for (const [path, operationId, summary, body] of [
     ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],
     ['/v1/embeddings', 'createEmbeddings', 'Embed texts with a deployed model', embeddingsBody],

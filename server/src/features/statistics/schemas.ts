@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { timestamp } from '../../http/schemas.ts'
+import type { DeploymentStatistics } from './get.ts'
+import { windowNames } from './summarize.ts'
+
+const window = z.enum(windowNames)
 
 export const statisticsQuery = z.object({
-  window: z.enum(['15m', '1h', '24h']).default('1h').describe('How far back it looks'),
+  window: window.default('1h').describe('How far back it looks'),
 })
 
 const milliseconds = z.number().describe('Milliseconds, to within 4 %')
@@ -11,7 +15,7 @@ const percentiles = z.object({ p50: milliseconds, p95: milliseconds, p99: millis
 
 export const statisticsBody = z
   .object({
-    window: z.enum(['15m', '1h', '24h']),
+    window,
     from: timestamp,
     to: timestamp,
     in_flight: z
@@ -45,3 +49,26 @@ export const statisticsBody = z
       ),
   })
   .meta({ id: 'DeploymentStatistics' })
+
+export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<typeof statisticsBody> {
+  return {
+    window: statistics.window,
+    from: statistics.from.toISOString(),
+    to: statistics.to.toISOString(),
+    in_flight: statistics.inFlight,
+    requests: statistics.requests,
+    errors: statistics.errors,
+    input_tokens: statistics.inputTokens,
+    output_tokens: statistics.outputTokens,
+    time_to_first_byte_ms: statistics.firstByte,
+    duration_ms: statistics.duration,
+    series: statistics.series.map((step) => ({
+      at: step.at.toISOString(),
+      requests: step.requests,
+      errors: step.errors,
+      output_tokens: step.outputTokens,
+      duration_p50_ms: step.durationP50,
+      duration_p95_ms: step.durationP95,
+    })),
+  }
+}

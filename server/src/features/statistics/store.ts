@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { Buckets } from './histogram.ts'
+
+/** How the requests to a deployment went that ended in one minute. */
+export interface DeploymentMinute {
+  deploymentId: string
+  minute: Date
+  requests: number
+  errors: number
+  inputTokens: number
+  outputTokens: number
+  firstByteBuckets: Buckets
+  durationBuckets: Buckets
+}
+
+/** Adds to what is there of these minutes, each of them given once; what is of no known deployment is left out. */
+export async function addMinutes(db: Database, minutes: readonly DeploymentMinute[]): Promise<void> {
+  const rows = minutes.map((minute) => ({
+    deployment_id: minute.deploymentId,
+    minute: minute.minute,
+    requests: minute.requests,
+    errors: minute.errors,
+    input_tokens: minute.inputTokens,
+    output_tokens: minute.outputTokens,
+    first_byte_buckets: minute.firstByteBuckets,
+    duration_buckets: minute.durationBuckets,
+  }))
+  // All write the rows in the same order, so that nobody waits in a circle.
+  await sql`
+    INSERT INTO deployment_minutes AS kept (deployment_id, minute, requests, errors, input_tokens, output_tokens,
+      first_byte_buckets, duration_buckets)
+    SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, minute timestamptz,
+      requests bigint, errors bigint, input_tokens bigint, output_tokens bigint, first_byte_buckets jsonb,
+      duration_buckets jsonb)
+    JOIN deployments ON deployments.id = row.deployment_id
+    ORDER BY row.deployment_id, row.minute
+    ON CONFLICT (deployment_id, minute) DO UPDATE SET
+      requests = kept.requests + excluded.requests,
+      errors = kept.errors + excluded.errors,
+      input_tokens = kept.input_tokens + excluded.input_tokens,
+      output_tokens = kept.output_tokens + excluded.output_tokens,
+      first_byte_buckets = add_buckets(kept.first_byte_buckets, excluded.first_byte_buckets),
+      duration_buckets = add_buckets(kept.duration_buckets, excluded.duration_buckets)`.execute(db)
+}
+
+/** The minutes of a deployment from `from` on, in order; minutes without requests are not there. */
+export function listMinutes(db: Database, deploymentId: string, from: Date): Promise<DeploymentMinute[]> {
+  return db
+    .selectFrom('deployment_minutes')
+    .select(['deployment_id as deploymentId', 'minute', 'requests', 'errors'])
+    .select(['input_tokens as inputTokens', 'output_tokens as outputTokens'])
+    .select(['first_byte_buckets as firstByteBuckets', 'duration_buckets as durationBuckets'])
+    .where('deployment_id', '=', deploymentId)
+    .where('minute', '>=', from)
+    .orderBy('minute')
+    .execute()
+}
+
+const keptHours = 48
+
+export async function forgetMinutes(db: Database, now: Date): Promise<void> {
+  const before = new Date(now.getTime() - keptHours * 3_600_000)
+  await db.deleteFrom('deployment_minutes').where('minute', '<', before).execute()
+}

@@ -1,0 +1,97 @@
+import { addBuckets, createHistogram, findQuantile } from './histogram.ts'
+import type { Histogram } from './histogram.ts'
+import type { DeploymentMinute } from './store.ts'
+
+const minute = 60_000
+
+/** How far back statistics look, and in which steps. */
+export const windows = {
+  '15m': { steps: 15, stepMilliseconds: minute },
+  '1h': { steps: 60, stepMilliseconds: minute },
+  '24h': { steps: 48, stepMilliseconds: 30 * minute },
+} as const satisfies Record<string, { steps: number; stepMilliseconds: number }>
+
+export type StatisticsWindow = keyof typeof windows
+
+export const windowNames = Object.keys(windows) as [StatisticsWindow, ...StatisticsWindow[]]
+
+/** Milliseconds; null of no request at all. */
+export type Percentiles = { p50: number; p95: number; p99: number } | null
+
+export interface StatisticsStep {
+  at: Date
+  requests: number
+  errors: number
+  outputTokens: number
+  durationP50: number | null
+  durationP95: number | null
+}
+
+export interface StatisticsSummary {
+  requests: number
+  errors: number
+  inputTokens: number
+  outputTokens: number
+  firstByte: Percentiles
+  duration: Percentiles
+  /** Every step of the window in order, those without requests too */
+  series: StatisticsStep[]
+}
+
+/** When a window begins that ends now: its last step is the one that now lies in. */
+export function findWindowStart(window: StatisticsWindow, now: Date): Date {
+  const { steps, stepMilliseconds } = windows[window]
+  const lastStep = Math.floor(now.getTime() / stepMilliseconds) * stepMilliseconds
+  return new Date(lastStep - (steps - 1) * stepMilliseconds)
+}
+
+/** Sums minutes up, all of them and by the steps of the window that begins at `from`; others are left out. */
+export function summarizeMinutes(
+  minutes: readonly DeploymentMinute[],
+  window: StatisticsWindow,
+  from: Date,
+): StatisticsSummary {
+  const { steps, stepMilliseconds } = windows[window]
+  const byStep = Map.groupBy(minutes, (row) =>
+    Math.floor((row.minute.getTime() - from.getTime()) / stepMilliseconds),
+  )
+  const series = Array.from({ length: steps }, (_, step) => {
+    const sums = addUp(byStep.get(step) ?? [])
+    return {
+      at: new Date(from.getTime() + step * stepMilliseconds),
+      requests: sums.requests,
+      errors: sums.errors,
+      outputTokens: sums.outputTokens,
+      durationP50: findQuantile(sums.duration, 0.5),
+      durationP95: findQuantile(sums.duration, 0.95),
+    }
+  })
+  const inside = [...byStep].flatMap(([step, rows]) => (step >= 0 && step < steps ? rows : []))
+  const { duration, firstByte, ...sums } = addUp(inside)
+  return { ...sums, firstByte: toPercentiles(firstByte), duration: toPercentiles(duration), series }
+}
+
+function addUp(rows: readonly DeploymentMinute[]) {
+  const sums = {
+    requests: 0,
+    errors: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    firstByte: createHistogram(),
+    duration: createHistogram(),
+  }
+  for (const row of rows) {
+    sums.requests += row.requests
+    sums.errors += row.errors
+    sums.inputTokens += row.inputTokens
+    sums.outputTokens += row.outputTokens
+    addBuckets(sums.firstByte, row.firstByteBuckets)
+    addBuckets(sums.duration, row.durationBuckets)
+  }
+  return sums
+}
+
+function toPercentiles(histogram: Histogram): Percentiles {
+  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => findQuantile(histogram, share))
+  return p50 == null || p95 == null || p99 == null ? null : { p50, p95, p99 }
+}
