@@ -2,7 +2,7 @@ import { CloudOff, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
-import { formatDuration } from '../format.ts'
+import { formatRelative } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
@@ -118,5 +118,5 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof ApiError)) return text.errors.unexpected(0)
   if (error.status !== 429 || error.retryAfter === null) return error.message
   const seconds = error.retryAfter > 90 ? Math.ceil(error.retryAfter / 60) * 60 : error.retryAfter
-  return `${error.message} ${text.errors.retryAfter(formatDuration(seconds * 1_000))}`
+  return `${error.message} ${text.errors.retryAfter(formatRelative(new Date(seconds * 1_000).toISOString(), 0))}`
 }

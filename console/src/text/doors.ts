@@ -51,11 +51,11 @@ export const doors = {
   badLink: 'It was used already, is too old, or a newer one has taken its place.',
   newLink: 'Send a new link',
 
+  invitation: 'Invitation',
   invitationTitle: (organization: string) => `Join ${organization}`,
   invitationFor: (role: RoleName) => `You are invited as ${roles[role]}.`,
   addressedTo: 'Addressed to',
   validUntil: 'Valid until',
-  signedInAs: 'Signed in as',
   accept: 'Accept',
   decline: 'Decline',
   declineTitle: 'Decline the invitation?',
@@ -64,7 +64,7 @@ export const doors = {
   declined: (organization: string) => `You declined. You are not a member of ${organization}.`,
   joined: (organization: string) => `You now work in ${organization}.`,
   signInToAnswer: 'You have an account. Sign in with it, and you come back here.',
-  registerToAccept: 'Choose a password, and you are in.',
+  registerToAccept: 'Choose a password, and you are in. The names may be left out.',
   acceptAndRegister: 'Create account and join',
   otherAccount: (invitee: string, current: string) =>
     `This invitation is addressed to ${invitee}, and you are signed in as ${current}.`,

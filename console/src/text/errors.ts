@@ -3,7 +3,7 @@ export const errors = {
   unexpected: (status: number) =>
     status === 0 ? 'Something went wrong in this page.' : `The server answered with an error (${status}).`,
   requestId: (id: string) => `Request ${id}`,
-  retryAfter: (span: string) => `The next try is possible in ${span}.`,
+  retryAfter: (when: string) => `The next try is possible ${when}.`,
   notFoundTitle: 'There is nothing here',
   notFound: 'The address may be mistyped, or what was here is gone.',
   toDeployments: 'To your deployments',

@@ -1,5 +1,153 @@
-import { Page } from '../../components/page.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { InvitationPreview, Session } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { sessionQuery } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { ErrorNote, ErrorState, Notice, Skeleton } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { formatMoment } from '../../format.ts'
+import { useSignOut } from '../../shell/sign-out.ts'
+import { text } from '../../text/index.ts'
+import { DoorLayout } from './door-layout.tsx'
+import { InvitationAnswer } from './invitation-answer.tsx'
+import { invitationPreviewQuery } from './invitation-queries.ts'
+import { InvitationRegistration } from './invitation-registration.tsx'
+import { InvitationSso } from './invitation-sso.tsx'
 
+/** Where the link of an invitation leads: what it is about, and the way to answer it that is open to whoever looks. */
 export function InvitationPage() {
-  return <Page title="InvitationPage">{null}</Page>
+  const { token } = useParams({ from: '/invitations/$token' })
+  const preview = useQuery(invitationPreviewQuery(token))
+  const session = useQuery(sessionQuery)
+
+  if (preview.error instanceof ApiError && preview.error.status === 404) {
+    return (
+      <DoorLayout title={text.doors.unknownTitle} description={<p>{text.doors.unknown}</p>}>
+        <HomeButton />
+      </DoorLayout>
+    )
+  }
+  const error = preview.error ?? session.error
+  if (error && (!preview.data || session.data === undefined)) {
+    const retry = () => void Promise.all([preview.refetch(), session.refetch()])
+    return (
+      <DoorLayout title={text.doors.invitation}>
+        <ErrorState error={error} onRetry={retry} />
+      </DoorLayout>
+    )
+  }
+  if (!preview.data || session.data === undefined) return <LoadingInvitation />
+  return <KnownInvitation token={token} preview={preview.data} session={session.data} />
+}
+
+function KnownInvitation({
+  token,
+  preview,
+  session,
+}: {
+  token: string
+  preview: InvitationPreview
+  session: Session | null
+}) {
+  const { organization_name: organization, status } = preview
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  const [joined, setJoined] = useState(false)
+  const enter = () => {
+    setJoined(true)
+    toasts.done(text.doors.joined(organization))
+    void navigate({ to: '/deployments', replace: true })
+  }
+  // Only until the page behind the door is there.
+  if (joined) return <LoadingInvitation />
+  if (status !== 'pending') {
+    const title = status === 'expired' ? text.doors.expiredTitle : text.doors.answeredTitle
+    const words = {
+      accepted: text.doors.accepted,
+      rejected: text.doors.declined,
+      expired: text.doors.expired,
+    }
+    return (
+      <DoorLayout title={title} description={<p role="status">{words[status](organization)}</p>}>
+        <HomeButton />
+      </DoorLayout>
+    )
+  }
+  const isInvitee = session?.user.email.toLowerCase() === preview.invitee_email.toLowerCase()
+  return (
+    <DoorLayout
+      title={text.doors.invitationTitle(organization)}
+      description={<p>{text.doors.invitationFor(preview.role)}</p>}
+    >
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
+        <dt className="text-muted">{text.doors.addressedTo}</dt>
+        <dd className="font-medium break-words">{preview.invitee_email}</dd>
+        <dt className="text-muted">{text.doors.validUntil}</dt>
+        <dd>{formatMoment(preview.expires_at)}</dd>
+      </dl>
+      {session ? (
+        isInvitee ? (
+          <InvitationAnswer token={token} organization={organization} onJoined={enter} />
+        ) : (
+          <OtherAccount invitee={preview.invitee_email} current={session.user.email} />
+        )
+      ) : preview.account_exists ? (
+        <>
+          <p>{text.doors.signInToAnswer}</p>
+          <Button look="primary" asChild>
+            <Link
+              to="/sign-in"
+              search={{ return_to: `/invitations/${encodeURIComponent(token)}` }}
+              state={{ email: preview.invitee_email }}
+            >
+              {text.doors.signIn}
+            </Link>
+          </Button>
+          <InvitationSso token={token} />
+        </>
+      ) : (
+        <>
+          <InvitationRegistration token={token} email={preview.invitee_email} onJoined={enter} />
+          <InvitationSso token={token} />
+        </>
+      )}
+    </DoorLayout>
+  )
+}
+
+/** Somebody else's invitation: one leaves, and comes in again as the invitee. */
+function OtherAccount({ invitee, current }: { invitee: string; current: string }) {
+  const signOut = useSignOut({ stay: true })
+  return (
+    <>
+      <Notice tone="warn">{text.doors.otherAccount(invitee, current)}</Notice>
+      <ErrorNote error={signOut.error} />
+      <Button look="primary" busy={signOut.isPending} onClick={() => signOut.mutate()}>
+        {text.doors.signOut}
+      </Button>
+      <HomeButton />
+    </>
+  )
+}
+
+function HomeButton() {
+  return (
+    <Button asChild>
+      <Link to="/deployments">{text.doors.home}</Link>
+    </Button>
+  )
+}
+
+function LoadingInvitation() {
+  return (
+    <DoorLayout title={text.doors.invitation} description={<Skeleton className="w-48" />}>
+      <div role="status" aria-label={text.common.loading} className="grid gap-5">
+        <Skeleton className="h-10" />
+        <Skeleton className="h-9 rounded-md" />
+        <Skeleton className="h-9 rounded-md" />
+      </div>
+    </DoorLayout>
+  )
 }

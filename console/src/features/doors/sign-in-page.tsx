@@ -1,4 +1,5 @@
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice } from '../../components/states.tsx'
@@ -12,7 +13,8 @@ import { SsoButtons } from './sso-buttons.tsx'
 /** Where one signs in, and where a session that ended leads. */
 export function SignInPage() {
   const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
-  const { email, passwordSet } = useLocation({ select: ({ state }) => state })
+  const given = useLocation({ select: ({ state }) => state })
+  const [email, setEmail] = useState(given.email ?? '')
   const signIn = useSignIn()
   useLeadOn(return_to)
   const errors = fieldErrors(signIn.error)
@@ -28,7 +30,7 @@ export function SignInPage() {
         </span>
       }
     >
-      {passwordSet && <Notice tone="good">{text.doors.passwordSet}</Notice>}
+      {given.passwordSet && <Notice tone="good">{text.doors.passwordSet}</Notice>}
       {ssoError && <Notice tone="bad">{text.doors.ssoFailure(ssoError)}</Notice>}
       <Form<'email' | 'password'>
         wide
@@ -43,11 +45,16 @@ export function SignInPage() {
           type="email"
           autoComplete="username"
           required
-          defaultValue={email}
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
           error={errors.email}
         />
         <PasswordField error={errors.password} />
-        <Link to="/forgot-password" className={`${doorLink} -mt-1.5 justify-self-start text-[0.8125rem]`}>
+        <Link
+          to="/forgot-password"
+          state={{ email: email || undefined }}
+          className={`${doorLink} -mt-1.5 justify-self-start text-[0.8125rem]`}
+        >
           {text.doors.forgotLink}
         </Link>
       </Form>

@@ -1,0 +1,47 @@
+import { useState } from 'react'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { useAnswerInvitation } from './invitation-queries.ts'
+
+/** Accept and decline, for the invitee. */
+export function InvitationAnswer({
+  token,
+  organization,
+  onJoined,
+}: {
+  token: string
+  organization: string
+  onJoined: () => void
+}) {
+  const [declining, setDeclining] = useState(false)
+  const answer = useAnswerInvitation(token, onJoined)
+  return (
+    <>
+      <ErrorNote error={answer.error} />
+      <div className="grid grid-cols-2 gap-3">
+        <Button disabled={answer.isPending} onClick={() => setDeclining(true)}>
+          {text.doors.decline}
+        </Button>
+        <Button
+          look="primary"
+          busy={answer.isPending && answer.variables === 'accept'}
+          onClick={() => answer.mutate('accept')}
+        >
+          {text.doors.accept}
+        </Button>
+      </div>
+      <ConfirmDialog
+        open={declining}
+        onOpenChange={setDeclining}
+        title={text.doors.declineTitle}
+        confirmLabel={text.doors.decline}
+        busy={answer.isPending}
+        onConfirm={() => answer.mutate('reject', { onSettled: () => setDeclining(false) })}
+      >
+        {text.doors.declineDescription(organization)}
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,29 @@
+import { useQuery } from '@tanstack/react-query'
+import { Button } from '../../components/button.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { useInvitationSso } from './invitation-queries.ts'
+import { ssoProvidersQuery } from './queries.ts'
+import { OrLine } from './sso-buttons.tsx'
+
+/** Accepting by signing in through an identity provider; nothing where none is configured. */
+export function InvitationSso({ token }: { token: string }) {
+  const { data: providers = [] } = useQuery(ssoProvidersQuery)
+  const start = useInvitationSso(token)
+  if (providers.length === 0) return null
+  return (
+    <>
+      <OrLine />
+      <ErrorNote error={start.error} />
+      {providers.map(({ name, display_name }) => (
+        <Button
+          key={name}
+          busy={(start.isPending || start.isSuccess) && start.variables === name}
+          onClick={() => start.mutate(name)}
+        >
+          {text.doors.continueWith(display_name)}
+        </Button>
+      ))}
+    </>
+  )
+}
