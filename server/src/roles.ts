@@ -32,6 +32,11 @@ export function roleCan(role: RoleName, permission: Permission): boolean {
   return permissions[permission].includes(role)
 }
 
+/** All that `role` may do, in the order of the table. */
+export function permissionsOf(role: RoleName): Permission[] {
+  return (Object.keys(permissions) as Permission[]).filter((permission) => roleCan(role, permission))
+}
+
 /** The roles that are less than `role`. */
 export function rolesBelow(role: RoleName): RoleName[] {
   return everyone.slice(0, everyone.indexOf(role))
