@@ -4,6 +4,7 @@ const locale = undefined
 
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
+const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 })
 const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 // The days of usage are days in UTC, whatever the person's own time is.
@@ -16,6 +17,14 @@ export const formatNumber = (value: number) => whole.format(value)
 
 /** 12.3K, 4.5M */
 export const formatCompact = (value: number) => compact.format(value)
+
+/** The parameters of a model, given in billions, as makers of models write them: 7B, 1.5B, 568M */
+export function formatParameters(billions: number): string {
+  const tenths = Math.abs(billions * 10 - Math.round(billions * 10)) < 1e-9
+  return billions >= 1 || tenths
+    ? `${significant.format(billions)}B`
+    : `${significant.format(billions * 1_000)}M`
+}
 
 /** A share from 0 to 1 */
 export const formatPercent = (share: number) => percent.format(share)
@@ -69,6 +78,16 @@ export function formatDuration(milliseconds: number): string {
   const hours = Math.floor(minutes / 60)
   if (hours < 24) return `${unit(hours, 'hour')} ${unit(minutes % 60, 'minute')}`
   return `${unit(Math.floor(hours / 24), 'day')} ${unit(hours % 24, 'hour')}`
+}
+
+/** Hours with the digits that say something: 0.0125 hr, 3.25 hr, 1,234.5 hr */
+export function formatHours(hours: number): string {
+  return new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: 'hour',
+    unitDisplay: 'short',
+    ...(hours < 10 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 1 }),
+  }).format(hours)
 }
 
 /** Memory in GiB (as GB would be read by most) with one digit where it matters */

@@ -1,5 +1,85 @@
-import { Page } from '../../components/page.tsx'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { CreditCard, ExternalLink } from 'lucide-react'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { ActivateDialog } from './activate-dialog.tsx'
+import { AddingCard, useAddCard } from './add-card.tsx'
+import { Cards } from './cards.tsx'
+import { Invoices } from './invoices.tsx'
+import { Plan } from './plan.tsx'
+import { billingConfigQuery, createPortalSession } from './queries.ts'
+import { StandingNotice } from './standing-notice.tsx'
+import { useLeave } from './use-leave.ts'
 
+/** The plan, the cards and the invoices of the organization, for those who may look after them. */
 export function BillingPage() {
-  return <Page title="BillingPage">{null}</Page>
+  return useCan()('manageBilling') ? <Billing /> : <AskAnAdmin />
+}
+
+function Billing() {
+  const adding = useAddCard()
+  return (
+    <Page title={text.billing.title} description={text.billing.description} actions={<PortalButton />}>
+      {adding.checkout ? (
+        <AddingCard adding={adding} />
+      ) : (
+        <>
+          <StandingNotice adding={adding} />
+          <Plan onActivate={adding.openActivation} />
+          <Cards adding={adding} />
+          <Invoices />
+        </>
+      )}
+      <ActivateDialog adding={adding} />
+    </Page>
+  )
+}
+
+function PortalButton() {
+  const { data: config } = useQuery(billingConfigQuery)
+  const toasts = useToasts()
+  const { isLeaving, leave } = useLeave()
+  const open = useMutation({
+    mutationFn: () => createPortalSession('/billing'),
+    onSuccess: leave,
+    onError: toasts.failed,
+  })
+  if (config?.features.portal === false) return null
+  const isBusy = open.isPending || isLeaving
+  return (
+    <Button busy={isBusy} onClick={() => open.mutate()}>
+      {!isBusy && <ExternalLink aria-hidden />}
+      {text.billing.portal}
+    </Button>
+  )
+}
+
+function AskAnAdmin() {
+  return (
+    <Page title={text.billing.title}>
+      <Section flush>
+        <EmptyState
+          icon={<CreditCard />}
+          title={text.billing.notAllowed}
+          action={
+            <div className="flex flex-wrap justify-center gap-2">
+              <Button asChild>
+                <Link to="/usage">{text.billing.toUsage}</Link>
+              </Button>
+              <Button asChild>
+                <Link to="/organization">{text.billing.toMembers}</Link>
+              </Button>
+            </div>
+          }
+        >
+          {text.billing.notAllowedHint}
+        </EmptyState>
+      </Section>
+    </Page>
+  )
 }

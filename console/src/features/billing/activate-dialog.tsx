@@ -1,0 +1,137 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { Button } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { ErrorNote, ErrorState, Skeleton } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import type { Adding } from './add-card.tsx'
+import { formatExpiry, nameCard, standingOf } from './card.ts'
+import { cardsQuery, useActivatePostpaid } from './queries.ts'
+
+/** Chooses the card that is charged, or leads to entering one, and activates billing. */
+export function ActivateDialog({ adding }: { adding: Adding }) {
+  const { data: cards, error: cardsError, refetch } = useQuery(cardsQuery)
+  const [picked, setPicked] = useState<string>()
+  const activate = useActivatePostpaid()
+  const toasts = useToasts()
+  const chosen =
+    cards?.find(({ id }) => id === picked) ??
+    cards?.find(({ id }) => id === adding.newCard?.id) ??
+    cards?.find((card) => card.is_default && standingOf(card) !== 'expired') ??
+    cards?.find((card) => standingOf(card) !== 'expired') ??
+    cards?.[0]
+  const close = () => {
+    activate.reset()
+    setPicked(undefined)
+    adding.closeActivation()
+  }
+  const confirm = ({ id }: PaymentMethod) =>
+    activate.mutate(id, {
+      onSuccess: () => {
+        close()
+        toasts.done(text.billing.activated)
+      },
+    })
+  const addCard = (
+    <Button
+      look={chosen ? 'secondary' : 'primary'}
+      busy={adding.isBeginning}
+      onClick={() => adding.begin('activate')}
+    >
+      {chosen ? text.billing.otherCard : text.billing.addCard}
+    </Button>
+  )
+  return (
+    <Dialog
+      open={adding.isActivating}
+      onOpenChange={(open) => !open && close()}
+      title={text.billing.activateTitle}
+      description={text.billing.activateWords}
+      actions={
+        <>
+          <Button onClick={close}>{text.common.cancel}</Button>
+          {chosen ? (
+            <Button look="primary" busy={activate.isPending} onClick={() => confirm(chosen)}>
+              {text.billing.activateWith(nameCard(chosen))}
+            </Button>
+          ) : (
+            cards && addCard
+          )}
+        </>
+      }
+    >
+      <div className="grid gap-4">
+        {cards === undefined &&
+          (cardsError ? (
+            <ErrorState error={cardsError} onRetry={() => void refetch()} />
+          ) : (
+            <Skeleton className="h-24" />
+          ))}
+        {cards && !chosen && <p>{text.billing.needsCard}</p>}
+        {cards && chosen && (
+          <>
+            <CardChoice cards={cards} chosen={chosen} onChoose={setPicked} />
+            <div>{addCard}</div>
+          </>
+        )}
+        <ActivationError error={activate.error} />
+        <ErrorNote error={adding.error} />
+      </div>
+    </Dialog>
+  )
+}
+
+function CardChoice({
+  cards,
+  chosen,
+  onChoose,
+}: {
+  cards: PaymentMethod[]
+  chosen: PaymentMethod
+  onChoose: (id: string) => void
+}) {
+  return (
+    <fieldset className="grid gap-2">
+      <legend className="mb-2 font-medium">{text.billing.chooseCard}</legend>
+      {cards.map((card) => {
+        const expiry = formatExpiry(card)
+        const hasExpired = standingOf(card) === 'expired'
+        return (
+          <label
+            key={card.id}
+            className="flex cursor-pointer items-center gap-3 rounded-lg border px-3 py-2.5 hover:bg-subtle has-checked:border-accent has-checked:bg-accent-soft"
+          >
+            <input
+              type="radio"
+              name="card"
+              value={card.id}
+              checked={card.id === chosen.id}
+              onChange={() => onChoose(card.id)}
+              className="size-4 accent-accent"
+            />
+            <span className="tabular font-medium">{nameCard(card)}</span>
+            <span className="tabular ml-auto text-[0.8125rem] text-muted">
+              {hasExpired ? text.billing.expired(expiry) : text.billing.expires(expiry)}
+            </span>
+          </label>
+        )
+      })}
+    </fieldset>
+  )
+}
+
+/** Why the card was refused, and what helps. */
+function ActivationError({ error }: { error: unknown }) {
+  const code = error instanceof ApiError ? error.code : ''
+  const remedy =
+    code in text.billing.remedies ? text.billing.remedies[code as keyof typeof text.billing.remedies] : null
+  return (
+    <div className="empty:hidden">
+      <ErrorNote error={error} />
+      {remedy && <p className="pt-2 text-muted">{remedy}</p>}
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import { text } from '../../text/index.ts'
+
+/** Such as Visa •••• 4242 */
+export function nameCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
+  return text.billing.card(text.billing.brand(brand), last4)
+}
+
+/** As one says it, for screen readers: Visa ending in 4242. */
+export function speakCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
+  return text.billing.cardSpoken(text.billing.brand(brand), last4)
+}
+
+/** A card is good through the last day of its month. */
+export function standingOf(
+  { exp_month: month, exp_year: year }: Pick<PaymentMethod, 'exp_month' | 'exp_year'>,
+  now: number = Date.now(),
+): 'good' | 'soon' | 'expired' {
+  const today = new Date(now)
+  const monthsLeft = (year - today.getFullYear()) * 12 + (month - 1 - today.getMonth())
+  if (monthsLeft < 0) return 'expired'
+  return monthsLeft < 2 ? 'soon' : 'good'
+}
+
+/** Such as 04/2030 */
+export function formatExpiry({ exp_month: month, exp_year: year }: PaymentMethod): string {
+  return `${String(month).padStart(2, '0')}/${year}`
+}

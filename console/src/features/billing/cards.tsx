@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query'
+import { CreditCard, Plus } from 'lucide-react'
+import { useRef, useState } from 'react'
+import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import { Badge } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { EmptyState, ErrorNote, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import type { Adding } from './add-card.tsx'
+import { formatExpiry, nameCard, speakCard, standingOf } from './card.ts'
+import { cardsQuery, useSetDefaultCard } from './queries.ts'
+import { RemoveCardDialog } from './remove-card-dialog.tsx'
+
+/** The saved cards and what can be done with them. */
+export function Cards({ adding }: { adding: Adding }) {
+  const { data: cards, error, refetch } = useQuery(cardsQuery)
+  const [removing, setRemoving] = useState<PaymentMethod | null>(null)
+  const addButton = useRef<HTMLButtonElement>(null)
+  // In the dialog of the activation its own error is shown there.
+  const beginError = adding.isActivating ? null : adding.error
+  const add = (
+    <Button ref={addButton} busy={adding.isBeginning} onClick={() => adding.begin('done')}>
+      {!adding.isBeginning && <Plus aria-hidden />}
+      {text.billing.addCard}
+    </Button>
+  )
+  const isEmpty = cards?.length === 0
+  return (
+    <Section flush title={text.billing.cards} actions={!isEmpty && add}>
+      {Boolean(beginError) && (
+        <div className="px-5 pt-4">
+          <ErrorNote error={beginError} />
+        </div>
+      )}
+      {cards === undefined ? (
+        error ? (
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        ) : (
+          <SkeletonRows count={2} />
+        )
+      ) : isEmpty ? (
+        <EmptyState icon={<CreditCard />} title={text.billing.noCards} action={add}>
+          {text.billing.noCardsHint}
+        </EmptyState>
+      ) : (
+        <ul className="divide-y">
+          {cards.map((card) => (
+            <CardRow key={card.id} card={card} onRemove={() => setRemoving(card)} />
+          ))}
+        </ul>
+      )}
+      {removing && (
+        <RemoveCardDialog
+          card={removing}
+          onClose={() => setRemoving(null)}
+          onRemoved={() => {
+            setRemoving(null)
+            // The button that opened the dialog is gone with its row.
+            setTimeout(() => addButton.current?.focus())
+          }}
+        />
+      )}
+    </Section>
+  )
+}
+
+function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void }) {
+  const setDefault = useSetDefaultCard()
+  const toasts = useToasts()
+  const standing = standingOf(card)
+  const expiry = formatExpiry(card)
+  return (
+    <li className="flex flex-wrap items-center gap-x-4 gap-y-3 px-5 py-4">
+      <CreditCard aria-hidden className="size-5 shrink-0 text-muted" />
+      <div className="grid min-w-0 gap-0.5">
+        <div className="flex flex-wrap items-center gap-2">
+          <span aria-hidden className="tabular font-medium">
+            {nameCard(card)}
+          </span>
+          <span className="sr-only">{speakCard(card)}</span>
+          {card.is_default && <Badge tone="accent">{text.billing.defaultCard}</Badge>}
+          {standing === 'soon' && <Badge tone="warn">{text.billing.expiresSoon}</Badge>}
+          {standing === 'expired' && <Badge tone="bad">{text.billing.expiredBadge}</Badge>}
+        </div>
+        <p className="tabular text-[0.8125rem] text-muted">
+          {standing === 'expired' ? text.billing.expired(expiry) : text.billing.expires(expiry)}
+        </p>
+      </div>
+      <div className="ml-auto flex gap-2">
+        {!card.is_default && (
+          <Button
+            size="small"
+            busy={setDefault.isPending}
+            aria-label={text.billing.actionOn(text.billing.makeDefault, speakCard(card))}
+            onClick={() =>
+              setDefault.mutate(card, {
+                onSuccess: () => toasts.done(text.billing.madeDefault(nameCard(card))),
+                onError: toasts.failed,
+              })
+            }
+          >
+            {text.billing.makeDefault}
+          </Button>
+        )}
+        <Button
+          size="small"
+          look="quiet"
+          aria-label={text.billing.actionOn(text.billing.remove, speakCard(card))}
+          onClick={onRemove}
+        >
+          {text.billing.remove}
+        </Button>
+      </div>
+    </li>
+  )
+}

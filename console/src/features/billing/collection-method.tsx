@@ -1,0 +1,59 @@
+import { useState } from 'react'
+import type { CollectionMethod } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { useSetCollectionMethod } from './queries.ts'
+
+type Method = CollectionMethod['collection_method']
+
+/** Whether invoices are charged or sent, and the way to change it. */
+export function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boolean }) {
+  const [isAsking, setAsking] = useState(false)
+  const other: Method = method === 'charge_automatically' ? 'send_invoice' : 'charge_automatically'
+  const change = useSetCollectionMethod()
+  const toasts = useToasts()
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2 border-t pt-5">
+      <div className="grid gap-0.5">
+        <p className="text-[0.8125rem] text-muted">{text.billing.collection}</p>
+        <p>
+          <span className="font-medium">{text.billing.collectionMethods[method]}.</span>{' '}
+          <span className="text-muted">{text.billing.collectionWords[method]}</span>
+        </p>
+      </div>
+      {(canSend || other === 'charge_automatically') && (
+        <Button
+          size="small"
+          aria-label={`${text.billing.change}: ${text.billing.collection}`}
+          onClick={() => {
+            change.reset()
+            setAsking(true)
+          }}
+        >
+          {text.billing.change}
+        </Button>
+      )}
+      <ConfirmDialog
+        open={isAsking}
+        onOpenChange={(open) => !open && setAsking(false)}
+        title={text.billing.changeTo[other]}
+        description={text.billing.changeWords[other]}
+        confirmLabel={text.billing.changeConfirm[other]}
+        busy={change.isPending}
+        onConfirm={() =>
+          change.mutate(other, {
+            onSuccess: () => {
+              setAsking(false)
+              toasts.done(text.billing.changed[other])
+            },
+          })
+        }
+      >
+        <ErrorNote error={change.error} />
+      </ConfirmDialog>
+    </div>
+  )
+}

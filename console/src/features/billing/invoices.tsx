@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query'
+import { ReceiptText } from 'lucide-react'
+import type { Invoice } from '../../../../server/src/contract.ts'
+import { Badge, type Tone } from '../../components/badge.tsx'
+import { Section } from '../../components/page.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatDay, formatMinorMoney } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { invoicesQuery } from './queries.ts'
+
+/** The invoices, with the ways to see, pay and keep them. */
+export function Invoices() {
+  const { data: invoices, error, refetch } = useQuery(invoicesQuery)
+  return (
+    <Section flush title={text.billing.invoices}>
+      {invoices === undefined ? (
+        error ? (
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        ) : (
+          <SkeletonRows count={3} />
+        )
+      ) : invoices.length === 0 ? (
+        <EmptyState icon={<ReceiptText />} title={text.billing.noInvoices}>
+          {text.billing.noInvoicesHint}
+        </EmptyState>
+      ) : (
+        <Table
+          label={text.billing.invoices}
+          head={
+            <>
+              <HeadCell>{text.billing.invoiceDate}</HeadCell>
+              <HeadCell>{text.billing.invoicePeriod}</HeadCell>
+              <HeadCell>{text.billing.invoiceStatus}</HeadCell>
+              <HeadCell numeric>{text.billing.invoiceAmount}</HeadCell>
+              <HeadCell>
+                <span className="sr-only">{text.billing.invoiceLinks}</span>
+              </HeadCell>
+            </>
+          }
+        >
+          {invoices.map((invoice) => (
+            <InvoiceRow key={invoice.processor_invoice_id} invoice={invoice} />
+          ))}
+        </Table>
+      )}
+    </Section>
+  )
+}
+
+const tones: Record<string, Tone> = { open: 'busy', overdue: 'bad', paid: 'good', uncollectible: 'bad' }
+const link = 'font-medium text-accent hover:underline'
+
+function InvoiceRow({ invoice }: { invoice: Invoice }) {
+  const { status, amount_due: due, amount_paid: paid, currency, due_date: dueDate } = invoice
+  const isOpen = status === 'open'
+  const standing = isOverdue(invoice) ? 'overdue' : status
+  const day = formatDay(invoice.created)
+  return (
+    <tr>
+      <Cell className="whitespace-nowrap">{day}</Cell>
+      <Cell className="whitespace-nowrap text-muted">
+        {text.billing.periodSpan(formatDay(invoice.period_start), formatDay(invoice.period_end))}
+      </Cell>
+      <Cell>
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <Badge tone={tones[standing] ?? 'neutral'}>
+            {text.billing.invoiceStatuses[standing] ?? status}
+          </Badge>
+          {isOpen && dueDate && (
+            <span className="text-[0.8125rem] whitespace-nowrap text-muted">
+              {text.billing.due(formatDay(dueDate))}
+            </span>
+          )}
+        </div>
+      </Cell>
+      <Cell numeric className="whitespace-nowrap">
+        {formatMinorMoney(due, currency)}
+        {paid > 0 && paid < due && (
+          <div className="text-[0.8125rem] text-muted">
+            {text.billing.partlyPaid(formatMinorMoney(paid, currency))}
+          </div>
+        )}
+      </Cell>
+      <Cell>
+        <div className="flex justify-end gap-4">
+          {invoice.hosted_invoice_url && (
+            <a
+              href={invoice.hosted_invoice_url}
+              target="_blank"
+              rel="noreferrer"
+              className={link}
+              aria-label={text.billing.ofInvoice(isOpen ? text.billing.pay : text.billing.view, day)}
+            >
+              {isOpen ? text.billing.pay : text.billing.view}
+            </a>
+          )}
+          {invoice.invoice_pdf && (
+            <a
+              href={invoice.invoice_pdf}
+              target="_blank"
+              rel="noreferrer"
+              className={link}
+              aria-label={text.billing.ofInvoice(text.billing.pdf, day)}
+            >
+              {text.billing.pdf}
+            </a>
+          )}
+        </div>
+      </Cell>
+    </tr>
+  )
+}
+
+function isOverdue({ status, due_date: dueDate }: Invoice): boolean {
+  return status === 'open' && dueDate !== null && Date.parse(dueDate) < Date.now()
+}

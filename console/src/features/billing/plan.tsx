@@ -1,0 +1,166 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
+import { Badge, type Tone } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { Figure, Section } from '../../components/page.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { sumDecimals } from '../usage/decimal.ts'
+import { usageSummaryQuery } from '../usage/queries.ts'
+import { CollectionMethodRow } from './collection-method.tsx'
+import { billingAccountQuery, billingConfigQuery } from './queries.ts'
+import { canActivate, isSubscribed } from './standing.ts'
+import { TrialCredit } from './trial-credit.tsx'
+
+/** The plan, how the account stands, and how much of what it allows is in use. */
+export function Plan({ onActivate }: { onActivate: () => void }) {
+  const account = useQuery(billingAccountQuery)
+  const config = useQuery(billingConfigQuery)
+  const failed = [account, config].find(({ data, error }) => data === undefined && error)
+  const retry = () => void Promise.all([account.refetch(), config.refetch()])
+  if (failed) {
+    return (
+      <Section title={text.billing.plan}>
+        <ErrorState error={failed.error} onRetry={retry} />
+      </Section>
+    )
+  }
+  if (!account.data || !config.data) return <LoadingPlan />
+  return <PlanOf account={account.data} features={config.data.features} onActivate={onActivate} />
+}
+
+function PlanOf({
+  account,
+  features,
+  onActivate,
+}: {
+  account: BillingAccount
+  features: BillingConfig['features']
+  onActivate: () => void
+}) {
+  const { active_resources: active, max_active_resources: most, billing_mode: mode } = account
+  const hasSubscription = isSubscribed(account)
+  const isFull = active >= most
+  return (
+    <Section
+      title={
+        <span className="flex flex-wrap items-center gap-2">
+          {text.billing.plans[mode]} <StatusBadge account={account} />
+        </span>
+      }
+      description={describePlan(account, features)}
+      actions={
+        canActivate(account, features) && (
+          <Button look="primary" onClick={onActivate}>
+            {text.billing.activate}
+          </Button>
+        )
+      }
+    >
+      <div className="grid gap-6">
+        <dl className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3">
+          <Figure
+            label={text.billing.activeDeployments}
+            value={text.billing.activeOf(formatNumber(active), formatNumber(most))}
+            hint={
+              isFull
+                ? mode === 'trial' && features.postpaid
+                  ? text.billing.moreAfterActivation
+                  : text.billing.limitReached
+                : undefined
+            }
+          />
+          <PeriodFigures />
+        </dl>
+        {mode === 'trial' && <TrialCredit />}
+        {hasSubscription && account.collection_method && (
+          <CollectionMethodRow method={account.collection_method} canSend={features.send_invoice} />
+        )}
+      </div>
+    </Section>
+  )
+}
+
+/** The period and its estimate, which stand in the usage summary for every plan. */
+function PeriodFigures() {
+  const { data: summary, error } = useQuery(usageSummaryQuery)
+  if (!summary) {
+    return error ? null : (
+      <>
+        <FigureSkeleton />
+        <FigureSkeleton />
+      </>
+    )
+  }
+  const amounts = summary.usage_totals
+    .filter((total) => total.estimated_amount_currency === summary.currency)
+    .map((total) => total.estimated_amount)
+  const end = new Date(Date.parse(summary.period_end) - 1).toISOString()
+  return (
+    <>
+      <Figure
+        label={text.billing.period}
+        value={text.billing.periodSpan(formatUtcDay(summary.period_start), formatUtcDay(end))}
+      />
+      <Figure
+        label={text.billing.estimate}
+        value={formatMoney(sumDecimals(amounts), summary.currency)}
+        hint={
+          <Link to="/usage" className="font-medium text-accent hover:underline">
+            {text.billing.estimateLink}
+          </Link>
+        }
+      />
+    </>
+  )
+}
+
+function describePlan(account: BillingAccount, features: BillingConfig['features']): string {
+  if (account.billing_mode === 'trial') return text.billing.planWords[features.trial ? 'trial' : 'none']
+  if (!isSubscribed(account)) return text.billing.planWords.ended
+  return text.billing.planWords[account.collection_method === 'send_invoice' ? 'invoiced' : 'charged']
+}
+
+const tones: Record<BillingAccount['status'], Tone> = {
+  active: 'good',
+  past_due: 'bad',
+  suspended: 'bad',
+  closed: 'neutral',
+}
+
+function StatusBadge({ account }: { account: BillingAccount }) {
+  const { status, billing_mode: mode } = account
+  const hasEnded = status === 'active' && mode === 'postpaid' && !isSubscribed(account)
+  return (
+    <Badge tone={hasEnded ? 'bad' : tones[status]} dot="still">
+      {text.billing.statuses[hasEnded ? 'ended' : status]}
+    </Badge>
+  )
+}
+
+function FigureSkeleton() {
+  return (
+    <div className="grid content-start gap-1.5">
+      <Skeleton className="w-24" />
+      <Skeleton className="h-6 w-32" />
+    </div>
+  )
+}
+
+function LoadingPlan() {
+  return (
+    <Section title={text.billing.plan} description={<Skeleton className="mt-1 w-64 max-w-full" />}>
+      <div
+        role="status"
+        aria-label={text.common.loading}
+        className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3"
+      >
+        <FigureSkeleton />
+        <FigureSkeleton />
+        <FigureSkeleton />
+      </div>
+    </Section>
+  )
+}

@@ -1,0 +1,140 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type {
+  BillingAccount,
+  BillingConfig,
+  CheckoutSession,
+  CollectionMethod,
+  Invoice,
+  PaymentMethod,
+  PortalSession,
+  SetupSessionRequest,
+  Subscription,
+} from '../../../../server/src/contract.ts'
+import { ApiError, callApi } from '../../api/client.ts'
+
+/** What billing offers on this server. */
+export const billingConfigQuery = queryOptions({
+  queryKey: ['billing', 'config'],
+  queryFn: ({ signal }) => callApi<BillingConfig>('GET', '/v1/billing/config', { signal }),
+  staleTime: 300_000,
+})
+
+/** How the organization pays, and how it stands. */
+export const billingAccountQuery = queryOptions({
+  queryKey: ['billing', 'account'],
+  queryFn: ({ signal }) => callApi<BillingAccount>('GET', '/v1/billing/account', { signal }),
+  // What the payment processor says of payments comes without our asking.
+  refetchInterval: 15_000,
+})
+
+const cardsKey = ['billing', 'payment-methods']
+
+/** The saved cards. */
+export const cardsQuery = queryOptions({
+  queryKey: cardsKey,
+  queryFn: ({ signal }) => callApi<PaymentMethod[]>('GET', '/v1/billing/payment-methods', { signal }),
+})
+
+/** The invoices, the newest first. */
+export const invoicesQuery = queryOptions({
+  queryKey: ['billing', 'invoices'],
+  queryFn: ({ signal }) => callApi<Invoice[]>('GET', '/v1/billing/invoices', { signal }),
+  refetchInterval: 60_000,
+})
+
+/** Everything of billing is read again after a change: much hangs together there. */
+function useRefreshBilling() {
+  const queryClient = useQueryClient()
+  return () => queryClient.invalidateQueries({ queryKey: ['billing'] })
+}
+
+/** Subscribes the organization, charged to a card. */
+export function useActivatePostpaid() {
+  const refresh = useRefreshBilling()
+  return useMutation({
+    mutationFn: (cardId: string) =>
+      callApi<Subscription>('POST', '/v1/billing/subscription/activate-postpaid', {
+        body: { processor_payment_method_id: cardId },
+      }),
+    onSuccess: refresh,
+  })
+}
+
+/** Has invoices charged to the card or sent. */
+export function useSetCollectionMethod() {
+  const refresh = useRefreshBilling()
+  return useMutation({
+    mutationFn: (method: CollectionMethod['collection_method']) =>
+      callApi<Subscription>('PATCH', '/v1/billing/subscription/collection-method', {
+        body: { collection_method: method },
+      }),
+    onSuccess: refresh,
+  })
+}
+
+/** Makes a card the default; it is shown so at once, and taken back where the server refuses. */
+export function useSetDefaultCard() {
+  const queryClient = useQueryClient()
+  const refresh = useRefreshBilling()
+  return useMutation({
+    mutationFn: ({ id }: PaymentMethod) =>
+      callApi<PaymentMethod>('PATCH', '/v1/billing/payment-methods/default', {
+        body: { processor_default_payment_method_id: id },
+      }),
+    onMutate: async ({ id }) => {
+      await queryClient.cancelQueries({ queryKey: cardsKey })
+      const before = queryClient.getQueryData(cardsQuery.queryKey)
+      queryClient.setQueryData(cardsQuery.queryKey, (cards) =>
+        cards?.map((card) => ({ ...card, is_default: card.id === id })),
+      )
+      return before
+    },
+    onError: (_error, _card, before) => queryClient.setQueryData(cardsQuery.queryKey, before),
+    onSettled: refresh,
+  })
+}
+
+/** Has a card forgotten. */
+export function useRemoveCard() {
+  const queryClient = useQueryClient()
+  const refresh = useRefreshBilling()
+  return useMutation({
+    mutationFn: ({ id }: PaymentMethod) =>
+      callApi('DELETE', `/v1/billing/payment-methods/${encodeURIComponent(id)}`),
+    onSuccess: async (_nothing, { id }) => {
+      queryClient.setQueryData(cardsQuery.queryKey, (cards) => cards?.filter((card) => card.id !== id))
+      await refresh()
+    },
+  })
+}
+
+/** Begins to save a card, on a page that leads back to `returnPath` of the console. */
+export function createSetupSession(
+  purpose: NonNullable<SetupSessionRequest['purpose']>,
+  returnPath: string,
+): Promise<CheckoutSession> {
+  return withReturnUrl(returnPath, (return_url) =>
+    callApi<CheckoutSession>('POST', '/v1/billing/checkout/setup-session', { body: { purpose, return_url } }),
+  )
+}
+
+/** The address of the payment processor's own page for cards and invoices. */
+export async function createPortalSession(returnPath: string): Promise<string> {
+  const { url } = await withReturnUrl(returnPath, (return_url) =>
+    callApi<PortalSession>('POST', '/v1/billing/portal/session', { body: { return_url } }),
+  )
+  return url
+}
+
+/** The server leads back to its own public address alone; a console that is open at another one leaves the way back to it. */
+async function withReturnUrl<Result>(
+  path: string,
+  ask: (returnUrl: string | undefined) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await ask(new URL(path, location.origin).href)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.fields.return_url === undefined) throw error
+    return ask(undefined)
+  }
+}

@@ -1,0 +1,40 @@
+import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { nameCard } from './card.ts'
+import { useRemoveCard } from './queries.ts'
+
+interface RemoveCardDialogProps {
+  card: PaymentMethod
+  onClose: () => void
+  onRemoved: () => void
+}
+
+/** Asks before a card is forgotten, and tells why one can't be. */
+export function RemoveCardDialog({ card, onClose, onRemoved }: RemoveCardDialogProps) {
+  const remove = useRemoveCard()
+  const toasts = useToasts()
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.billing.removeTitle(nameCard(card))}
+      description={text.billing.removeWords}
+      confirmLabel={text.billing.removeConfirm}
+      dangerous
+      busy={remove.isPending}
+      onConfirm={() =>
+        remove.mutate(card, {
+          onSuccess: () => {
+            toasts.done(text.billing.removed(nameCard(card)))
+            onRemoved()
+          },
+        })
+      }
+    >
+      <ErrorNote error={remove.error} />
+    </ConfirmDialog>
+  )
+}

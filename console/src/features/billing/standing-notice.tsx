@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query'
+import { Button } from '../../components/button.tsx'
+import { Notice } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import type { Adding } from './add-card.tsx'
+import { billingAccountQuery, billingConfigQuery, invoicesQuery } from './queries.ts'
+import { canActivate, findTrouble } from './standing.ts'
+
+/** What is wrong with the account and how to mend it; and what is known of a card that was just entered. */
+export function StandingNotice({ adding }: { adding: Adding }) {
+  const { data: account } = useQuery(billingAccountQuery)
+  const { data: config } = useQuery(billingConfigQuery)
+  const trouble = account && config ? findTrouble(account, config.features) : null
+  return (
+    <>
+      {trouble !== null && account && config && (
+        <Notice
+          tone={trouble === 'exhausted' || trouble === 'unactivated' ? 'warn' : 'bad'}
+          title={text.billing.notices[trouble].title}
+          action={
+            trouble === 'past_due' ? (
+              <PayAction />
+            ) : (
+              canActivate(account, config.features) && (
+                <Button onClick={adding.openActivation}>{text.billing.activate}</Button>
+              )
+            )
+          }
+        >
+          {text.billing.notices[trouble].words}
+        </Notice>
+      )}
+      {adding.arrival === 'waiting' && (
+        <div role="status">
+          <Notice>{text.billing.waitingForCard}</Notice>
+        </div>
+      )}
+      {adding.arrival === 'late' && (
+        <Notice
+          tone="warn"
+          title={text.billing.cardLate}
+          action={<Button onClick={adding.waitAgain}>{text.billing.lookAgain}</Button>}
+        >
+          {text.billing.cardLateHint}
+        </Notice>
+      )}
+    </>
+  )
+}
+
+/** A way to the oldest invoice that is to be paid. */
+function PayAction() {
+  const { data: invoices } = useQuery(invoicesQuery)
+  const open = invoices?.findLast(({ status, amount_due: due }) => status === 'open' && due > 0)
+  if (open === undefined) return null
+  return (
+    <Button asChild>
+      <a href={open.hosted_invoice_url} target="_blank" rel="noreferrer">
+        {text.billing.payInvoice}
+      </a>
+    </Button>
+  )
+}

@@ -1,0 +1,31 @@
+import { useQuery } from '@tanstack/react-query'
+import { Progress } from '../../components/progress.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { formatMoney } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { billingAccountQuery, billingConfigQuery } from './queries.ts'
+
+/** How much of the trial's credit is used; nothing for an organization that pays. Needs `manageBilling`. */
+export function TrialCredit() {
+  const { data: config } = useQuery(billingConfigQuery)
+  const { data: account } = useQuery(billingAccountQuery)
+  if (config?.features.trial === false) return null
+  if (account === undefined) return <Skeleton className="h-9" />
+  if (account.trial_credit === null) return null
+  const { granted, used, remaining } = account.trial_credit
+  const money = (amount: string) => formatMoney(amount, account.currency)
+  return (
+    <div className="grid gap-2">
+      <div className="flex flex-wrap justify-between gap-x-6 text-[0.8125rem]">
+        <span className="font-medium">{text.billing.trialCredit}</span>
+        <span className="tabular text-muted">
+          {text.billing.creditLeft(money(remaining), money(granted))}
+        </span>
+      </div>
+      <Progress
+        value={Number(granted) > 0 ? Number(used) / Number(granted) : 1}
+        label={text.billing.creditUsed}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,101 @@
+import type { DailyUsage } from '../../../../server/src/contract.ts'
+import { sumDecimals } from './decimal.ts'
+
+type Item = DailyUsage['items'][number]
+type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
+
+export type Measure = 'cost' | 'hours' | 'tokens'
+
+/** One colour of the chart: an instance type or a model; `values` has one number for each day, hours for time. */
+export interface Series {
+  name: string
+  values: number[]
+  total: number
+}
+
+/** As many as there are colours; what is less goes together into one. */
+const mostSeries = 6
+
+/** What was used by day, the most used first; empty where nothing was. */
+export function stackByDay(
+  items: readonly Item[],
+  days: readonly string[],
+  measure: Measure,
+  otherName: string,
+): Series[] {
+  const counted = items.filter(({ unit }) => measure === 'cost' || unit === unitOf[measure])
+  const series = [...Map.groupBy(counted, nameOf)]
+    .map(([name, own]) => toSeries(name, own, days, measure))
+    .filter(({ total }) => total > 0)
+    .toSorted((one, other) => other.total - one.total)
+  if (series.length <= mostSeries) return series
+  const rest = series.slice(mostSeries - 1)
+  const shown = series.slice(0, mostSeries - 1)
+  return [
+    ...shown,
+    {
+      name: otherName,
+      values: days.map((_, index) => rest.reduce((sum, { values }) => sum + (values[index] ?? 0), 0)),
+      total: rest.reduce((sum, { total }) => sum + total, 0),
+    },
+  ]
+}
+
+const unitOf = { hours: 'second', tokens: 'token' }
+
+function toSeries(name: string, items: readonly Item[], days: readonly string[], measure: Measure): Series {
+  const byDay = Map.groupBy(items, ({ date }) => date)
+  return {
+    name,
+    values: days.map((day) => measureOf(byDay.get(day) ?? [], measure)),
+    total: measureOf(items, measure),
+  }
+}
+
+/** The sum of what is measured; exact until it becomes a number to be drawn. */
+export function measureOf(items: readonly Amounts[], measure: Measure): number {
+  if (measure === 'cost') return Number(sumDecimals(items.map((item) => item.estimated_amount)))
+  const quantity = Number(sumDecimals(items.map((item) => item.quantity)))
+  return measure === 'hours' ? quantity / 3_600 : quantity
+}
+
+/** What usage is stacked by: the instance type or the model. */
+function nameOf({ dimensions }: Item): string {
+  return dimensions.instance_type ?? dimensions.model_name ?? Object.values(dimensions).join(' ')
+}
+
+/** Sums as decimal strings: those of a meter, and those of its dimensions within. */
+export interface MeterSum {
+  meter: string
+  unit: string
+  quantity: string
+  amount: string
+  parts: { label: string; quantity: string; amount: string }[]
+}
+
+/** What was used by meter, and within it by its dimensions, the most used first. */
+export function sumByMeter(items: readonly Item[]): MeterSum[] {
+  return [...Map.groupBy(items, ({ meter }) => meter)].map(([meter, own]) => ({
+    meter,
+    unit: own[0]?.unit ?? '',
+    ...sumUp(own),
+    parts: [...Map.groupBy(own, ({ dimensions }) => describeDimensions(dimensions))]
+      .map(([label, part]) => ({ label, ...sumUp(part) }))
+      .toSorted((one, other) => Number(other.quantity) - Number(one.quantity)),
+  }))
+}
+
+function sumUp(items: readonly Item[]) {
+  return {
+    quantity: sumDecimals(items.map(({ quantity }) => quantity)),
+    amount: sumDecimals(items.map((item) => item.estimated_amount)),
+  }
+}
+
+/** The values of the dimensions in the order of their names, such as `gpu-a10 · eu-1`. */
+export function describeDimensions(dimensions: Record<string, string>): string {
+  return Object.keys(dimensions)
+    .toSorted()
+    .map((name) => dimensions[name])
+    .join(' · ')
+}

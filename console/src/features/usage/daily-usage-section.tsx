@@ -1,0 +1,115 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { ChartColumn, Download } from 'lucide-react'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
+import type { DailyUsage } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { useCan } from '../../api/session.ts'
+import { classNames } from '../../class-names.ts'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { EmptyState, ErrorNote, ErrorState, Skeleton } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import type { Measure } from './breakdown.ts'
+import { saveFile, toCsv } from './csv.ts'
+import { MeterTable } from './meter-table.tsx'
+import { dailyUsageQuery } from './queries.ts'
+import { RangeControls } from './range-controls.tsx'
+import type { AskedDays } from './range.ts'
+
+const DailyChart = lazy(() => import('./daily-chart.tsx').then((module) => ({ default: module.DailyChart })))
+
+const measures: Measure[] = ['cost', 'hours', 'tokens']
+
+/** Usage of the chosen days as a chart, and by meter as a table. */
+export function DailyUsageSection({ days }: { days: AskedDays }) {
+  const { data, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
+  const [measure, setMeasure] = useState<Measure>('cost')
+  const usage = error && !isPlaceholderData && data === undefined ? undefined : data
+  const isRefused = error instanceof ApiError && error.status === 422
+  const isUnused = usage !== undefined && usage.items.length === 0
+  const isFirstVisit = isUnused && days.from === undefined && days.to === undefined
+  return (
+    <>
+      <Section>
+        <div className="grid gap-5">
+          <div className="flex flex-wrap items-center gap-2">
+            <h2 className="mr-auto font-semibold">{text.usage.byDay}</h2>
+            <RangeControls asked={days} shown={isPlaceholderData ? undefined : usage} />
+            <Button
+              disabled={usage === undefined || isUnused}
+              onClick={() =>
+                usage &&
+                saveFile(`usage-${usage.from}-${usage.to}.csv`, toCsv(usage), 'text/csv;charset=utf-8')
+              }
+            >
+              <Download aria-hidden />
+              {text.usage.download}
+            </Button>
+          </div>
+          {isRefused && <ErrorNote error={error} />}
+          {!isRefused && error && usage === undefined && (
+            <ErrorState error={error} onRetry={() => void refetch()} />
+          )}
+          {!error && isFirstVisit && <NothingYet />}
+          {!error && !isFirstVisit && (
+            <div className={classNames('grid gap-5 transition-opacity', isPlaceholderData && 'opacity-50')}>
+              <div>
+                <Segmented
+                  label={text.usage.measure}
+                  value={measure}
+                  onValueChange={setMeasure}
+                  options={measures.map((value) => ({ value, label: text.usage.measures[value] }))}
+                />
+              </div>
+              <ChartFrame usage={usage}>
+                {(usage) => <DailyChart usage={usage} measure={measure} />}
+              </ChartFrame>
+            </div>
+          )}
+        </div>
+      </Section>
+      {usage && !isUnused && !error && <MeterTable usage={usage} />}
+    </>
+  )
+}
+
+/** Keeps the chart's place while its data or its code is on the way. */
+function ChartFrame({
+  usage,
+  children,
+}: {
+  usage: DailyUsage | undefined
+  children: (usage: DailyUsage) => ReactNode
+}) {
+  const loading = (
+    <div role="status" aria-label={text.common.loading}>
+      <Skeleton className="h-80" />
+    </div>
+  )
+  return (
+    <div className="min-h-80">
+      {usage ? <Suspense fallback={loading}>{children(usage)}</Suspense> : loading}
+    </div>
+  )
+}
+
+function NothingYet() {
+  const can = useCan()
+  return (
+    <EmptyState
+      icon={<ChartColumn />}
+      title={text.usage.nothingYet}
+      action={
+        can('createDeployments') && (
+          <Button look="primary" asChild>
+            <Link to="/catalog">{text.usage.deployModel}</Link>
+          </Button>
+        )
+      }
+    >
+      {text.usage.nothingYetHint}
+    </EmptyState>
+  )
+}

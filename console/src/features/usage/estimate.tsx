@@ -1,0 +1,73 @@
+import type { UsageSummary, UsageTotal } from '../../../../server/src/contract.ts'
+import { Section } from '../../components/page.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatHours, formatMoney, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { describeDimensions } from './breakdown.ts'
+import { multiplyDecimal, sumDecimals } from './decimal.ts'
+
+/** What the current period would cost if it ended now, line by line. */
+export function Estimate({ summary: { usage_totals: totals, currency } }: { summary: UsageSummary }) {
+  const own = totals.filter((total) => total.estimated_amount_currency === currency)
+  return (
+    <Section flush title={text.usage.estimate} description={text.usage.estimateHint}>
+      <Table
+        label={text.usage.estimate}
+        head={
+          <>
+            <HeadCell>{text.usage.item}</HeadCell>
+            <HeadCell numeric>{text.usage.quantity}</HeadCell>
+            <HeadCell numeric>{text.usage.unitPrice}</HeadCell>
+            <HeadCell numeric>{text.usage.amount}</HeadCell>
+          </>
+        }
+      >
+        {totals.map((total) => (
+          <tr
+            key={JSON.stringify([
+              total.meter,
+              total.dimensions,
+              total.unit_amount_decimal,
+              total.display_name,
+            ])}
+          >
+            <Cell>
+              <div>{total.display_name}</div>
+              <div className="text-[0.8125rem] text-muted">
+                {text.usage.meter(total.meter)} · {describeDimensions(total.dimensions)}
+              </div>
+            </Cell>
+            <Cell numeric className="whitespace-nowrap">
+              {formatQuantity(total.total_quantity, total.unit)}
+            </Cell>
+            <Cell numeric className="whitespace-nowrap text-muted">
+              {formatUnitPrice(total)}
+            </Cell>
+            <Cell numeric>{formatMoney(total.estimated_amount, total.estimated_amount_currency)}</Cell>
+          </tr>
+        ))}
+        <tr className="font-semibold">
+          <th scope="row" colSpan={3} className="px-5 py-3 font-semibold">
+            {text.usage.total}
+          </th>
+          <Cell numeric>
+            {formatMoney(sumDecimals(own.map((total) => total.estimated_amount)), currency)}
+          </Cell>
+        </tr>
+      </Table>
+    </Section>
+  )
+}
+
+/** A decimal string of seconds as hours, of anything else as a whole number. */
+export function formatQuantity(quantity: string, unit: string): string {
+  return unit === 'second' ? formatHours(Number(quantity) / 3_600) : formatNumber(Number(quantity))
+}
+
+/** A price that one can grasp: of an hour, or of a million tokens. */
+function formatUnitPrice({ unit, unit_amount_decimal: price, unit_amount_currency: currency }: UsageTotal) {
+  if (Number(price) === 0) return text.usage.free
+  return unit === 'second'
+    ? text.usage.perHour(formatMoney(multiplyDecimal(price, 3_600), currency))
+    : text.usage.perMillion(formatMoney(multiplyDecimal(price, 1_000_000), currency))
+}

@@ -1,0 +1,63 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { BareInput, BareSelect } from '../../components/field.tsx'
+import { text } from '../../text/index.ts'
+import { choiceOf, lastDays, recentDays, type AskedDays, type DayRange, type RangeChoice } from './range.ts'
+
+/** The choice of days, kept in the address: `asked` is what stands there, `shown` what the server made of it. */
+export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRange | undefined }) {
+  const navigate = useNavigate()
+  const from = shown?.from ?? asked.from ?? ''
+  const to = shown?.to ?? asked.to ?? ''
+  // What is being typed, until the days are others.
+  const [typed, setTyped] = useState<{ of: string; days: DayRange }>()
+  const draft = typed?.of === from + to ? typed.days : { from, to }
+
+  const show = (days: AskedDays, replace = false) => void navigate({ to: '/usage', search: days, replace })
+  const choose = (choice: RangeChoice) => {
+    if (choice === 'period') show({})
+    else if (choice !== 'custom') show(lastDays(Number(choice)))
+  }
+  const change = (change: AskedDays) => {
+    const days = { from: change.from ?? draft.from, to: change.to ?? draft.to }
+    setTyped({ of: from + to, days })
+    // A year that is being typed runs through 0002, 0020 and 0202.
+    if (days.from >= '2000' && days.to >= '2000') show(days, true)
+  }
+  return (
+    <>
+      <BareSelect
+        aria-label={text.usage.range}
+        value={choiceOf(asked)}
+        onChange={({ target }) => choose(target.value as RangeChoice)}
+      >
+        <option value="period">{text.usage.ranges.period}</option>
+        {recentDays.map((count) => (
+          <option key={count} value={count}>
+            {text.usage.ranges[count]}
+          </option>
+        ))}
+        {choiceOf(asked) === 'custom' && <option value="custom">{text.usage.ranges.custom}</option>}
+      </BareSelect>
+      <BareInput
+        type="date"
+        aria-label={text.usage.from}
+        className="w-36"
+        value={draft.from}
+        max={draft.to}
+        onChange={({ target }) => change({ from: target.value })}
+      />
+      <span aria-hidden className="text-muted">
+        –
+      </span>
+      <BareInput
+        type="date"
+        aria-label={text.usage.to}
+        className="w-36"
+        value={draft.to}
+        min={draft.from}
+        onChange={({ target }) => change({ to: target.value })}
+      />
+    </>
+  )
+}
