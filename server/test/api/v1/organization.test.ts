@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { permissions } from '../../../src/roles.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { createCast } from '../../support/organizations.ts'
@@ -30,6 +31,7 @@ test('GET /v1/organization: the organization of the session, with the role in it
     description: null,
     status: 'active',
     role: 'super_admin',
+    permissions: Object.keys(permissions),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -42,6 +44,13 @@ test('GET /v1/organization: every role reads it, each with its own role', async 
     bodies.push((await client.get('/v1/organization')).body)
   }
   expect(bodies.map(({ role }) => role)).toEqual(['super_admin', 'admin', 'member', 'viewer'])
+  expect(bodies.map((body) => body.permissions.includes('manageBilling'))).toEqual([true, true, false, false])
+  expect(bodies.map((body) => body.permissions.includes('createDeployments'))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ])
   expect(new Set(bodies.map(({ id }) => id)).size).toBe(1)
   expect((await stranger.get('/v1/organization')).body).toMatchObject({ name: 'Elsewhere' })
 })
