@@ -104,6 +104,12 @@ const home = createRoute({
 const deployments = createRoute({
   getParentRoute: () => app,
   path: '/deployments',
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): { show?: 'all' | undefined; page?: string | undefined } => ({
+    show: search.show === 'all' ? 'all' : undefined,
+    page: textOf(search.page),
+  }),
   component: lazyRouteComponent(
     () => import('./features/deployments/deployments-page.tsx'),
     'DeploymentsPage',

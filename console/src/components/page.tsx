@@ -6,18 +6,21 @@ interface PageProps {
   title: string
   /** What stands in place of the title where more than its text is shown. */
   heading?: ReactNode
+  /** A line above the title, such as the way back to a list. */
+  before?: ReactNode
   description?: ReactNode
   actions?: ReactNode
   children: ReactNode
 }
 
 /** The frame of a page: the document's title, the heading, what can be done here, and the content. */
-export function Page({ title, heading, description, actions, children }: PageProps) {
+export function Page({ title, heading, before, description, actions, children }: PageProps) {
   useDocumentTitle(title)
   return (
     <div className="mx-auto grid w-full max-w-6xl gap-6 px-4 py-6 sm:px-8 sm:py-8">
       <header className="flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="grid min-w-0 gap-1">
+          {before}
           <h1 className="text-xl font-semibold tracking-tight">{heading ?? title}</h1>
           {description && <div className="max-w-prose text-muted">{description}</div>}
         </div>

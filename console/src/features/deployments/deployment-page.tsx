@@ -1,5 +1,101 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ChevronLeft, FileQuestion } from 'lucide-react'
+import { ApiError } from '../../api/client.ts'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
+import { EmptyState, ErrorState, Skeleton } from '../../components/states.tsx'
+import { Tabs } from '../../components/tabs.tsx'
+import { text } from '../../text/index.ts'
+import { DeploymentActions } from './deployment-actions.tsx'
+import { LogsTab } from './logs-tab.tsx'
+import { MetricsTab } from './metrics-tab.tsx'
+import { OverviewTab } from './overview-tab.tsx'
+import { deploymentQuery } from './queries.ts'
+import { StatusBadge } from './status-badge.tsx'
+import { UseTab } from './use-tab.tsx'
+import { describeVariant } from './variant.ts'
 
+const words = text.deployments
+const route = getRouteApi('/app/deployments/$deploymentId')
+const tabs = ['overview', 'metrics', 'logs', 'use'] as const
+
+/** One deployment: how it came up, how it does, what it writes, and how to call it. */
 export function DeploymentPage() {
-  return <Page title="DeploymentPage">{null}</Page>
+  const { deploymentId } = route.useParams()
+  const { data, error, refetch } = useQuery(deploymentQuery(deploymentId))
+  if (data) return <LoadedPage key={data.id} deployment={data} />
+  return (
+    <Page title={words.title} before={<BackLink />}>
+      {error instanceof ApiError && error.status === 404 ? (
+        <EmptyState
+          icon={<FileQuestion />}
+          title={words.notFoundTitle}
+          action={
+            <Button asChild>
+              <Link to="/deployments">{text.errors.toDeployments}</Link>
+            </Button>
+          }
+        >
+          {words.notFound}
+        </EmptyState>
+      ) : error ? (
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : (
+        <div role="status" aria-label={text.common.loading} className="grid gap-6">
+          <Skeleton className="h-7 w-64" />
+          <Skeleton className="h-9 w-80 max-w-full" />
+          <Skeleton className="h-80 rounded-xl" />
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function LoadedPage({ deployment }: { deployment: Deployment }) {
+  const { tab } = route.useSearch()
+  const navigate = route.useNavigate()
+  const { model_name } = deployment
+  return (
+    <Page
+      title={model_name}
+      before={<BackLink />}
+      description={
+        <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          <span role="status">
+            <StatusBadge deployment={deployment} />
+          </span>
+          {describeVariant(deployment)}
+        </span>
+      }
+      actions={<DeploymentActions deployment={deployment} />}
+    >
+      <Tabs
+        label={words.tabs}
+        value={tabs.find((one) => one === tab) ?? 'overview'}
+        onValueChange={(next) =>
+          void navigate({ search: { tab: next === 'overview' ? undefined : next }, replace: true })
+        }
+        tabs={[
+          { value: 'overview', label: words.overview, content: <OverviewTab deployment={deployment} /> },
+          { value: 'metrics', label: words.metrics, content: <MetricsTab deployment={deployment} /> },
+          { value: 'logs', label: words.logs, content: <LogsTab deployment={deployment} /> },
+          { value: 'use', label: words.callIt, content: <UseTab deployment={deployment} /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+function BackLink() {
+  return (
+    <Link
+      to="/deployments"
+      className="flex w-fit items-center gap-1 rounded text-[0.8125rem] font-medium text-muted hover:text-ink"
+    >
+      <ChevronLeft aria-hidden className="size-4" />
+      {words.back}
+    </Link>
+  )
 }

@@ -1,5 +1,147 @@
-import { Page } from '../../components/page.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { Boxes, FileQuestion } from 'lucide-react'
+import { lazy, Suspense } from 'react'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { DeploymentsTable } from './deployments-table.tsx'
+import { deploymentsQuery, pageSize, searchedAtMost } from './queries.ts'
 
+const words = text.deployments
+const route = getRouteApi('/app/deployments')
+
+// Only a first visit needs it, and with it the dialog.
+const FirstRun = lazy(() => import('./first-run.tsx').then((module) => ({ default: module.FirstRun })))
+
+/** The person's deployments with their live status. */
 export function DeploymentsPage() {
-  return <Page title="DeploymentsPage">{null}</Page>
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const can = useCan()
+  const all = search.show === 'all'
+  const page = Math.max(1, Math.trunc(Number(search.page)) || 1)
+  const { data, error, refetch, isPlaceholderData } = useQuery(
+    deploymentsQuery(all ? { all, page } : { all: false }),
+  )
+  const isFirstRun = data?.total === 0
+  return (
+    <Page
+      title={words.title}
+      description={words.description}
+      actions={
+        <>
+          {!isFirstRun && (
+            <Segmented
+              label={words.filter}
+              value={all ? 'all' : 'active'}
+              onValueChange={(show) =>
+                void navigate({ search: { show: show === 'all' ? 'all' : undefined }, replace: true })
+              }
+              options={[
+                { value: 'active', label: words.active },
+                { value: 'all', label: words.all },
+              ]}
+            />
+          )}
+          {can('createDeployments') && !isFirstRun && (
+            <Button asChild look="primary">
+              <Link to="/catalog">{words.deploy}</Link>
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Section flush>
+        {data === undefined ? (
+          error ? (
+            <ErrorState error={error} onRetry={() => void refetch()} />
+          ) : (
+            <SkeletonRows />
+          )
+        ) : isFirstRun ? (
+          <Suspense fallback={<SkeletonRows />}>
+            <FirstRun />
+          </Suspense>
+        ) : data.items.length === 0 ? (
+          <NothingHere all={all} />
+        ) : (
+          <>
+            <DeploymentsTable deployments={data.items} faded={isPlaceholderData} />
+            {all && data.total > pageSize && <Pages page={page} total={data.total} />}
+            {!all && data.total > searchedAtMost && (
+              <p className="border-t px-5 py-3 text-muted">{words.seenOnly(formatNumber(searchedAtMost))}</p>
+            )}
+          </>
+        )}
+      </Section>
+    </Page>
+  )
+}
+
+function NothingHere({ all }: { all: boolean }) {
+  return all ? (
+    <EmptyState
+      icon={<FileQuestion />}
+      title={words.emptyPageTitle}
+      action={
+        <Button asChild>
+          <Link to="/deployments" search={{ show: 'all' }}>
+            {words.firstPage}
+          </Link>
+        </Button>
+      }
+    >
+      {words.emptyPage}
+    </EmptyState>
+  ) : (
+    <EmptyState
+      icon={<Boxes />}
+      title={words.noneActiveTitle}
+      action={
+        <Button asChild>
+          <Link to="/deployments" search={{ show: 'all' }}>
+            {words.showAll}
+          </Link>
+        </Button>
+      }
+    >
+      {words.noneActive}
+    </EmptyState>
+  )
+}
+
+function Pages({ page, total }: { page: number; total: number }) {
+  const last = Math.ceil(total / pageSize)
+  const turn = (to: number, label: string) =>
+    to < 1 || to > last ? (
+      <Button size="small" disabled>
+        {label}
+      </Button>
+    ) : (
+      <Button asChild size="small">
+        <Link to="/deployments" search={{ show: 'all', page: to === 1 ? undefined : String(to) }}>
+          {label}
+        </Link>
+      </Button>
+    )
+  return (
+    <nav aria-label={words.pages} className="flex items-center justify-between gap-4 border-t px-5 py-3">
+      <p className="tabular text-muted">
+        {words.range(
+          formatNumber((page - 1) * pageSize + 1),
+          formatNumber(Math.min(total, page * pageSize)),
+          formatNumber(total),
+        )}
+      </p>
+      <div className="flex gap-2">
+        {turn(page - 1, words.previous)}
+        {turn(page + 1, words.next)}
+      </div>
+    </nav>
+  )
 }

@@ -1,0 +1,68 @@
+import { Link } from '@tanstack/react-router'
+import { MessagesSquare } from 'lucide-react'
+import { useState } from 'react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { text } from '../../text/index.ts'
+import { useModelByName } from '../catalog/queries.ts'
+import { DeployDialog } from './deploy-dialog.tsx'
+import { isEnding } from './status.ts'
+import { TerminateDialog } from './terminate-dialog.tsx'
+
+const words = text.deployments
+
+/** What can be done with a deployment in its status, as far as the person's role permits. */
+export function DeploymentActions({ deployment }: { deployment: Deployment }) {
+  const can = useCan()
+  const { id, status } = deployment
+  return (
+    <>
+      {can('terminateOwnDeployments') && !isEnding(deployment) && <TerminateButton deployment={deployment} />}
+      {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
+        <DeployAgainButton deployment={deployment} />
+      )}
+      {can('useOwnDeployments') && status === 'running' && (
+        <Button asChild look="primary">
+          <Link to="/playground" search={{ deployment: id }}>
+            <MessagesSquare aria-hidden />
+            {words.openInPlayground}
+          </Link>
+        </Button>
+      )}
+    </>
+  )
+}
+
+function TerminateButton({ deployment }: { deployment: Deployment }) {
+  const [asking, setAsking] = useState(false)
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>
+        {deployment.status === 'failed' ? words.remove : words.terminate}
+      </Button>
+      <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
+    </>
+  )
+}
+
+function DeployAgainButton({ deployment }: { deployment: Deployment }) {
+  const [open, setOpen] = useState(false)
+  const { model_name, model_format, model_size_in_billions, quantization } = deployment
+  const model = useModelByName(model_name)
+  return (
+    <>
+      <Button look="primary" disabled={!model} onClick={() => setOpen(true)}>
+        {words.deployAgain}
+      </Button>
+      {model && (
+        <DeployDialog
+          open={open}
+          onOpenChange={setOpen}
+          model={model}
+          initial={{ model_format, model_size_in_billions, quantization }}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,114 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { classNames } from '../../class-names.ts'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Progress } from '../../components/progress.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { placementsQuery } from '../catalog/queries.ts'
+import { RowMenu } from './row-menu.tsx'
+import { StatusBadge } from './status-badge.tsx'
+import { isChanging, isEnding, parseFailure } from './status.ts'
+import { describeVariant } from './variant.ts'
+
+const words = text.deployments
+
+/** Deployments in rows, each a link to its page; on a small screen the status stands under the name. */
+export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
+  const priceOf = usePrices(deployments.some((one) => one.instance_id !== null && !isEnding(one)))
+  return (
+    <div className={classNames('transition-opacity', faded && 'opacity-60')}>
+      <Table
+        label={words.title}
+        head={
+          <>
+            <HeadCell>{words.model}</HeadCell>
+            <HeadCell className="hidden sm:table-cell">{words.status}</HeadCell>
+            <HeadCell className="hidden md:table-cell">{words.instance}</HeadCell>
+            <HeadCell className="hidden sm:table-cell">{words.age}</HeadCell>
+            <HeadCell className="w-0">
+              <span className="sr-only">{words.actions}</span>
+            </HeadCell>
+          </>
+        }
+      >
+        {deployments.map((deployment) => (
+          <Row key={deployment.id} deployment={deployment} price={priceOf(deployment)} />
+        ))}
+      </Table>
+    </div>
+  )
+}
+
+function Row({ deployment, price }: { deployment: Deployment; price: string | null }) {
+  return (
+    <tr className="relative align-top hover:bg-subtle/60">
+      <Cell className="max-w-0 sm:w-2/5">
+        <Link
+          to="/deployments/$deploymentId"
+          params={{ deploymentId: deployment.id }}
+          // The link reaches over the whole row.
+          className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+        >
+          {deployment.model_name}
+        </Link>
+        <p className="truncate text-[0.8125rem] text-muted">{describeVariant(deployment)}</p>
+        <div className="mt-2 sm:hidden">
+          <Status deployment={deployment} />
+        </div>
+      </Cell>
+      <Cell className="hidden max-w-0 sm:table-cell sm:w-1/3">
+        <Status deployment={deployment} />
+      </Cell>
+      <Cell className="hidden whitespace-nowrap md:table-cell">
+        {deployment.selected_instance_type ?? <span className="text-muted">{words.noInstance}</span>}
+        {price !== null && <p className="tabular text-[0.8125rem] text-muted">{price}</p>}
+      </Cell>
+      <Cell className="hidden whitespace-nowrap sm:table-cell">
+        <time dateTime={deployment.created_at} title={formatMoment(deployment.created_at)}>
+          {formatRelative(deployment.created_at)}
+        </time>
+      </Cell>
+      <Cell className="py-2 pr-3 pl-0">
+        <RowMenu deployment={deployment} />
+      </Cell>
+    </tr>
+  )
+}
+
+function Status({ deployment }: { deployment: Deployment }) {
+  const { progress, status_message, failure_reason } = deployment
+  const message = status_message ?? (failure_reason === null ? null : parseFailure(failure_reason).sentence)
+  return (
+    <div className="grid justify-items-start gap-1">
+      <StatusBadge deployment={deployment} />
+      {message !== null && (
+        <p className="line-clamp-2 w-full text-[0.8125rem] text-muted" title={message}>
+          {message}
+        </p>
+      )}
+      {progress !== null && isChanging(deployment) && (
+        <Progress value={progress} label={words.downloadProgress} className="w-full max-w-48" />
+      )}
+    </div>
+  )
+}
+
+/** What a deployment's instance costs an hour, where the price list still has its variant on that instance type. */
+function usePrices(enabled: boolean): (deployment: Deployment) => string | null {
+  const { data } = useQuery({ ...placementsQuery, enabled })
+  return (deployment) => {
+    if (data === undefined || deployment.instance_id === null || isEnding(deployment)) return null
+    const placement = data.items.find(
+      (one) =>
+        one.model_name === deployment.model_name &&
+        one.model_format === deployment.model_format &&
+        one.model_size_in_billions === deployment.model_size_in_billions &&
+        one.quantization === deployment.quantization &&
+        one.instance_type === deployment.selected_instance_type,
+    )
+    if (!placement || placement.price_per_hour === null) return null
+    return words.perHour(formatMoney(placement.price_per_hour, data.currency))
+  }
+}

@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { classNames } from '../../class-names.ts'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Figure, Section } from '../../components/page.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { formatDuration, formatMoment, formatMoney, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { deploymentUsageQuery } from './queries.ts'
+import { isEnding } from './status.ts'
+
+const words = text.deployments
+
+/** What a deployment cost so far, and the names and ids by which it is known. */
+export function Details({ deployment }: { deployment: Deployment }) {
+  return (
+    <Section title={words.details}>
+      <div className="grid gap-6">
+        <UsageFigures deployment={deployment} />
+        <dl className="grid gap-4">
+          <Fact label={words.callName} value={deployment.inference_model_uid} copied />
+          <Fact label={words.deploymentId} value={deployment.id} copied />
+          <Fact label={words.instanceType} value={deployment.selected_instance_type} />
+          <Fact label={words.instanceId} value={deployment.instance_id} copied />
+          <Fact label={words.clusterId} value={deployment.cluster_id} copied />
+          <Fact label={words.allocationId} value={deployment.gpu_allocation_id} copied />
+          <Fact label={words.requestedAt} value={formatMoment(deployment.created_at)} plain />
+          {deployment.terminated_at !== null && (
+            <Fact label={words.terminatedAt} value={formatMoment(deployment.terminated_at)} plain />
+          )}
+        </dl>
+      </div>
+    </Section>
+  )
+}
+
+/** Cost, time and use over a deployment's whole life. */
+export function UsageFigures({ deployment, wide }: { deployment: Deployment; wide?: boolean }) {
+  const { data } = useQuery(
+    deploymentUsageQuery(deployment.id, isEnding(deployment) && deployment.terminated_at !== null),
+  )
+  const shown = (value: (usage: NonNullable<typeof data>) => ReactNode) =>
+    data ? value(data) : <Skeleton className="my-1 h-5 w-16" />
+  return (
+    <dl className={classNames('grid grid-cols-2 gap-4', wide && 'sm:grid-cols-5')}>
+      <Figure label={words.costSoFar} value={shown(({ cost, currency }) => formatMoney(cost, currency))} />
+      <Figure
+        label={words.instanceTime}
+        value={shown(({ instance_seconds }) => formatDuration(Math.floor(instance_seconds) * 1_000))}
+      />
+      <Figure label={words.requests} value={shown(({ requests }) => formatNumber(requests))} />
+      {wide && (
+        <Figure label={words.inputTokens} value={shown(({ input_tokens }) => formatNumber(input_tokens))} />
+      )}
+      <Figure label={words.outputTokens} value={shown(({ output_tokens }) => formatNumber(output_tokens))} />
+    </dl>
+  )
+}
+
+interface FactProps {
+  label: string
+  value: string | null
+  copied?: boolean
+  plain?: boolean
+}
+
+function Fact({ label, value, copied, plain }: FactProps) {
+  return (
+    <div className="grid gap-0.5">
+      <dt className="text-[0.8125rem] text-muted">{label}</dt>
+      <dd className="flex min-h-7 items-center justify-between gap-2">
+        {value === null ? (
+          <span className="text-muted">{words.noValue}</span>
+        ) : (
+          <>
+            <span className={plain ? '' : 'min-w-0 font-mono text-[0.8125rem] break-all'}>{value}</span>
+            {copied && <CopyButton value={value} label={text.common.copy(label)} />}
+          </>
+        )}
+      </dd>
+    </div>
+  )
+}

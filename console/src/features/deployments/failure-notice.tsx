@@ -1,0 +1,62 @@
+import { Link } from '@tanstack/react-router'
+import { TriangleAlert } from 'lucide-react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { text } from '../../text/index.ts'
+import { parseFailure } from './status.ts'
+
+const words = text.deployments
+
+/** Failures about which the engine's log says more */
+const told = new Set([
+  'launch_rejected',
+  'readiness_timeout',
+  'engine_crashed',
+  'out_of_memory',
+  'engine_unreachable',
+  '',
+])
+
+/** Why a deployment failed, in words, and what to do about it. */
+export function FailureNotice({ deployment }: { deployment: Deployment }) {
+  const { id, failure_stage, failure_reason } = deployment
+  if (failure_reason === null) return null
+  const { code, sentence } = parseFailure(failure_reason)
+  return (
+    <section
+      aria-label={words.failedAt(words.stages[failure_stage ?? ''] ?? failure_stage ?? '')}
+      className="grid gap-4 rounded-xl border border-bad/30 bg-bad-soft px-5 py-4"
+    >
+      <div className="flex gap-3">
+        <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+        <div className="grid min-w-0 gap-1">
+          <h2 className="font-semibold text-bad">
+            {words.failedAt(words.stages[failure_stage ?? ''] ?? failure_stage ?? '')}
+          </h2>
+          <p className="break-words">{sentence}</p>
+          {code !== '' && <p className="font-mono text-xs text-muted">{code}</p>}
+        </div>
+      </div>
+      <div className="grid gap-2 pl-7">
+        <h3 className="font-medium">{words.whatToDo}</h3>
+        <p className="max-w-prose">{words.remedies[code] ?? words.unknownRemedy}</p>
+        <div className="mt-1 flex flex-wrap gap-2">
+          {told.has(code) && (
+            <Button asChild size="small">
+              <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
+                {words.seeLogs}
+              </Link>
+            </Button>
+          )}
+          {code === 'no_feasible_instance' && (
+            <Button asChild size="small">
+              <Link to="/catalog" search={{ fits: 'yes' }}>
+                {words.otherModel}
+              </Link>
+            </Button>
+          )}
+        </div>
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,41 @@
+import { Link } from '@tanstack/react-router'
+import { Boxes, Rocket } from 'lucide-react'
+import { useState } from 'react'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { useStarterModel } from '../catalog/starter-model.ts'
+import { DeployDialog } from './deploy-dialog.tsx'
+
+const words = text.deployments
+
+/** What stands in place of the list before the first deployment: a small model to begin with, and the way to all others. */
+export function FirstRun() {
+  const can = useCan()
+  const mayDeploy = can('createDeployments')
+  const starter = useStarterModel()
+  const [open, setOpen] = useState(false)
+  return (
+    <EmptyState
+      icon={<Boxes />}
+      title={words.firstRunTitle}
+      action={
+        <div className="mt-2 flex flex-wrap justify-center gap-2">
+          {mayDeploy && (
+            <Button look="primary" disabled={!starter} onClick={() => setOpen(true)}>
+              <Rocket aria-hidden />
+              {starter ? words.deployStarter(starter.model.display_name) : words.deployAny}
+            </Button>
+          )}
+          <Button asChild>
+            <Link to="/catalog">{words.browseCatalog}</Link>
+          </Button>
+          {starter && <DeployDialog open={open} onOpenChange={setOpen} {...starter} />}
+        </div>
+      }
+    >
+      {mayDeploy ? words.firstRun : words.firstRunViewer}
+    </EmptyState>
+  )
+}

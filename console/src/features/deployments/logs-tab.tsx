@@ -1,0 +1,140 @@
+import { ArrowDownToLine, Copy, Pause, Play, WrapText } from 'lucide-react'
+import { useDeferredValue, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { BareInput } from '../../components/field.tsx'
+import { Section } from '../../components/page.tsx'
+import { ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { LogView } from './log-view.tsx'
+import { toText, type NumberedLine } from './log-lines.ts'
+import { useLog } from './use-log.ts'
+
+const words = text.deployments
+/** Pixels from the end within which one still counts as being there */
+const nearEnd = 24
+
+/** What the engine writes, followed live. */
+export function LogsTab({ deployment }: { deployment: Deployment }) {
+  const { isLoading, error, live, lost, retry, ...log } = useLog(deployment)
+  // A talkative engine must not hold up what the person types.
+  const lines = useDeferredValue(log.lines)
+  // What was in sight when the person paused, or null
+  const [paused, setPaused] = useState<NumberedLine[] | null>(null)
+  const [follow, setFollow] = useState(true)
+  const [wrap, setWrap] = useState(true)
+  const [filter, setFilter] = useState('')
+  const wanted = useDeferredValue(filter.trim().toLowerCase())
+  const toasts = useToasts()
+  const box = useRef<HTMLDivElement>(null)
+
+  const known = paused ?? lines
+  const shown = wanted === '' ? known : known.filter(({ line }) => line.toLowerCase().includes(wanted))
+  const last = lines.at(-1)?.number ?? -1
+  const unseen = paused === null ? 0 : last - (paused.at(-1)?.number ?? -1)
+
+  useLayoutEffect(() => {
+    if (follow && box.current) box.current.scrollTop = box.current.scrollHeight
+  })
+
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(toText(shown))
+      toasts.done(words.copiedLog)
+    } catch (failure) {
+      toasts.failed(failure)
+    }
+  }
+  if (error) return <ErrorState error={error} onRetry={retry} />
+  return (
+    <Section flush>
+      <div className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
+        <BareInput
+          type="search"
+          aria-label={words.filterLines}
+          placeholder={words.filterLines}
+          value={filter}
+          onChange={({ target }) => setFilter(target.value)}
+          className="w-full sm:w-64"
+        />
+        <span className="tabular px-1 text-[0.8125rem] text-muted">
+          {wanted === ''
+            ? words.lineCount(formatNumber(known.length))
+            : words.lineCountFiltered(formatNumber(shown.length), formatNumber(known.length))}
+        </span>
+        <div className="ml-auto flex flex-wrap gap-1">
+          {live && (
+            <>
+              <Toggle pressed={follow} onPress={() => setFollow(!follow)} title={words.followHint}>
+                <ArrowDownToLine aria-hidden />
+                {words.follow}
+              </Toggle>
+              <Button look="quiet" size="small" onClick={() => setPaused(paused === null ? lines : null)}>
+                {paused === null ? <Pause aria-hidden /> : <Play aria-hidden />}
+                {paused === null ? words.pause : words.resume}
+              </Button>
+            </>
+          )}
+          <Toggle pressed={wrap} onPress={() => setWrap(!wrap)}>
+            <WrapText aria-hidden />
+            {words.wrap}
+          </Toggle>
+          <Button look="quiet" size="small" disabled={shown.length === 0} onClick={() => void copy()}>
+            <Copy aria-hidden />
+            {words.copyLog}
+          </Button>
+        </div>
+      </div>
+      {lost && (
+        <p role="status" className="border-b bg-warn-soft px-4 py-2 text-[0.8125rem] text-warn">
+          {words.reconnecting}
+        </p>
+      )}
+      {isLoading ? (
+        <SkeletonRows count={8} />
+      ) : (
+        <LogView
+          ref={box}
+          lines={shown}
+          wrap={wrap}
+          placeholder={known.length > 0 ? words.noMatch : live ? words.noLines : words.noLinesEnded}
+          onScroll={({ scrollHeight, scrollTop, clientHeight }) => {
+            const atEnd = scrollHeight - scrollTop - clientHeight < nearEnd
+            if (live && atEnd !== follow) setFollow(atEnd)
+          }}
+        />
+      )}
+      {unseen > 0 && (
+        <div className="flex justify-center border-t px-4 py-2">
+          <Button size="small" onClick={() => setPaused(null)}>
+            {words.newLines(unseen)}
+          </Button>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+interface ToggleProps {
+  pressed: boolean
+  onPress: () => void
+  title?: string
+  children: ReactNode
+}
+
+function Toggle({ pressed, onPress, title, children }: ToggleProps) {
+  return (
+    <Button
+      look="quiet"
+      size="small"
+      aria-pressed={pressed}
+      title={title}
+      onClick={onPress}
+      className="aria-pressed:bg-accent-soft aria-pressed:text-accent"
+    >
+      {children}
+    </Button>
+  )
+}

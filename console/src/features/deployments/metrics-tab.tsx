@@ -1,0 +1,137 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { classNames } from '../../class-names.ts'
+import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../../../server/src/contract.ts'
+import { Figure, Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { UsageFigures } from './details.tsx'
+import { statisticsQuery } from './queries.ts'
+import { SeriesTable } from './series-table.tsx'
+
+const words = text.deployments
+const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
+
+// The charts' library is the heaviest part of the console.
+const Charts = lazy(() => import('./charts.tsx').then((module) => ({ default: module.Charts })))
+
+/** How a deployment does: requests, errors, tokens and latencies within a window, and its use and cost since the start. */
+export function MetricsTab({ deployment }: { deployment: Deployment }) {
+  const [window, setWindow] = useState<StatisticsWindow>('1h')
+  const { data, error, refetch, isPlaceholderData } = useQuery(
+    statisticsQuery(deployment.id, window, deployment.status === 'terminated'),
+  )
+  return (
+    <div className="grid gap-5">
+      <div className="flex justify-end">
+        <Segmented
+          label={words.window}
+          value={window}
+          onValueChange={setWindow}
+          options={windows.map((value) => ({ value, label: words.windows[value] }))}
+        />
+      </div>
+      {data === undefined && error ? (
+        <Section>
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        </Section>
+      ) : (
+        <div className={classNames('grid gap-5 transition-opacity', isPlaceholderData && 'opacity-60')}>
+          <Section>
+            <Figures statistics={data} />
+          </Section>
+          <Section title={words.latency} description={words.latencyWords} flush>
+            <Latencies statistics={data} />
+          </Section>
+          <Section title={words.overTime}>
+            {data ? (
+              <div className="grid gap-5">
+                <Suspense fallback={<ChartsSkeleton />}>
+                  <Charts statistics={data} />
+                </Suspense>
+                <SeriesTable statistics={data} />
+              </div>
+            ) : (
+              <ChartsSkeleton />
+            )}
+          </Section>
+        </div>
+      )}
+      <Section title={words.sinceStart}>
+        <UsageFigures deployment={deployment} wide />
+      </Section>
+    </div>
+  )
+}
+
+function Figures({ statistics }: { statistics: DeploymentStatistics | undefined }) {
+  const shown = (value: (statistics: DeploymentStatistics) => string) =>
+    statistics ? value(statistics) : <Skeleton className="my-1 h-5 w-16" />
+  return (
+    <dl className="grid grid-cols-2 gap-4 sm:grid-cols-5">
+      <Figure label={words.requests} value={shown(({ requests }) => formatNumber(requests))} />
+      <Figure
+        label={words.errors}
+        value={shown(({ errors }) => formatNumber(errors))}
+        hint={
+          statistics && statistics.errors > 0
+            ? words.errorShare(formatPercent(statistics.errors / statistics.requests))
+            : undefined
+        }
+      />
+      <Figure label={words.inFlight} value={shown(({ in_flight }) => formatNumber(in_flight))} />
+      <Figure label={words.inputTokens} value={shown(({ input_tokens }) => formatCompact(input_tokens))} />
+      <Figure label={words.outputTokens} value={shown(({ output_tokens }) => formatCompact(output_tokens))} />
+    </dl>
+  )
+}
+
+function Latencies({ statistics }: { statistics: DeploymentStatistics | undefined }) {
+  const rows = [
+    { label: words.timeToFirstByte, values: statistics?.time_to_first_byte_ms },
+    { label: words.duration, values: statistics?.duration_ms },
+  ]
+  return (
+    <Table
+      label={words.latency}
+      head={
+        <>
+          <HeadCell>{words.measure}</HeadCell>
+          <HeadCell numeric>{words.p50}</HeadCell>
+          <HeadCell numeric>{words.p95}</HeadCell>
+          <HeadCell numeric>{words.p99}</HeadCell>
+        </>
+      }
+    >
+      {rows.map(({ label, values }) => (
+        <tr key={label}>
+          <Cell>{label}</Cell>
+          {(['p50', 'p95', 'p99'] as const).map((share) => (
+            <Cell key={share} numeric className="whitespace-nowrap">
+              {values === undefined ? (
+                <Skeleton className="ml-auto w-12" />
+              ) : values === null ? (
+                words.noValue
+              ) : (
+                formatDuration(values[share])
+              )}
+            </Cell>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function ChartsSkeleton() {
+  return (
+    <div role="status" aria-label={text.common.loading} className="grid gap-8 lg:grid-cols-3">
+      {[0, 1, 2].map((chart) => (
+        <Skeleton key={chart} className="h-[13.5rem] rounded-lg" />
+      ))}
+    </div>
+  )
+}

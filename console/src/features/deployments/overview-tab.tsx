@@ -1,0 +1,24 @@
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Section } from '../../components/page.tsx'
+import { text } from '../../text/index.ts'
+import { Details } from './details.tsx'
+import { FailureNotice } from './failure-notice.tsx'
+import { Timeline } from './timeline.tsx'
+
+/** Where a deployment stands: what failed, what happened, why it runs where it runs. */
+export function OverviewTab({ deployment }: { deployment: Deployment }) {
+  return (
+    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
+      <div className="grid min-w-0 gap-5">
+        <FailureNotice deployment={deployment} />
+        <Timeline deployment={deployment} />
+        {deployment.selection_reason !== null && (
+          <Section title={text.deployments.whyInstance}>
+            <p className="max-w-prose">{deployment.selection_reason}</p>
+          </Section>
+        )}
+      </div>
+      <Details deployment={deployment} />
+    </div>
+  )
+}

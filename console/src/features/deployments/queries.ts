@@ -1,0 +1,119 @@
+import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type {
+  Deployment,
+  DeploymentEvent,
+  DeploymentEvents,
+  DeploymentLogs,
+  DeploymentPage,
+  DeploymentStatistics,
+  DeploymentUsage,
+  StatisticsWindow,
+} from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { isChanging } from './status.ts'
+import { mergeEvent } from './steps.ts'
+
+const path = '/api/v1/model-deployments'
+const quick = 2_000
+const calm = 15_000
+
+/** The address of one deployment's route, such as its events. */
+export const deploymentPath = (id: string, part = '') => `${path}/${encodeURIComponent(id)}${part}`
+
+/** How many deployments a page of the whole list shows */
+export const pageSize = 50
+/** How many of the newest deployments are looked through for those that are active */
+export const searchedAtMost = 1_000
+const searchedAtOnce = 200
+
+/** The person's deployments, newest first: a page (from 1) of all, or those that are not terminated. */
+export const deploymentsQuery = (shown: { all: true; page: number } | { all: false }) =>
+  queryOptions({
+    queryKey: ['deployments', 'list', shown],
+    queryFn: ({ signal }) =>
+      shown.all ? listPage(pageSize, (shown.page - 1) * pageSize, signal) : listActive(signal),
+    refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? quick : calm),
+    placeholderData: keepPreviousData,
+  })
+
+function listPage(limit: number, offset: number, signal: AbortSignal) {
+  return callApi<DeploymentPage>('GET', path, { query: { limit, offset }, signal })
+}
+
+// The API lists all of them; most people's fit into the first answer.
+async function listActive(signal: AbortSignal): Promise<Pick<DeploymentPage, 'items' | 'total'>> {
+  const items = new Map<string, Deployment>()
+  for (let offset = 0; ; offset += searchedAtOnce) {
+    const page = await listPage(searchedAtOnce, offset, signal)
+    for (const one of page.items) if (one.status !== 'terminated') items.set(one.id, one)
+    const seen = offset + searchedAtOnce
+    if (seen >= page.total || seen >= searchedAtMost) return { items: [...items.values()], total: page.total }
+  }
+}
+
+/** One deployment, looked at often while it changes. */
+export const deploymentQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deployments', 'one', id],
+    queryFn: ({ signal }) => callApi<Deployment>('GET', deploymentPath(id), { signal }),
+    refetchInterval: ({ state: { data } }) =>
+      data?.status === 'terminated' ? false : data && isChanging(data) ? quick : calm,
+  })
+
+/** What happened to a deployment, oldest first; useLiveEvents adds what happens next. */
+export const eventsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deployments', 'events', id],
+    queryFn: async ({ signal, client, queryKey }) => {
+      const { items } = await callApi<DeploymentEvents>('GET', deploymentPath(id, '/events'), { signal })
+      // One may have come by the stream after this answer was made.
+      const streamed = client.getQueryData<DeploymentEvent[]>(queryKey) ?? []
+      return streamed.reduce(mergeEvent, items)
+    },
+    staleTime: calm,
+  })
+
+/** The last lines of an engine's log; useLog adds those that come. */
+export const logsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deployments', 'logs', id],
+    queryFn: ({ signal }) => callApi<DeploymentLogs>('GET', deploymentPath(id, '/logs'), { signal }),
+    // It is read again with each connection, and never shown from before.
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    structuralSharing: false,
+  })
+
+/** What a deployment used and cost since it began. */
+export const deploymentUsageQuery = (id: string, ended: boolean) =>
+  queryOptions({
+    queryKey: ['deployments', 'usage', id],
+    queryFn: ({ signal }) => callApi<DeploymentUsage>('GET', deploymentPath(id, '/usage'), { signal }),
+    refetchInterval: ended ? false : calm,
+  })
+
+/** Requests, tokens and latencies of a deployment within a window that ends now. */
+export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
+  queryOptions({
+    queryKey: ['deployments', 'statistics', id, window],
+    queryFn: ({ signal }) =>
+      callApi<DeploymentStatistics>('GET', deploymentPath(id, '/statistics'), { query: { window }, signal }),
+    refetchInterval: ended ? false : 10_000,
+    placeholderData: keepPreviousData,
+  })
+
+/** Ends a deployment; the answer is shown at once, wherever it is listed. */
+export function useTerminate(id: string) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: () => callApi<Deployment>('DELETE', deploymentPath(id)),
+    onSuccess: (deployment) => {
+      queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
+      queryClient.setQueriesData<DeploymentPage>(
+        { queryKey: ['deployments', 'list'] },
+        (page) => page && { ...page, items: page.items.map((one) => (one.id === id ? deployment : one)) },
+      )
+      void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+    },
+  })
+}

@@ -1,0 +1,21 @@
+import type { Deployment } from '../../../../server/src/contract.ts'
+
+type Seen = Pick<Deployment, 'status' | 'status_message'>
+
+/** Whether it runs but does not answer now: its engine is away, or is being started again. */
+export const isInterrupted = ({ status, status_message }: Seen) =>
+  status === 'running' && status_message !== null
+
+/** Whether something is under way that will change the deployment by itself. */
+export const isChanging = (deployment: Seen) =>
+  ['requested', 'provisioning', 'deploying', 'terminating'].includes(deployment.status) ||
+  isInterrupted(deployment)
+
+/** Whether it is ending or has ended. */
+export const isEnding = ({ status }: Seen) => status === 'terminating' || status === 'terminated'
+
+/** Splits `<code>: <sentence>` */
+export function parseFailure(reason: string): { code: string; sentence: string } {
+  const [, code, sentence] = /^([a-z_]+): (.*)$/s.exec(reason) ?? []
+  return code !== undefined && sentence !== undefined ? { code, sentence } : { code: '', sentence: reason }
+}

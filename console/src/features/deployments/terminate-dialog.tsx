@@ -1,0 +1,41 @@
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { useTerminate } from './queries.ts'
+import { describeVariant } from './variant.ts'
+
+const words = text.deployments
+
+interface TerminateDialogProps {
+  deployment: Deployment
+  open: boolean
+  onOpenChange: (open: boolean) => void
+}
+
+/** Asks before a deployment is terminated, or a failed one deleted. */
+export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDialogProps) {
+  const terminate = useTerminate(deployment.id)
+  const failed = deployment.status === 'failed'
+  const { model_name } = deployment
+  return (
+    <ConfirmDialog
+      open={open}
+      onOpenChange={(next) => {
+        if (next) return
+        terminate.reset()
+        onOpenChange(false)
+      }}
+      title={failed ? words.removeTitle(model_name) : words.terminateTitle(model_name)}
+      description={failed ? words.removeWords : words.terminateWords}
+      confirmLabel={failed ? words.remove : words.terminate}
+      dangerous
+      busy={terminate.isPending}
+      onConfirm={() => terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })}
+    >
+      <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
+      <p className="text-[0.8125rem] text-muted">{describeVariant(deployment)}</p>
+      <ErrorNote error={terminate.error} className="mt-3" />
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,137 @@
+import { classNames } from '../../class-names.ts'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Section } from '../../components/page.tsx'
+import { Progress } from '../../components/progress.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { isChanging, parseFailure } from './status.ts'
+import { findStartTime, nameStep, toSteps, type Step } from './steps.ts'
+import { useLiveEvents } from './use-live-events.ts'
+import { useNow } from './use-now.ts'
+
+const words = text.deployments
+
+/** What happened to a deployment, how long each step took, and what it waits for now. */
+export function Timeline({ deployment }: { deployment: Deployment }) {
+  const { data: events, error, refetch } = useLiveEvents(deployment)
+  const steps = toSteps(events ?? [])
+  const startTime = findStartTime(events ?? [])
+  const changing = isChanging(deployment)
+  return (
+    <Section
+      title={words.timeline}
+      actions={
+        startTime !== null && (
+          <span className="tabular text-[0.8125rem] text-muted">
+            {words.upAfter(formatDuration(startTime))}
+          </span>
+        )
+      }
+    >
+      {events === undefined && error ? (
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : events === undefined ? (
+        <div className="grid gap-6 py-1">
+          {[0, 1, 2, 3].map((row) => (
+            <div key={row} className="grid gap-2 pl-6">
+              <Skeleton className="w-40" />
+              <Skeleton className="w-3/4" />
+            </div>
+          ))}
+        </div>
+      ) : (
+        <ol>
+          {steps.map((step, index) => (
+            <TimelineStep
+              key={`${step.at} ${step.stage}`}
+              step={step}
+              current={changing && index === steps.length - 1 ? deployment : null}
+              isLast={index === steps.length - 1}
+            />
+          ))}
+        </ol>
+      )}
+    </Section>
+  )
+}
+
+interface TimelineStepProps {
+  step: Step
+  /** The deployment while this step is under way */
+  current: Deployment | null
+  isLast: boolean
+}
+
+function TimelineStep({ step, current, isLast }: TimelineStepProps) {
+  const { at, earlier, tookMilliseconds } = step
+  const failed = step.status === 'failed' && step.stage !== 'termination'
+  const message = current?.status_message ?? (failed ? parseFailure(step.message).sentence : step.message)
+  return (
+    <li className="relative grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 pb-5 pl-6 last:pb-0">
+      {!isLast && <span aria-hidden className="absolute top-3 -bottom-2 left-[0.21875rem] w-px bg-line" />}
+      <span
+        aria-hidden
+        className={classNames(
+          'absolute top-[0.4375rem] left-0 size-2 rounded-full bg-line-strong ring-4 ring-surface',
+          step.stage === null && step.status === 'running' && 'bg-good',
+          failed && 'bg-bad',
+          current && 'animate-pulse bg-busy',
+        )}
+      />
+      <h3 className="font-medium">
+        {failed
+          ? words.failedAt(words.stages[step.stage ?? ''] ?? step.stage ?? '')
+          : (words.steps[nameStep(step)] ?? words.steps.other)}
+      </h3>
+      <p className="tabular text-right text-[0.8125rem] whitespace-nowrap text-muted">
+        <time dateTime={at} title={formatMoment(at)}>
+          {formatClock(at)}
+        </time>
+      </p>
+      <p className="min-w-0 break-words text-muted">{message}</p>
+      <p className="tabular text-right text-[0.8125rem] whitespace-nowrap text-muted">
+        {current ? (
+          <Elapsed since={at} />
+        ) : tookMilliseconds === null ? null : (
+          words.took(formatDuration(tookMilliseconds))
+        )}
+      </p>
+      {current?.progress != null && (
+        <div className="col-span-full mt-2 flex items-center gap-3">
+          <Progress value={current.progress} label={words.downloadProgress} className="flex-1" />
+          <span className="tabular w-10 text-right text-[0.8125rem] text-muted">
+            {formatPercent(current.progress)}
+          </span>
+        </div>
+      )}
+      {earlier.length > 0 && <EarlierMessages events={earlier} />}
+    </li>
+  )
+}
+
+function Elapsed({ since }: { since: string }) {
+  const milliseconds = Math.max(0, useNow(true) - Date.parse(since))
+  // Whole seconds: more would flicker, and the clocks of two machines differ.
+  return words.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
+}
+
+function EarlierMessages({ events }: { events: Step['earlier'] }) {
+  return (
+    <details className="col-span-full mt-1 text-[0.8125rem] text-muted">
+      <summary className="w-fit cursor-pointer rounded hover:text-ink">
+        {words.earlierMessages(events.length)}
+      </summary>
+      <ul className="mt-1 grid gap-0.5">
+        {events.map(({ at, message }) => (
+          <li key={`${at} ${message}`} className="flex justify-between gap-4">
+            <span className="min-w-0 break-words">{message}</span>
+            <time dateTime={at} className="tabular whitespace-nowrap">
+              {formatClock(at)}
+            </time>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}

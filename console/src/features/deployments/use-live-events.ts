@@ -1,0 +1,22 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { Deployment, DeploymentEvent } from '../../../../server/src/contract.ts'
+import { deploymentPath, deploymentQuery, eventsQuery } from './queries.ts'
+import { mergeEvent } from './steps.ts'
+import { useEventStream } from './use-event-stream.ts'
+
+/** What happened to a deployment, followed live until it is terminated; each change of status is looked up at once. */
+export function useLiveEvents({ id, status }: Pick<Deployment, 'id' | 'status'>) {
+  const queryClient = useQueryClient()
+  useEventStream<DeploymentEvent>(deploymentPath(id, '/events'), {
+    event: 'status',
+    enabled: status !== 'terminated',
+    onItem: (event) => {
+      const { queryKey } = eventsQuery(id)
+      queryClient.setQueryData(queryKey, (known) => mergeEvent(known ?? [], event))
+      const deployment = queryClient.getQueryData(deploymentQuery(id).queryKey)
+      const isNews = deployment && Date.parse(event.at) > Date.parse(deployment.updated_at)
+      if (isNews) void queryClient.invalidateQueries({ queryKey: deploymentQuery(id).queryKey })
+    },
+  })
+  return useQuery(eventsQuery(id))
+}

@@ -1,0 +1,47 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useCallback, useEffect, useReducer } from 'react'
+import type { Deployment, DeploymentLogLine } from '../../../../server/src/contract.ts'
+import { changeLog, unreadLog } from './log-lines.ts'
+import { deploymentPath, logsQuery } from './queries.ts'
+import { isEnding } from './status.ts'
+import { useEventStream } from './use-event-stream.ts'
+
+/** The engine's log of a deployment: what the server remembers of it, then each new line until the engine has ended. */
+export function useLog(deployment: Deployment) {
+  const { id } = deployment
+  const live = deployment.status !== 'failed' && !isEnding(deployment)
+  const [state, change] = useReducer(changeLog, unreadLog)
+  const queryClient = useQueryClient()
+  const readPast = useCallback(
+    () =>
+      queryClient.fetchQuery(logsQuery(id)).then(
+        ({ items }) => change({ type: 'past', lines: items }),
+        (error: unknown) => change({ type: 'failed', error }),
+      ),
+    [queryClient, id],
+  )
+
+  useEffect(() => {
+    if (!live) void readPast()
+  }, [live, readPast])
+  useEventStream<DeploymentLogLine>(deploymentPath(id, '/logs'), {
+    event: 'line',
+    enabled: live,
+    onOpen: () => {
+      change({ type: 'connected' })
+      void readPast()
+    },
+    onLost: () => change({ type: 'lost' }),
+    onItem: (line) => change({ type: 'line', line }),
+  })
+
+  const { log, isLoading, error, lost } = state
+  return {
+    lines: log.lines,
+    isLoading,
+    error: log.lines.length === 0 ? error : null,
+    live,
+    lost: live && lost,
+    retry: () => void readPast(),
+  }
+}

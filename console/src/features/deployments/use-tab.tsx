@@ -1,0 +1,83 @@
+import { useState } from 'react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { useSession } from '../../api/session.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { Notice } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { useModelByName } from '../catalog/queries.ts'
+import { languages, writeSnippet, type Language } from './snippets.ts'
+import { isEnding } from './status.ts'
+
+const words = text.deployments
+
+/** How to call a deployment from one's own code. */
+export function UseTab({ deployment }: { deployment: Deployment }) {
+  const { user } = useSession()
+  const model = useModelByName(deployment.model_name)
+  const [language, setLanguage] = useState<Language>('curl')
+  const [target, setTarget] = useState<'this' | 'model'>('this')
+  const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
+  const code = writeSnippet(language, {
+    origin: location.origin,
+    model: name,
+    email: user.email,
+    embedding: model?.model_type === 'embedding',
+  })
+  return (
+    <div className="grid gap-5">
+      {deployment.status !== 'running' && (
+        <Notice tone="warn">
+          {isEnding(deployment) || deployment.status === 'failed'
+            ? words.noLongerAnswers
+            : words.notRunningYet}
+        </Notice>
+      )}
+      <Section>
+        <div className="grid gap-5">
+          <p className="max-w-prose">{words.howToCall}</p>
+          <div className="flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
+            <Segmented
+              label={words.language}
+              value={language}
+              onValueChange={setLanguage}
+              options={languages.map((value) => ({ value, label: words.languages[value] }))}
+            />
+            <Segmented
+              label={words.target}
+              value={target}
+              onValueChange={setTarget}
+              options={[
+                { value: 'this', label: words.targetThis },
+                { value: 'model', label: words.targetModel(deployment.model_name) },
+              ]}
+            />
+          </div>
+          <dl className="grid gap-x-6 gap-y-2 sm:grid-cols-[auto_minmax(0,1fr)]">
+            <Value label={words.baseUrl} value={`${location.origin}/v1`} />
+            <Value label={words.modelName} value={name} />
+          </dl>
+          <p className="text-[0.8125rem] text-muted">
+            {target === 'this' ? words.targetThisWords : words.targetModelWords}{' '}
+            {language === 'curl' ? words.curlFirst : words.installFirst(words.installs[language])}
+          </p>
+          <CodeBlock code={code} label={words.code(words.languages[language])} />
+        </div>
+      </Section>
+    </div>
+  )
+}
+
+function Value({ label, value }: { label: string; value: string }) {
+  return (
+    <>
+      <dt className="pt-1 text-muted">{label}</dt>
+      <dd className="flex min-w-0 items-center gap-1">
+        <span className="min-w-0 font-mono text-[0.8125rem] break-all">{value}</span>
+        <CopyButton value={value} label={text.common.copy(label)} />
+      </dd>
+    </>
+  )
+}
