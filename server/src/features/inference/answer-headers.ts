@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { AnswerHeaders } from './engine-client/client.ts'
 
 /** What of an engine's head reaches the caller, the type and length of its body aside. */
-const returned = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms']
+const returned = ['content-encoding', 'retry-after', 'x-request-id', 'openai-processing-ms'] as const
 
 /**
  * The head for the caller as names and values in turn: the gateway's own headers and those of the engine's that are listed.
@@ -9,13 +9,13 @@ const returned = ['content-encoding', 'retry-after', 'x-request-id', 'openai-pro
  */
 export function toAnswerHeaders(
   own: Record<string, number | string | string[] | undefined>,
-  headers: IncomingHttpHeaders,
+  headers: AnswerHeaders,
   { length, streams }: { length: number | null; streams: boolean },
 ): string[] {
   const list: string[] = []
   for (const name in own) {
     const value = own[name]
-    if (value === undefined || typeof headers[name] === 'string') continue
+    if (value === undefined || headers[name as keyof AnswerHeaders] !== undefined) continue
     if (Array.isArray(value)) for (const each of value) list.push(name, each)
     else list.push(name, String(value))
   }
@@ -23,7 +23,7 @@ export function toAnswerHeaders(
   if (type !== undefined) list.push('content-type', type)
   for (const name of returned) {
     const value = headers[name]
-    if (typeof value === 'string') list.push(name, value)
+    if (value !== undefined) list.push(name, value)
   }
   if (length !== null) list.push('content-length', String(length))
   if (streams) list.push('x-accel-buffering', 'no')

@@ -3,19 +3,26 @@ import { openStatistics } from '../statistics/recorder.ts'
 import type { StatisticsRecorder } from '../statistics/recorder.ts'
 import { createAdmission } from './admission.ts'
 import type { Admission, AdmissionLimits } from './admission.ts'
-import { openEngineClients } from './engine-clients.ts'
-import type { EngineClients, EngineTimeouts } from './engine-clients.ts'
+import type { EngineClient, EngineTimeouts } from './engine-client/client.ts'
+import { openNativeClient } from './engine-client/native-client.ts'
+import { openUndiciClient } from './engine-client/undici-client.ts'
 import { watchEngineHealth } from './engine-health.ts'
 import type { EngineHealth } from './engine-health.ts'
+import { createHeldBuffers } from './held-buffers.ts'
+import type { HeldBuffers } from './held-buffers.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
 import { openTraces } from './traces.ts'
 import type { Traces } from './traces.ts'
+import { createTurn } from './turn.ts'
+import type { Turn } from './turn.ts'
 
 /** What the inference routes keep in memory between requests. */
 export interface EngineConnections {
   timeouts: EngineTimeouts
-  clients: EngineClients
+  clients: EngineClient
+  buffers: HeldBuffers
+  turn: Turn
   health: EngineHealth
   admission: Admission
   targets: TargetCache
@@ -28,6 +35,7 @@ export interface EngineConnections {
 }
 
 export interface EngineSettings {
+  client: 'native' | 'undici'
   timeouts: EngineTimeouts
   limits: AdmissionLimits
   tracesEndpoint: URL | null
@@ -36,10 +44,10 @@ export interface EngineSettings {
 /** Opens no connection to an engine by itself. */
 export async function openEngineConnections(
   world: Pick<Application, 'db' | 'clock' | 'log' | 'notifications'>,
-  { timeouts, limits, tracesEndpoint }: EngineSettings,
+  { client, timeouts, limits, tracesEndpoint }: EngineSettings,
 ): Promise<EngineConnections> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
-  const clients = openEngineClients(timeouts)
+  const clients = client === 'undici' ? openUndiciClient(timeouts) : openNativeClient(timeouts)
   const health = watchEngineHealth()
   const admission = createAdmission(limits, health)
   const targets = createTargetCache(world.notifications)
@@ -47,6 +55,8 @@ export async function openEngineConnections(
   return {
     timeouts,
     clients,
+    buffers: createHeldBuffers(),
+    turn: createTurn(),
     health,
     admission,
     targets,

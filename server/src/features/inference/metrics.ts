@@ -74,7 +74,7 @@ export function measureExchanges(
     duration.observe({ route, model }, (performance.now() - receivedAt) / 1000)
     if (exchange.firstByteAt > 0)
       firstByte.observe({ route, model }, (exchange.firstByteAt - receivedAt) / 1000)
-    if (exchange.passedAt > 0) overhead.observe({ route }, exchange.overhead() / 1000)
+    if (exchange.answer.passedAt > 0) overhead.observe({ route }, exchange.overhead() / 1000)
     if (usage === null) return
     tokens.inc({ model, direction: 'input' }, usage.inputTokens)
     tokens.inc({ model, direction: 'output' }, usage.outputTokens)

@@ -4,7 +4,8 @@ import { readInferenceRequest, writeEngineBody } from './request-body.ts'
 import { scanMembers } from './request-scan.ts'
 
 function rewrite(text: string): string {
-  return Buffer.concat([writeEngineBody(readInferenceRequest(Buffer.from(text)), 'dep-1')].flat()).toString()
+  const body = writeEngineBody(readInferenceRequest(Buffer.from(text)), 'dep-1')
+  return (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)).toString()
 }
 
 test('everything but the model stays byte for byte: spacing, numbers, escapes, doubled keys, unknown fields', () => {

@@ -3,6 +3,7 @@ import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { listServing } from '../deployments/serving.ts'
+import { logExchange } from './account.ts'
 import { Exchange } from './exchange.ts'
 import type { CallerSide, InferencePath } from './exchange.ts'
 import { measureExchanges } from './metrics.ts'
@@ -47,6 +48,8 @@ export function inferenceRoutes(app: App, application: Application): void {
   const account = (exchange: Exchange) => {
     measure(exchange)
     recordStatistics(application.engines.statistics, exchange)
+    exchange.span?.end(exchange)
+    logExchange(exchange)
   }
   for (const [path, operationId, summary, body] of [
     ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],

@@ -2,22 +2,20 @@ import type { TokenUsage } from '../metering/record-tokens.ts'
 import { readUsage } from './usage.ts'
 
 const longestEvent = 8 * 1024 * 1024
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
 // Without the quote that they begin with: a search goes from one first character to the next, and quotes are many.
-const usageName = Buffer.from('usage"')
-const deltaName = Buffer.from('delta"')
-const quote = 0x22
-const nothing: Buffer = Buffer.alloc(0)
+const usageName = 'usage"'
+const deltaName = 'delta"'
 /** Blank line: the end of an event, in each way that the EventSource standard lets a line end. */
 const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
 
-/** Server-sent events on their way from an engine to a caller; see `meterStream`. */
+/** Server-sent events on their way from an engine to a caller, one character for each byte; see `meterStream`. */
 export interface StreamMeter {
   /** Takes bytes as they come and returns those to pass on; throws where an event has no end */
-  take(bytes: Buffer): Buffer
+  take(bytes: string): string
   /** What is left to pass on when the engine has ended */
-  finish(): Buffer
+  finish(): string
   usage(): TokenUsage
 }
 
@@ -27,78 +25,97 @@ export interface StreamMeter {
  * `usage()` falls back to one output token for each chunk seen.
  */
 export function meterStream(dropsUsage: boolean): StreamMeter {
+  return new Meter(dropsUsage)
+}
+
+class Meter implements StreamMeter {
+  readonly dropsUsage: boolean
   /** The beginning of an event whose end has not come */
-  let rest = nothing
-  let reported: TokenUsage | null = null
-  let chunks = 0
+  rest = ''
+  reported: TokenUsage | null = null
+  chunks = 0
+
+  constructor(dropsUsage: boolean) {
+    this.dropsUsage = dropsUsage
+  }
+
+  take(bytes: string): string {
+    const all = this.rest === '' ? bytes : this.rest + bytes
+    const end = endOfEvents(all, this.rest.length)
+    if (end === all.length) {
+      this.rest = ''
+      const passing = this.read(all)
+      return this.dropsUsage ? passing : bytes
+    }
+    if (all.length - end > longestEvent) throw new Error('the engine sent an event without an end')
+    this.rest = copyOf(all, end)
+    const passing = this.read(all.slice(0, end))
+    return this.dropsUsage ? passing : bytes
+  }
+
+  finish(): string {
+    const last = this.read(this.rest)
+    this.rest = ''
+    return this.dropsUsage ? last : ''
+  }
+
+  usage(): TokenUsage {
+    return this.reported ?? { inputTokens: 0, outputTokens: this.chunks }
+  }
 
   /** Reads whole events and returns those that pass: only those that hold usage are looked into. */
-  function read(events: Buffer): Buffer {
-    chunks += countOf(events, deltaName)
+  read(events: string): string {
+    this.chunks += countOf(events, deltaName)
     let usageAt = findUsage(events, 0)
-    if (usageAt === -1) return events
-    const text = events.toString('latin1')
     let passing = ''
     let passed = 0
     while (usageAt !== -1) {
-      const { start, end } = eventAround(text, usageAt)
-      if (!passes(text.slice(start, end))) {
-        passing += text.slice(passed, start)
+      const { start, end } = eventAround(events, usageAt)
+      if (!this.passes(events.slice(start, end))) {
+        passing += events.slice(passed, start)
         passed = end
       }
       usageAt = findUsage(events, end)
     }
-    return passed === 0 ? events : Buffer.from(passing + text.slice(passed), 'latin1')
+    return passed === 0 ? events : passing + events.slice(passed)
   }
 
-  function passes(event: string): boolean {
+  passes(event: string): boolean {
     const chunk = parseEvent(event)
     const usage = readUsage(chunk)
-    if (usage !== null) reported = usage
-    return !(dropsUsage && isUsageAlone(chunk))
-  }
-
-  return {
-    take(bytes) {
-      const all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
-      const end = endOfEvents(all, rest.length)
-      const held = end === all.length ? nothing : all.subarray(end)
-      if (held.length > longestEvent) throw new Error('the engine sent an event without an end')
-      // A copy, so that a few bytes don't keep the whole piece in memory.
-      rest = held.length === 0 || held.length > all.length / 2 ? held : Buffer.from(held)
-      const passing = read(all.subarray(0, end))
-      return dropsUsage ? passing : bytes
-    },
-    finish() {
-      const last = read(rest)
-      rest = nothing
-      return dropsUsage ? last : nothing
-    },
-    usage: () => reported ?? { inputTokens: 0, outputTokens: chunks },
+    if (usage !== null) this.reported = usage
+    return !(this.dropsUsage && isUsageAlone(chunk))
   }
 }
 
+/** What a text has from a position on, as a string of its own where a few bytes would keep the whole piece in memory. */
+function copyOf(text: string, start: number): string {
+  const part = text.slice(start)
+  return part.length > text.length / 2 ? part : Buffer.from(part, 'latin1').toString('latin1')
+}
+
 /** The position behind the last blank line; what lies before `seen` is known to hold none. */
-function endOfEvents(bytes: Buffer, seen: number): number {
-  let end = bytes.length
+function endOfEvents(text: string, seen: number): number {
+  let end = text.length
   // The other half of a line's end may be on its way.
-  if (bytes[end - 1] === carriageReturn) end -= 1
+  if (text.charCodeAt(end - 1) === carriageReturn) end -= 1
   for (; end > Math.max(seen - 3, 1); end -= 1) {
-    const last = bytes[end - 1]
+    const last = text.charCodeAt(end - 1)
     if (last !== lineFeed && last !== carriageReturn) continue
-    const before = last === lineFeed && bytes[end - 2] === carriageReturn ? bytes[end - 3] : bytes[end - 2]
+    const isPair = last === lineFeed && text.charCodeAt(end - 2) === carriageReturn
+    const before = text.charCodeAt(isPair ? end - 3 : end - 2)
     if (before === lineFeed || before === carriageReturn) return end
   }
   return 0
 }
 
+const objectValue = /\s*:\s*(?:\{|$)/y
+
 /** Where `usage` has an object for its value, from a position on; -1 where it has not: some engines send null with each chunk. */
-function findUsage(bytes: Buffer, from: number): number {
-  for (let at = bytes.indexOf(usageName, from); at !== -1; at = bytes.indexOf(usageName, at + 1)) {
-    const value = /^\s*:\s*(.)/s.exec(
-      bytes.toString('latin1', at + usageName.length, at + usageName.length + 32),
-    )
-    if (bytes[at - 1] === quote && (value === null || value[1] === '{')) return at
+function findUsage(text: string, from: number): number {
+  for (let at = text.indexOf(usageName, from); at !== -1; at = text.indexOf(usageName, at + 1)) {
+    objectValue.lastIndex = at + usageName.length
+    if (text[at - 1] === '"' && objectValue.test(text)) return at
   }
   return -1
 }
@@ -121,9 +138,9 @@ function endsBlankLine(text: string, at: number): boolean {
   return last === 0 || isBreak(text, last - 1)
 }
 
-function countOf(bytes: Buffer, name: Buffer): number {
+function countOf(text: string, name: string): number {
   let count = 0
-  for (let at = bytes.indexOf(name); at !== -1; at = bytes.indexOf(name, at + name.length)) count += 1
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) count += 1
   return count
 }
 

@@ -28,5 +28,5 @@ test.each([
   ['"usage":[3]}', null],
   ['', null],
 ])('the usage at the end of %s', (tail, expected) => {
-  expect(readTailUsage(Buffer.from(tail))).toEqual(expected)
+  expect(readTailUsage(Buffer.from(tail).toString('latin1'))).toEqual(expected)
 })

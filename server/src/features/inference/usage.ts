@@ -19,26 +19,32 @@ function toCount(value: unknown): number | null {
 }
 
 /** Bytes of an answer's end within which its usage is looked for. */
-export const tailBytes = 4096
-const usageName = Buffer.from('"usage"')
+export const tailLength = 4096
+const usageName = '"usage"'
 
 /**
- * The usage in the last bytes of a JSON answer, without reading the rest: the last member of that name whose value is an object.
- * Within strings no quote stands unescaped, so no text that a model writes can pass for it.
+ * The usage in the last bytes of a JSON answer (a character for each), without reading the rest: the last member of that name whose
+ * value is an object. Within strings no quote stands unescaped, so no text that a model writes can pass for it.
  */
-export function readTailUsage(tail: Buffer): TokenUsage | null {
+export function readTailUsage(tail: string): TokenUsage | null {
   for (
     let at = tail.lastIndexOf(usageName);
     at !== -1;
     at = at === 0 ? -1 : tail.lastIndexOf(usageName, at - 1)
   ) {
-    const text = tail.toString('latin1', at + usageName.length)
-    const opening = /^\s*:\s*\{/.exec(text)
-    if (opening === null) continue
-    const usage = parseObjectAt(text, opening[0].length - 1)
+    const start = skipTo(tail, at + usageName.length)
+    const usage = start < 0 ? null : parseObjectAt(tail, start)
     if (usage !== null) return readUsage({ usage })
   }
   return null
+}
+
+const opening = /[ \t\r\n]*:[ \t\r\n]*\{/y
+
+/** The position of the bracket that opens the value behind a name; -1 where that is no object. */
+function skipTo(text: string, from: number): number {
+  opening.lastIndex = from
+  return opening.test(text) ? opening.lastIndex - 1 : -1
 }
 
 /** The object whose bracket opens at `start`, whatever follows it. */

@@ -1,0 +1,87 @@
+import { longestHead, mayBecomeHead, parseHead } from './answer-head.ts'
+import type { ParsedHead } from './answer-head.ts'
+import { ChunkedReader } from './chunked.ts'
+import { EngineFailure } from './client.ts'
+import type { AnswerHandler } from './client.ts'
+
+const blankLine = Buffer.from('\r\n\r\n')
+
+/**
+ * Reads one answer from bytes in whatever pieces they come, and tells its handler of head and body; that it has ended is for others to
+ * tell. Throws an `EngineFailure` where it is not well-formed.
+ */
+export class AnswerReader {
+  /** null: nobody wants to hear more */
+  handler: AnswerHandler | null
+  head: ParsedHead | null = null
+  /** The answer is there to its end */
+  whole = false
+  /** Bytes that came behind its end */
+  excess = 0
+  /** The beginning of a head whose end has not come */
+  rest: Buffer | null = null
+  /** Bytes of a body whose length is known that are still to come */
+  remaining = 0
+  chunks: ChunkedReader | null = null
+
+  constructor(handler: AnswerHandler) {
+    this.handler = handler
+  }
+
+  /** `bytes` may be overwritten. */
+  read(bytes: Buffer): void {
+    if (this.head === null) this.readHead(bytes)
+    else this.readBody(bytes)
+  }
+
+  /** The connection has ended: true where that is the answer's end. */
+  close(): boolean {
+    return this.head?.framing === 'close'
+  }
+
+  readHead(bytes: Buffer): void {
+    const all = this.rest === null ? bytes : Buffer.concat([this.rest, bytes])
+    const end = all.indexOf(blankLine)
+    if ((end < 0 ? all.length : end) > longestHead) throw malformed('has a head without an end')
+    if (end < 0) {
+      if (!mayBecomeHead(all)) throw malformed('is none of HTTP/1.1')
+      this.rest = this.rest === null ? Buffer.from(all) : all
+      return
+    }
+    this.rest = null
+    const head = parseHead(all.toString('latin1', 0, end + 2))
+    const body = all.subarray(end + 4)
+    if (head.status === 101) throw malformed('switches protocols unasked')
+    if (head.status < 200) {
+      if (body.length > 0) this.readHead(body)
+      return
+    }
+    this.head = head
+    this.remaining = head.length ?? 0
+    if (head.framing === 'chunked') this.chunks = new ChunkedReader()
+    this.handler?.onHead(head)
+    this.readBody(body)
+  }
+
+  readBody(bytes: Buffer): void {
+    if (this.chunks !== null) return this.readChunks(this.chunks, bytes)
+    const data = this.head!.framing === 'close' ? bytes : bytes.subarray(0, this.remaining)
+    if (data.length > 0) this.handler?.onBody(data)
+    if (this.head!.framing === 'close') return
+    this.remaining -= data.length
+    this.excess = bytes.length - data.length
+    this.whole = this.remaining === 0
+  }
+
+  readChunks(chunks: ChunkedReader, bytes: Buffer): void {
+    const data = chunks.decode(bytes)
+    if (data.length > 0) this.handler?.onBody(data)
+    if (chunks.broken) throw malformed('has a chunk that is none')
+    this.excess = bytes.length - chunks.consumed
+    this.whole = chunks.ended
+  }
+}
+
+function malformed(what: string): EngineFailure {
+  return new EngineFailure('broken', `the engine’s answer ${what}`)
+}
