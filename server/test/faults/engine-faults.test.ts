@@ -219,6 +219,7 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
     expect((await ask()).text).toBe('{"first":1}')
     await drained()
     expect((await ask()).text).toBe('{"first":1}')
+    await drained()
   })
 
   test('a kept connection that the engine closed: the request goes out again on a new one, once', async () => {
