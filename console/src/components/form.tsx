@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { useEffect, useRef, useState, type ChangeEvent, type ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
 import { Button } from './button.tsx'
@@ -7,8 +7,10 @@ import { ErrorNote } from './states.tsx'
 interface FormProps<Name extends string> {
   /** Gets the fields' values by their names. */
   onSubmit: (values: Record<Name, string>) => void
-  submitLabel: string
-  busy: boolean
+  /** Left out where a button elsewhere sends the form by its id. */
+  submitLabel?: string
+  id?: string
+  busy?: boolean
   /** Of the last try; what it says about single fields is shown by them. */
   error: unknown
   /** Stands in place of the error's sentence, with what to do about it. */
@@ -23,7 +25,8 @@ interface FormProps<Name extends string> {
 export function Form<Name extends string>({
   onSubmit,
   submitLabel,
-  busy,
+  id,
+  busy = false,
   error,
   remedy,
   wide,
@@ -40,6 +43,7 @@ export function Form<Name extends string>({
   return (
     <form
       ref={form}
+      id={id}
       className={classNames('grid gap-4', className)}
       onSubmit={(event) => {
         event.preventDefault()
@@ -50,9 +54,11 @@ export function Form<Name extends string>({
     >
       {children}
       {remedy ?? (!toldByFields && <ErrorNote error={error} />)}
-      <Button type="submit" look="primary" busy={busy} className={wide ? 'w-full' : 'justify-self-start'}>
-        {submitLabel}
-      </Button>
+      {submitLabel && (
+        <Button type="submit" look="primary" busy={busy} className={wide ? 'w-full' : 'justify-self-start'}>
+          {submitLabel}
+        </Button>
+      )}
     </form>
   )
 }
@@ -60,4 +66,25 @@ export function Form<Name extends string>({
 /** What an error says about each field of the form, by the field's name. */
 export function fieldErrors(error: unknown): Record<string, string | undefined> {
   return error instanceof ApiError ? error.fields : {}
+}
+
+/** What a person typed over saved values: the saved ones may change beneath without a loss. */
+export function useDraft<Name extends string>(saved: Record<Name, string | null>) {
+  const [draft, setDraft] = useState<Partial<Record<Name, string>>>({})
+  const typed = Object.entries(draft) as [Name, string][]
+  return {
+    /** What a text field of the form needs. */
+    field: (name: Name) => ({
+      name,
+      value: draft[name] ?? saved[name] ?? '',
+      onChange: ({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
+        setDraft((before) => ({ ...before, [name]: target.value })),
+    }),
+    /** The values that differ from the saved ones, empty where they were cleared. */
+    changes: Object.fromEntries(
+      typed.filter(([name, value]) => value.trim() !== (saved[name] ?? '')),
+    ) as Partial<Record<Name, string>>,
+    /** Shows the saved values again. */
+    clear: () => setDraft({}),
+  }
 }

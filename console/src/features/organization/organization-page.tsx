@@ -1,5 +1,69 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { UserPlus } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { organizationQuery, useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
+import { Tabs } from '../../components/tabs.tsx'
+import { text } from '../../text/index.ts'
+import { InvitationList } from './invitation-list.tsx'
+import { InviteDialog } from './invite-dialog.tsx'
+import { MemberTable } from './member-table.tsx'
+import { OrganizationSettings } from './organization-settings.tsx'
 
+type Tab = keyof typeof text.organization.tabs
+
+/** Who works here, who is invited, and what the organization is called. */
 export function OrganizationPage() {
-  return <Page title="OrganizationPage">{null}</Page>
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  const { tab: wanted, invite } = useSearch({ from: '/app/organization' })
+  const navigate = useNavigate({ from: '/organization' })
+  const mayInvite = useCan()('manageInvitations')
+
+  const allowed: Tab[] = mayInvite ? ['members', 'invitations', 'settings'] : ['members', 'settings']
+  const tab = allowed.find((name) => name === wanted) ?? 'members'
+  const show = (tab: Tab, inviting = false) =>
+    void navigate({ search: { tab, invite: inviting ? 'yes' : undefined }, replace: true })
+  const startInviting = () => show(tab, true)
+
+  const contents: Record<Tab, ReactNode> = {
+    members: <MemberTable />,
+    invitations: <InvitationList onInvite={startInviting} />,
+    settings: <OrganizationSettings organization={organization} />,
+  }
+
+  return (
+    <Page
+      title={text.organization.title}
+      {...(organization.description && { description: organization.description })}
+      actions={
+        mayInvite && (
+          <Button look="primary" onClick={startInviting}>
+            <UserPlus aria-hidden />
+            {text.organization.invite}
+          </Button>
+        )
+      }
+    >
+      <Tabs
+        label={text.organization.title}
+        value={tab}
+        onValueChange={(next) => show(next)}
+        tabs={allowed.map((value) => ({
+          value,
+          label: text.organization.tabs[value],
+          content: contents[value],
+        }))}
+      />
+      {mayInvite && (
+        <InviteDialog
+          open={invite === 'yes'}
+          onClose={() => show(tab)}
+          onSent={() => show('invitations')}
+          onSeeMembers={() => show('members')}
+        />
+      )}
+    </Page>
+  )
 }

@@ -1,5 +1,73 @@
-import { Page } from '../../components/page.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { Page, Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { chooseTheme, useTheme } from '../../theme.ts'
+import { OwnInvitations } from './own-invitations.tsx'
+import { ProfileForm } from './profile-form.tsx'
+import { profileQuery } from './queries.ts'
+import { SigningIn } from './signing-in.tsx'
 
+/** Who one is, how one signs in, and where one is invited to. */
 export function ProfilePage() {
-  return <Page title="ProfilePage">{null}</Page>
+  const profile = useQuery(profileQuery)
+  return (
+    <Page title={text.profile.title}>
+      <div className="grid max-w-2xl gap-6">
+        {profile.data ? (
+          <>
+            <ProfileForm profile={profile.data} />
+            <SigningIn profile={profile.data} />
+          </>
+        ) : profile.error ? (
+          <Section>
+            <ErrorState error={profile.error} onRetry={() => void profile.refetch()} />
+          </Section>
+        ) : (
+          <LoadingProfile />
+        )}
+        <OwnInvitations />
+        <Appearance />
+      </div>
+    </Page>
+  )
+}
+
+function Appearance() {
+  const theme = useTheme()
+  return (
+    <Section title={text.profile.appearance} description={text.profile.appearanceDescription}>
+      <Segmented
+        label={text.shell.theme}
+        value={theme}
+        onValueChange={chooseTheme}
+        options={(['system', 'light', 'dark'] as const).map((value) => ({
+          value,
+          label: text.shell.themes[value],
+        }))}
+      />
+    </Section>
+  )
+}
+
+function LoadingProfile() {
+  return (
+    <>
+      <Section title={text.profile.about} description={text.profile.aboutDescription}>
+        <div role="status" aria-label={text.common.loading} className="grid gap-4">
+          {['name', 'names', 'rest'].map((row) => (
+            <div key={row} className="grid gap-1.5">
+              <Skeleton className="h-5 w-24" />
+              <Skeleton className="h-9 rounded-md" />
+            </div>
+          ))}
+          <Skeleton className="h-9 w-16 rounded-md" />
+        </div>
+      </Section>
+      <Section title={text.profile.signingIn}>
+        <Skeleton className="h-36" />
+      </Section>
+    </>
+  )
 }

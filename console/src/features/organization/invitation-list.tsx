@@ -1,0 +1,121 @@
+import { useQuery } from '@tanstack/react-query'
+import { Mail, MailCheck, MailX, UserPlus } from 'lucide-react'
+import type { Invitation } from '../../../../server/src/contract.ts'
+import { Badge, type Tone } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { formatRelative } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { invitationsQuery, membersQuery, useResendInvitation } from './queries.ts'
+
+const tones: Record<Invitation['status'], Tone> = {
+  pending: 'busy',
+  accepted: 'good',
+  rejected: 'neutral',
+  expired: 'warn',
+}
+
+/** Who was invited, what became of it, and of its mail. */
+export function InvitationList({ onInvite }: { onInvite: () => void }) {
+  const invitations = useQuery(invitationsQuery)
+  return (
+    <Section flush>
+      {invitations.data?.length === 0 ? (
+        <EmptyState
+          icon={<UserPlus />}
+          title={text.organization.noInvitations}
+          action={
+            <Button look="primary" onClick={onInvite}>
+              {text.organization.inviteTitle}
+            </Button>
+          }
+        >
+          {text.organization.noInvitationsHint}
+        </EmptyState>
+      ) : invitations.data ? (
+        <ul className="divide-y">
+          {invitations.data.map((invitation) => (
+            <InvitationItem key={invitation.id} invitation={invitation} />
+          ))}
+        </ul>
+      ) : invitations.error ? (
+        <ErrorState error={invitations.error} onRetry={() => void invitations.refetch()} />
+      ) : (
+        <SkeletonRows count={3} />
+      )}
+    </Section>
+  )
+}
+
+function InvitationItem({ invitation }: { invitation: Invitation }) {
+  const { data: members } = useQuery(membersQuery)
+  const resend = useResendInvitation()
+  const toasts = useToasts()
+  const { id, invitee_email: email, status } = invitation
+  const inviter = members?.find(({ user_id }) => user_id === invitation.invited_by_user_id)
+  const role = text.shell.role[invitation.role]
+  const open = status === 'pending' || status === 'expired'
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4">
+      <div className="grid min-w-0 gap-1">
+        <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          <span className="font-medium break-all">{email}</span>
+          <Badge tone={tones[status]}>{text.organization.statuses[status]}</Badge>
+        </p>
+        <p className="text-[0.8125rem] text-muted">
+          {text.organization.invited(role, formatRelative(invitation.created_at), inviter?.name)}
+          {'. '}
+          {endOf(invitation)}
+        </p>
+        {open && <MailStatus invitation={invitation} />}
+      </div>
+      {open && (
+        <Button
+          size="small"
+          aria-label={text.organization.resendTo(email)}
+          busy={resend.isPending}
+          onClick={() =>
+            resend.mutate(id, {
+              onSuccess: () => toasts.done(text.organization.resent(email)),
+              onError: toasts.failed,
+            })
+          }
+        >
+          {text.organization.resend}
+        </Button>
+      )}
+    </li>
+  )
+}
+
+function endOf({ status, expires_at, responded_at }: Invitation): string {
+  if (status === 'pending') return text.organization.expires(formatRelative(expires_at))
+  if (status === 'expired') return text.organization.expired(formatRelative(expires_at))
+  return responded_at ? text.organization.answered(formatRelative(responded_at)) : ''
+}
+
+/** Whether the mail with the link went out; an invitation whose mail failed waits in vain. */
+function MailStatus({ invitation }: { invitation: Invitation }) {
+  const { email_status: status, email_sent_at: sentAt, email_last_error: reason } = invitation
+  if (status === 'failed') {
+    return (
+      <p className="flex items-start gap-1.5 text-[0.8125rem] text-bad">
+        <MailX aria-hidden className="mt-0.5 size-4 shrink-0" />
+        <span className="min-w-0 break-words">
+          {text.organization.mailFailed} {reason}
+        </span>
+      </p>
+    )
+  }
+  const Icon = status === 'sent' ? MailCheck : Mail
+  return (
+    <p className="flex items-center gap-1.5 text-[0.8125rem] text-muted">
+      <Icon aria-hidden className="size-4 shrink-0" />
+      {status === 'sent' && sentAt
+        ? text.organization.mailSent(formatRelative(sentAt))
+        : text.organization.mailPending}
+    </p>
+  )
+}

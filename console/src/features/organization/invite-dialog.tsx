@@ -1,0 +1,165 @@
+import { useQuery } from '@tanstack/react-query'
+import { useId, type ReactNode } from 'react'
+import type { InvitationRequest } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { Button } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { TextField } from '../../components/field.tsx'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { ErrorNote, Notice } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
+
+type Role = NonNullable<InvitationRequest['role']>
+
+interface InviteDialogProps {
+  open: boolean
+  onClose: () => void
+  onSent: () => void
+  onSeeMembers: () => void
+}
+
+/** Asks whom to invite and as what. */
+export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDialogProps) {
+  const formId = useId()
+  const invite = useInvite()
+  const toasts = useToasts()
+  const code = invite.error instanceof ApiError ? invite.error.code : null
+  const close = () => {
+    invite.reset()
+    onClose()
+  }
+  const sent = (email: string) => {
+    toasts.done(text.organization.sentTo(email))
+    invite.reset()
+    onSent()
+  }
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={(next) => !next && close()}
+      title={text.organization.inviteTitle}
+      description={text.organization.inviteDescription}
+      actions={
+        <>
+          <Button onClick={close}>{text.common.cancel}</Button>
+          <Button type="submit" form={formId} look="primary" busy={invite.isPending}>
+            {text.organization.sendInvitation}
+          </Button>
+        </>
+      }
+    >
+      <Form<'email' | 'role'>
+        id={formId}
+        error={invite.error}
+        remedy={
+          code === 'invitation_pending' ? (
+            <ResendRemedy error={invite.error} email={invite.variables?.email ?? ''} onSent={sent} />
+          ) : code === 'already_member' ? (
+            <Remedy error={invite.error}>
+              <Button
+                size="small"
+                onClick={() => {
+                  invite.reset()
+                  onSeeMembers()
+                }}
+              >
+                {text.organization.seeMembers}
+              </Button>
+            </Remedy>
+          ) : undefined
+        }
+        onSubmit={({ email, role }) =>
+          invite.mutate({ email, role: role as Role }, { onSuccess: () => sent(email) })
+        }
+      >
+        <TextField
+          label={text.organization.email}
+          name="email"
+          type="email"
+          autoComplete="off"
+          required
+          error={fieldErrors(invite.error).email}
+        />
+        <RoleChoice />
+      </Form>
+    </Dialog>
+  )
+}
+
+function RoleChoice() {
+  const id = useId()
+  return (
+    <fieldset className="grid gap-2">
+      <legend className="mb-1.5 font-medium">{text.organization.role}</legend>
+      {(['member', 'admin', 'viewer'] as const).map((role) => (
+        <div
+          key={role}
+          className="relative grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 rounded-md border px-3 py-2.5 has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent"
+        >
+          <input
+            type="radio"
+            id={`${id}-${role}`}
+            aria-describedby={`${id}-${role}-hint`}
+            name="role"
+            value={role}
+            defaultChecked={role === 'member'}
+            className="mt-1 accent-accent focus-visible:outline-none"
+          />
+          {/* The whole box can be pressed. */}
+          <label htmlFor={`${id}-${role}`} className="font-medium after:absolute after:inset-0">
+            {text.shell.role[role]}
+          </label>
+          <p id={`${id}-${role}-hint`} className="col-start-2 text-[0.8125rem] text-muted">
+            {text.organization.roles[role]}
+          </p>
+        </div>
+      ))}
+    </fieldset>
+  )
+}
+
+function Remedy({ error, children }: { error: unknown; children: ReactNode }) {
+  return (
+    <div role="alert">
+      <Notice tone="bad" action={children}>
+        {error instanceof ApiError && error.message}
+      </Notice>
+    </div>
+  )
+}
+
+/** Somebody who waits for an answer already gets the same invitation once more. */
+function ResendRemedy({
+  error,
+  email,
+  onSent,
+}: {
+  error: unknown
+  email: string
+  onSent: (email: string) => void
+}) {
+  const { data: invitations } = useQuery(invitationsQuery)
+  const resend = useResendInvitation()
+  const pending = invitations?.find(
+    ({ status, invitee_email }) =>
+      status === 'pending' && invitee_email.toLowerCase() === email.trim().toLowerCase(),
+  )
+  return (
+    <>
+      <Remedy error={error}>
+        {pending && (
+          <Button
+            size="small"
+            busy={resend.isPending}
+            onClick={() => resend.mutate(pending.id, { onSuccess: () => onSent(pending.invitee_email) })}
+          >
+            {text.organization.resend}
+          </Button>
+        )}
+      </Remedy>
+      <ErrorNote error={resend.error} />
+    </>
+  )
+}

@@ -1,0 +1,60 @@
+import { useQuery } from '@tanstack/react-query'
+import { useSession } from '../../api/session.ts'
+import { Badge } from '../../components/badge.tsx'
+import { Section } from '../../components/page.tsx'
+import { ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatDay, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { membersQuery } from './queries.ts'
+
+/** Everybody who works in the organization, with what they may do. */
+export function MemberTable() {
+  const members = useQuery(membersQuery)
+  const { user } = useSession()
+  return (
+    <Section
+      flush
+      title={text.organization.members}
+      description={members.data ? text.organization.membersCount(formatNumber(members.data.length)) : ' '}
+    >
+      {members.data ? (
+        <Table
+          label={text.organization.members}
+          head={
+            <>
+              <HeadCell>{text.organization.name}</HeadCell>
+              <HeadCell>{text.organization.role}</HeadCell>
+              <HeadCell className="hidden sm:table-cell">{text.organization.joined}</HeadCell>
+            </>
+          }
+        >
+          {members.data.map((member) => (
+            <tr key={member.id}>
+              <Cell className="w-full max-w-0">
+                <div className="flex items-center gap-2">
+                  <span className="truncate font-medium">{member.name}</span>
+                  {member.user_id === user.id && <Badge tone="accent">{text.organization.you}</Badge>}
+                </div>
+                <div className="truncate text-muted">{member.email}</div>
+                <div className="text-[0.8125rem] text-muted sm:hidden">
+                  {text.organization.joinedOn(formatDay(member.joined_at))}
+                </div>
+              </Cell>
+              <Cell>
+                <Badge>{text.shell.role[member.role]}</Badge>
+              </Cell>
+              <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">
+                {formatDay(member.joined_at)}
+              </Cell>
+            </tr>
+          ))}
+        </Table>
+      ) : members.error ? (
+        <ErrorState error={members.error} onRetry={() => void members.refetch()} />
+      ) : (
+        <SkeletonRows count={3} />
+      )}
+    </Section>
+  )
+}

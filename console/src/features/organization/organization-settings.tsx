@@ -1,0 +1,99 @@
+import type { ReactNode } from 'react'
+import type { Organization } from '../../../../server/src/contract.ts'
+import { useCan } from '../../api/session.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { TextArea, TextField } from '../../components/field.tsx'
+import { fieldErrors, Form, useDraft } from '../../components/form.tsx'
+import { Section } from '../../components/page.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { formatDay } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { useUpdateOrganization } from './queries.ts'
+
+/** What the organization is called and about; a form only for who may change it. */
+export function OrganizationSettings({ organization }: { organization: Organization }) {
+  const mayUpdate = useCan()('updateOrganization')
+  return (
+    <Section
+      className="max-w-2xl"
+      title={text.organization.settings}
+      {...(!mayUpdate && { description: text.organization.readOnly })}
+    >
+      <div className="grid gap-5">
+        {mayUpdate && <SettingsForm organization={organization} />}
+        <dl
+          className={`grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2 ${mayUpdate ? 'border-t pt-5' : ''}`}
+        >
+          {!mayUpdate && (
+            <>
+              <Fact name={text.organization.name}>{organization.name}</Fact>
+              <Fact name={text.organization.description}>
+                {organization.description ?? text.organization.noDescription}
+              </Fact>
+            </>
+          )}
+          <Fact name={text.organization.slug}>
+            <span className="flex items-center gap-1">
+              <code className="min-w-0 font-mono text-[0.8125rem] break-all">{organization.slug}</code>
+              <CopyButton value={organization.slug} label={text.common.copy(text.organization.slug)} />
+            </span>
+            <span className="block text-[0.8125rem] text-muted">{text.organization.slugHint}</span>
+          </Fact>
+          <Fact name={text.organization.status}>
+            {text.organization.organizationStatus[organization.status]}
+          </Fact>
+          <Fact name={text.organization.created}>{formatDay(organization.created_at)}</Fact>
+        </dl>
+      </div>
+    </Section>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="text-muted">{name}</dt>
+      <dd className="min-w-0 break-words">{children}</dd>
+    </>
+  )
+}
+
+function SettingsForm({ organization }: { organization: Organization }) {
+  const { name, description } = organization
+  const { field, changes, clear } = useDraft({ name, description })
+  const update = useUpdateOrganization()
+  const toasts = useToasts()
+  const errors = fieldErrors(update.error)
+  const save = () =>
+    update.mutate(
+      {
+        ...(changes.name !== undefined && { name: changes.name }),
+        ...(changes.description !== undefined && { description: changes.description.trim() || null }),
+      },
+      {
+        onSuccess: () => {
+          clear()
+          toasts.done(text.common.saved)
+        },
+      },
+    )
+  return (
+    <Form submitLabel={text.common.save} busy={update.isPending} error={update.error} onSubmit={save}>
+      <TextField
+        label={text.organization.name}
+        autoComplete="organization"
+        required
+        maxLength={255}
+        error={errors.name}
+        {...field('name')}
+      />
+      <TextArea
+        label={text.organization.description}
+        hint={text.organization.descriptionHint}
+        maxLength={2_000}
+        error={errors.description}
+        {...field('description')}
+      />
+    </Form>
+  )
+}

@@ -1,0 +1,66 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type {
+  Invitation,
+  InvitationRequest,
+  Member,
+  Organization,
+  OrganizationChanges,
+} from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { organizationQuery, sessionQuery } from '../../api/session.ts'
+
+/** Who is in the organization, in the order in which they joined. */
+export const membersQuery = queryOptions({
+  queryKey: ['organization', 'members'],
+  queryFn: ({ signal }) => callApi<Member[]>('GET', '/v1/organization/members', { signal }),
+})
+
+/** The organization's invitations, the newest first; only for who may manage them. */
+export const invitationsQuery = queryOptions({
+  queryKey: ['organization', 'invitations'],
+  queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/organization/invitations', { signal }),
+  // A mail is on its way for a second or two; an answer may come at any time.
+  refetchInterval: ({ state }) =>
+    state.data?.some(({ status, email_status }) => status === 'pending' && email_status === 'pending')
+      ? 2_000
+      : 30_000,
+})
+
+export function useUpdateOrganization() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (changes: OrganizationChanges) =>
+      callApi<Organization>('PATCH', '/v1/organization', { body: changes }),
+    onSuccess: (organization) => {
+      queryClient.setQueryData(organizationQuery.queryKey, organization)
+      // Its name is there as well.
+      void queryClient.invalidateQueries({ queryKey: ['organizations'] })
+      void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
+    },
+  })
+}
+
+export function useInvite() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (invitation: InvitationRequest) =>
+      callApi<Invitation>('POST', '/v1/organization/invitations', { body: invitation }),
+    onSuccess: (invitation) =>
+      queryClient.setQueryData(invitationsQuery.queryKey, (before) => before && [invitation, ...before]),
+    // What stands in the way may not be in sight yet.
+    onError: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
+  })
+}
+
+/** Sends an unanswered invitation again, with a new link; at most once a minute. */
+export function useResendInvitation() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (id: number) => callApi<Invitation>('POST', `/v1/organization/invitations/${id}/resend`),
+    onSuccess: (invitation) =>
+      queryClient.setQueryData(invitationsQuery.queryKey, (before) =>
+        before?.map((known) => (known.id === invitation.id ? invitation : known)),
+      ),
+    onError: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
+  })
+}

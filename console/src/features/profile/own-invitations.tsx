@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Invitation } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/dialog.tsx'
+import { Section } from '../../components/page.tsx'
+import { ErrorNote, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { formatMoment } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
+
+/** The invitations that wait for one's answer; accepting takes the link in the mail. */
+export function OwnInvitations() {
+  const invitations = useQuery(ownInvitationsQuery)
+  const [declining, setDeclining] = useState<Invitation | null>(null)
+  const decline = useDeclineInvitation()
+  const toasts = useToasts()
+  const waiting = invitations.data ?? []
+  return (
+    <Section
+      title={text.profile.invitations}
+      {...(waiting.length > 0 && { description: text.profile.invitationsDescription })}
+      flush
+    >
+      {invitations.isPending ? (
+        <SkeletonRows count={1} />
+      ) : invitations.error && !invitations.data ? (
+        <ErrorState error={invitations.error} onRetry={() => void invitations.refetch()} />
+      ) : waiting.length === 0 ? (
+        <p className="p-5 text-muted">{text.profile.noInvitations}</p>
+      ) : (
+        <ul className="divide-y">
+          {waiting.map((invitation) => (
+            <li
+              key={invitation.id}
+              className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4"
+            >
+              <div className="grid min-w-0 gap-0.5">
+                <p className="font-medium break-words">{invitation.organization_name}</p>
+                <p className="text-[0.8125rem] text-muted">
+                  {text.profile.invitedAs(
+                    text.shell.role[invitation.role],
+                    formatMoment(invitation.expires_at),
+                  )}
+                </p>
+              </div>
+              <Button
+                size="small"
+                aria-label={text.profile.declineFrom(invitation.organization_name)}
+                onClick={() => setDeclining(invitation)}
+              >
+                {text.profile.decline}
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <ConfirmDialog
+        open={declining !== null}
+        onOpenChange={(open) => {
+          if (open) return
+          setDeclining(null)
+          decline.reset()
+        }}
+        title={text.profile.declineTitle}
+        confirmLabel={text.profile.decline}
+        busy={decline.isPending}
+        onConfirm={() =>
+          declining &&
+          decline.mutate(declining.id, {
+            onSuccess: () => {
+              setDeclining(null)
+              toasts.done(text.profile.declined)
+            },
+          })
+        }
+      >
+        <div className="grid gap-3">
+          <p>{declining && text.profile.declineDescription(declining.organization_name)}</p>
+          <ErrorNote error={decline.error} />
+        </div>
+      </ConfirmDialog>
+    </Section>
+  )
+}

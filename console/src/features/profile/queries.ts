@@ -1,0 +1,39 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Invitation, Profile, ProfileChanges, Session } from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { organizationQuery, sessionQuery } from '../../api/session.ts'
+
+/** One's own profile. */
+export const profileQuery = queryOptions({
+  queryKey: ['profile'],
+  queryFn: ({ signal }) => callApi<Profile>('GET', '/v1/user/profile', { signal }),
+})
+
+/** Changes one's profile; naming the organization completes an account that came through a provider. */
+export function useUpdateProfile() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (changes: ProfileChanges) => callApi<Session>('PATCH', '/v1/user/profile', { body: changes }),
+    onSuccess: async (session) => {
+      queryClient.setQueryData(sessionQuery.queryKey, session)
+      await Promise.all(
+        [profileQuery, organizationQuery].map(({ queryKey }) => queryClient.invalidateQueries({ queryKey })),
+      )
+    },
+  })
+}
+
+/** The invitations to oneself that wait for an answer. */
+export const ownInvitationsQuery = queryOptions({
+  queryKey: ['own-invitations'],
+  queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/invitations', { signal }),
+  select: (invitations) => invitations.filter(({ status }) => status === 'pending'),
+})
+
+export function useDeclineInvitation() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (id: number) => callApi<Invitation>('POST', `/v1/invitations/${id}/reject`),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ownInvitationsQuery.queryKey }),
+  })
+}

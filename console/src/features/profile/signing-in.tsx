@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query'
+import type { Profile } from '../../../../server/src/contract.ts'
+import { useSession } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { formatDay } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { ssoProvidersQuery, useRequestPasswordReset } from '../doors/queries.ts'
+
+/** How one signs in, and the way to another password, which leads through one's mail. */
+export function SigningIn({ profile }: { profile: Profile }) {
+  const { auth_method: method } = useSession().session
+  const { data: providers = [] } = useQuery(ssoProvidersQuery)
+  const request = useRequestPasswordReset()
+  const provider = providers.find(({ name }) => name === method)?.display_name ?? method
+  return (
+    <Section title={text.profile.signingIn}>
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-6 gap-y-2">
+        <dt className="text-muted">{text.profile.email}</dt>
+        <dd>
+          <span className="break-words">{profile.email}</span>
+          <span className="block text-[0.8125rem] text-muted">{text.profile.emailHint}</span>
+        </dd>
+        <dt className="text-muted">{text.profile.method}</dt>
+        <dd>{method === 'password' ? text.profile.byPassword : text.profile.byProvider(provider)}</dd>
+        <dt className="text-muted">{text.profile.since}</dt>
+        <dd>{formatDay(profile.created_at)}</dd>
+      </dl>
+      <div className="mt-5 grid gap-3 border-t pt-5">
+        <p role="status">
+          {request.isSuccess
+            ? text.profile.linkSent(profile.email)
+            : profile.has_password
+              ? text.profile.hasPassword
+              : text.profile.hasNoPassword}
+        </p>
+        <ErrorNote error={request.error} />
+        {!request.isSuccess && (
+          <Button
+            className="justify-self-start"
+            busy={request.isPending}
+            onClick={() => request.mutate(profile.email)}
+          >
+            {profile.has_password ? text.profile.changePassword : text.profile.setPassword}
+          </Button>
+        )}
+      </div>
+    </Section>
+  )
+}
