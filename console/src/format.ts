@@ -5,6 +5,7 @@ const locale = undefined
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
 const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 })
+const hundredths = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 // The days of usage are days in UTC, whatever the person's own time is.
@@ -25,6 +26,9 @@ export function formatParameters(billions: number): string {
     ? `${significant.format(billions)}B`
     : `${significant.format(billions * 1_000)}M`
 }
+
+/** 0.97 */
+export const formatHundredths = (value: number) => hundredths.format(value)
 
 /** A share from 0 to 1 */
 export const formatPercent = (share: number) => percent.format(share)

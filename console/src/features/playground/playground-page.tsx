@@ -1,5 +1,87 @@
-import { Page } from '../../components/page.tsx'
+import { useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { organizationQuery, useSession } from '../../api/session.ts'
+import { useDocumentTitle } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { ChatView } from './chat-view.tsx'
+import { forgetConversation } from './conversation.ts'
+import { EmbeddingsView } from './embeddings-view.tsx'
+import { forgetComparison } from './comparison.ts'
+import { forgetForOthers } from './forget.ts'
+import { usePlaygroundDeployments } from './queries.ts'
+import { ViewFrame } from './view-frame.tsx'
 
+/** Where one tries what one has deployed: a chat with up to four models, and a comparison of embedded texts. */
 export function PlaygroundPage() {
-  return <Page title="PlaygroundPage">{null}</Page>
+  useDocumentTitle(text.playground.title)
+  useForgetting()
+  const search = useSearch({ from: '/app/playground' })
+  const navigate = useNavigate({ from: '/playground' })
+  const { deployments, error, retry } = usePlaygroundDeployments()
+  const ids = [...new Set(search.deployment?.split(',').filter(Boolean))]
+  const meansEmbedding = deployments?.embedding.some(({ id }) => id === ids[0]) ?? false
+  const view = search.tab === 'embeddings' || (!search.tab && meansEmbedding) ? 'embeddings' : 'chat'
+  const choose = (chosen: readonly string[]) =>
+    void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
+  const heading = (
+    <>
+      <h1 className="text-xl font-semibold tracking-tight">{text.playground.title}</h1>
+      <Segmented
+        label={text.playground.view}
+        value={view}
+        onValueChange={(tab) => void navigate({ search: { tab } })}
+        options={[
+          { value: 'chat', label: text.playground.chat },
+          { value: 'embeddings', label: text.playground.embeddings },
+        ]}
+      />
+    </>
+  )
+  const View = view === 'chat' ? ChatView : EmbeddingsView
+  return (
+    <div className="flex h-[calc(100dvh-3.5rem)] min-h-[30rem] lg:h-dvh">
+      {deployments ? (
+        <View
+          heading={heading}
+          deployments={view === 'chat' ? deployments.chat : deployments.embedding}
+          names={deployments.names}
+          ids={ids}
+          onChoose={choose}
+        />
+      ) : (
+        <ViewFrame heading={heading}>
+          {error ? <ErrorState error={error} onRetry={retry} /> : <LoadingView />}
+        </ViewFrame>
+      )}
+    </div>
+  )
+}
+
+/** Nothing that was said is there for the next person at this browser. */
+function useForgetting() {
+  const queryClient = useQueryClient()
+  const { user } = useSession()
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  useEffect(() => {
+    forgetForOthers(queryClient, { userId: user.id, organizationId: organization.id }, () => {
+      forgetConversation()
+      forgetComparison()
+    })
+  }, [queryClient, user.id, organization.id])
+}
+
+function LoadingView() {
+  return (
+    <div
+      role="status"
+      aria-label={text.common.loading}
+      className="flex min-h-0 flex-1 flex-col gap-4 px-4 pb-4 sm:px-8"
+    >
+      <Skeleton className="h-9 w-64" />
+      <Skeleton className="mx-auto mt-auto h-28 w-full max-w-3xl rounded-xl" />
+    </div>
+  )
 }

@@ -1,0 +1,122 @@
+import { Link } from '@tanstack/react-router'
+import { RotateCcw } from 'lucide-react'
+import { lazy, memo, Suspense } from 'react'
+import { ApiError } from '../../api/client.ts'
+import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Spinner } from '../../components/spinner.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { formatDuration, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { isOpen, tokensPerSecond, type Answer } from './answer.ts'
+import { answerTurn } from './conversation.ts'
+import { focusComposer } from './focus.ts'
+
+// Large, and not needed before the first answer.
+const Markdown = lazy(() => import('./markdown.tsx').then((module) => ({ default: module.Markdown })))
+
+interface AnswerViewProps {
+  answer: Answer
+  turnId: number
+  deploymentId: string
+  name: string
+  /** Whether it can be asked for anew: the last turn alone, of a deployment that runs. */
+  repeatable: boolean
+}
+
+/** One answer as it comes, what it took, and what can be done with it. */
+export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
+  const { answer, turnId, deploymentId, name, repeatable } = props
+  const { content, reasoning, toolCalls, state } = answer
+  const again = () => {
+    answerTurn(turnId, deploymentId)
+    focusComposer()
+  }
+  const empty = !content && !reasoning && toolCalls.length === 0
+  return (
+    <article className="grid min-w-0 content-start gap-2">
+      <h2 className="truncate text-[0.8125rem] font-medium text-muted" title={name}>
+        {name}
+      </h2>
+      {state === 'waiting' && (
+        <p className="flex items-center gap-2 text-muted">
+          <Spinner />
+          {text.playground.waiting}
+        </p>
+      )}
+      {reasoning && (
+        <details open={!content && isOpen(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
+          <summary className="cursor-pointer font-medium">{text.playground.reasoning}</summary>
+          <p className="pt-2 whitespace-pre-wrap wrap-anywhere">{reasoning}</p>
+        </details>
+      )}
+      {content && (
+        <Suspense fallback={<p className="leading-relaxed whitespace-pre-wrap wrap-anywhere">{content}</p>}>
+          <Markdown source={content} />
+        </Suspense>
+      )}
+      {toolCalls.map((call, place) => (
+        <div key={place} className="grid gap-1.5">
+          <p className="font-medium">{text.playground.toolCall(call.name)}</p>
+          <CodeBlock code={call.arguments} label={text.playground.toolArguments} />
+        </div>
+      ))}
+      {state === 'done' && empty && <p className="text-muted">{text.playground.emptyAnswer}</p>}
+      {state === 'failed' && <Failure error={answer.error} deploymentId={deploymentId} />}
+      {!isOpen(answer) && (
+        <footer className="flex flex-wrap items-center gap-x-1 gap-y-1">
+          <Measures answer={answer} />
+          {content && <CopyButton value={content} label={text.common.copy(text.playground.copyAnswer)} />}
+          {repeatable && state === 'failed' && (
+            <Button size="small" onClick={again}>
+              {text.playground.retry}
+            </Button>
+          )}
+          {repeatable && state !== 'failed' && (
+            <Button look="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
+              <RotateCcw />
+            </Button>
+          )}
+        </footer>
+      )}
+    </article>
+  )
+})
+
+/** How the answer ended, where that is worth a word, and what it took. */
+function Measures({ answer }: { answer: Answer }) {
+  const { state, finishReason, usage, firstPieceMs } = answer
+  const ending = state === 'stopped' ? text.playground.stopped : text.playground.finish[finishReason ?? '']
+  const rate = tokensPerSecond(answer)
+  const measures = [
+    usage && text.playground.tokensIn(formatNumber(usage.promptTokens)),
+    usage && text.playground.tokensOut(formatNumber(usage.completionTokens)),
+    rate !== null && text.playground.tokensPerSecond(formatNumber(rate)),
+    firstPieceMs !== null && text.playground.firstToken(formatDuration(firstPieceMs)),
+  ].filter((measure) => typeof measure === 'string')
+  return (
+    <div className="mr-2 grid gap-0.5">
+      {ending && <p className="text-[0.8125rem] text-warn">{ending}</p>}
+      {measures.length > 0 && <p className="tabular text-xs text-muted">{measures.join(' · ')}</p>}
+    </div>
+  )
+}
+
+function Failure({ error, deploymentId }: { error: unknown; deploymentId: string }) {
+  const known = error instanceof ApiError && error.code.startsWith('deployment_')
+  return (
+    <div className="grid justify-items-start gap-2">
+      <ErrorNote error={error} className="w-full" />
+      {known && (
+        <Link
+          to="/deployments/$deploymentId"
+          params={{ deploymentId }}
+          className="font-medium underline underline-offset-4"
+        >
+          {text.playground.openDeployment}
+        </Link>
+      )}
+    </div>
+  )
+}

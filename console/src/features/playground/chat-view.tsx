@@ -1,0 +1,200 @@
+import { Link } from '@tanstack/react-router'
+import { CodeXml, MessagesSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
+import { useEffect, useMemo, useState } from 'react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { EmptyState } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { Action } from './action.tsx'
+import { Composer } from './composer.tsx'
+import {
+  conversation,
+  currentRequest,
+  hasOpenAnswer,
+  rememberDeployments,
+  startNewChat,
+  stop,
+} from './conversation.ts'
+import { DeploymentChoice } from './deployment-choice.tsx'
+import { isEnding } from './deployment-names.ts'
+import { DeploymentNotices } from './deployment-notices.tsx'
+import { focusComposer } from './focus.ts'
+import { readParameters } from './parameters.ts'
+import { ParametersDrawer } from './parameters-drawer.tsx'
+import { ParametersForm } from './parameters-form.tsx'
+import { useStore } from './store.ts'
+import { Transcript } from './transcript.tsx'
+import { useMedia } from './use-media.ts'
+import { ViewCodeDialog } from './view-code-dialog.tsx'
+import { ViewFrame, type ViewProps } from './view-frame.tsx'
+
+const mostDeployments = 4
+
+/** A conversation with one deployment, or the same one with several. */
+export function ChatView({ heading, deployments, names, ids, onChoose }: ViewProps) {
+  const begun = useStore(conversation, ({ turns }) => turns.length > 0)
+  const parameters = useStore(conversation, (state) => state.parameters)
+  const busy = useStore(conversation, hasOpenAnswer)
+  const chosen = useChosen(deployments, ids, onChoose)
+  const readyIds = useMemo(
+    () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
+    [chosen, deployments],
+  )
+  const { errors } = useMemo(() => readParameters(parameters), [parameters])
+  const valid = Object.keys(errors).length === 0
+  const roomy = useMedia('(min-width: 80rem)')
+  const [panelOpen, setPanelOpen] = useState(true)
+  const [drawerOpen, setDrawerOpen] = useState(false)
+  const [codeOpen, setCodeOpen] = useState(false)
+  const shown = roomy ? panelOpen : drawerOpen
+  const showParameters = roomy ? setPanelOpen : setDrawerOpen
+  useEscapeToStop(busy)
+
+  if (chosen.length === 0 && !begun) {
+    return (
+      <ViewFrame heading={heading}>
+        <NothingToTalkTo />
+      </ViewFrame>
+    )
+  }
+  return (
+    <>
+      <ViewFrame
+        heading={heading}
+        choice={
+          <DeploymentChoice
+            deployments={deployments}
+            names={names}
+            ids={chosen}
+            most={mostDeployments}
+            onChoose={onChoose}
+          />
+        }
+        actions={
+          <>
+            <Action
+              icon={<SquarePen aria-hidden />}
+              label={text.playground.newChat}
+              disabled={!begun}
+              onClick={() => {
+                startNewChat()
+                focusComposer()
+              }}
+            />
+            <Action
+              icon={<CodeXml aria-hidden />}
+              label={text.playground.viewCode}
+              disabled={chosen.length === 0}
+              onClick={() => setCodeOpen(true)}
+            />
+            <Action
+              icon={<SlidersHorizontal aria-hidden />}
+              label={text.playground.parameters}
+              aria-expanded={shown}
+              onClick={() => showParameters(!shown)}
+            />
+          </>
+        }
+      >
+        <Transcript names={names} readyIds={readyIds} many={chosen.length > 1} busy={busy} />
+        <div className="grid gap-2 px-4 pt-1 pb-4 sm:px-8">
+          <div className="mx-auto grid w-full max-w-3xl gap-2">
+            <DeploymentNotices deployments={deployments} names={names} ids={chosen} />
+            {!valid && (
+              <p className="text-[0.8125rem] text-bad">
+                {text.playground.badParameters}{' '}
+                {!shown && (
+                  <button
+                    type="button"
+                    className="font-medium underline underline-offset-4"
+                    onClick={() => showParameters(true)}
+                  >
+                    {text.playground.showParameters}
+                  </button>
+                )}
+              </p>
+            )}
+          </div>
+          <Composer readyIds={readyIds} busy={busy} valid={valid} />
+        </div>
+        <p role="status" className="sr-only">
+          {busy ? text.playground.answering : begun && text.playground.answered}
+        </p>
+      </ViewFrame>
+      {roomy && panelOpen && (
+        <aside
+          aria-label={text.playground.parameters}
+          className="w-72 shrink-0 overflow-y-auto border-l bg-surface px-5 pt-8 pb-5"
+        >
+          <h2 className="font-semibold">{text.playground.parameters}</h2>
+          <p className="pb-4 text-[0.8125rem] text-muted">{text.playground.parametersHint}</p>
+          <ParametersForm errors={errors} />
+        </aside>
+      )}
+      {!roomy && <ParametersDrawer open={drawerOpen} onOpenChange={setDrawerOpen} errors={errors} />}
+      <ViewCodeDialog
+        open={codeOpen}
+        onOpenChange={setCodeOpen}
+        kind="chat"
+        writeBody={() => currentRequest(chosen[0] ?? '', text.playground.exampleMessage)}
+      />
+    </>
+  )
+}
+
+/** The deployments that are asked: those of the address, else those of the last visit, else one that runs; the address learns it. */
+function useChosen(
+  deployments: readonly Deployment[],
+  ids: readonly string[],
+  onChoose: (ids: readonly string[]) => void,
+) {
+  const chosenList = (() => {
+    if (ids.length > 0) return ids.slice(0, mostDeployments)
+    const usable = deployments.filter((one) => !isEnding(one))
+    const { deploymentIds } = conversation.get()
+    const remembered = deploymentIds.filter((id) => usable.some((one) => one.id === id))
+    if (remembered.length > 0) return remembered
+    const first = usable.find(({ status }) => status === 'running') ?? usable[0]
+    return first ? [first.id] : []
+  })().join(',')
+  const chosen = useMemo(() => (chosenList === '' ? [] : chosenList.split(',')), [chosenList])
+  useEffect(() => {
+    if (chosen.length > 0) rememberDeployments(chosen)
+    if (chosen.length > 0 && ids.length === 0) onChoose(chosen)
+    // The address follows once, when it says nothing.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [chosen])
+  return chosen
+}
+
+/** Escape stops the answers, unless something else took it: a dialog, a field. */
+function useEscapeToStop(busy: boolean) {
+  useEffect(() => {
+    if (!busy) return
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing) stop()
+    }
+    document.addEventListener('keydown', onKeyDown)
+    return () => document.removeEventListener('keydown', onKeyDown)
+  }, [busy])
+}
+
+function NothingToTalkTo() {
+  const can = useCan()
+  return (
+    <EmptyState
+      icon={<MessagesSquare />}
+      title={text.playground.noChat}
+      action={
+        can('createDeployments') && (
+          <Button asChild look="primary">
+            <Link to="/catalog">{text.playground.toCatalog}</Link>
+          </Button>
+        )
+      }
+    >
+      {can('createDeployments') ? text.playground.noChatMore : text.playground.mayNotDeploy}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,155 @@
+/** A request to one of the inference routes, and who sends it where. */
+export interface SampleRequest {
+  kind: 'chat' | 'embeddings'
+  /** The server's origin. */
+  origin: string
+  email: string
+  body: Record<string, unknown>
+}
+
+export const sampleLanguages = ['curl', 'python', 'javascript'] as const
+export type SampleLanguage = (typeof sampleLanguages)[number]
+
+/** A program that signs in and sends the request; the password comes from the environment. */
+export function writeSample(language: SampleLanguage, request: SampleRequest): string {
+  return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
+}
+
+function writeCurl({ kind, origin, email, body }: SampleRequest): string {
+  const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
+  const [opening, closing] = JSON.stringify({ email, password: '|' }).split('|')
+  return `curl -c cookies.txt ${origin}/v1/user/signin \\
+  -H 'content-type: application/json' \\
+  -d ${toShellText(opening)}"$BERTH_PASSWORD"${toShellText(closing)}
+
+curl -N -b cookies.txt ${origin}${path} \\
+  -H 'content-type: application/json' \\
+  -d ${toShellText(JSON.stringify(body, null, 2))}`
+}
+
+/** What OpenAI's Python client takes by name; the rest goes into `extra_body`. */
+const pythonNames = new Set(
+  (
+    'model messages input stream stream_options temperature top_p max_tokens seed stop tools tool_choice ' +
+    'parallel_tool_calls response_format frequency_penalty presence_penalty logprobs top_logprobs logit_bias'
+  ).split(' '),
+)
+
+function writePython({ kind, origin, email, body }: SampleRequest): string {
+  const members = Object.entries(body)
+  const extra = Object.fromEntries(members.filter(([name]) => !pythonNames.has(name)))
+  const named = members.filter(([name]) => pythonNames.has(name))
+  if (Object.keys(extra).length > 0) named.push(['extra_body', extra])
+  const sent = named.map(([name, value]) => `    ${name}=${toPython(value, 1)},\n`).join('')
+  const use =
+    kind === 'chat'
+      ? `stream = client.chat.completions.create(\n${sent})
+for chunk in stream:
+    if chunk.choices:
+        print(chunk.choices[0].delta.content or "", end="", flush=True)`
+      : `answer = client.embeddings.create(\n${sent})
+for item in answer.data:
+    print(item.index, item.embedding[:4])`
+  return `import os
+
+import httpx
+from openai import OpenAI
+
+http = httpx.Client(timeout=600)
+http.post(
+    ${JSON.stringify(`${origin}/v1/user/signin`)},
+    json={"email": ${toPython(email)}, "password": os.environ["BERTH_PASSWORD"]},
+).raise_for_status()
+
+client = OpenAI(base_url=${JSON.stringify(`${origin}/v1`)}, api_key="unused", http_client=http)
+${use}`
+}
+
+function writeJavaScript({ kind, origin, email, body }: SampleRequest): string {
+  const sent = toJavaScript(body)
+  const use =
+    kind === 'chat'
+      ? `const stream = await openai.chat.completions.create(${sent})
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`
+      : `const answer = await openai.embeddings.create(${sent})
+for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`
+  return `import OpenAI from 'openai'
+
+const signIn = await fetch(${toJavaScript(`${origin}/v1/user/signin`)}, {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ email: ${toJavaScript(email)}, password: process.env.BERTH_PASSWORD }),
+})
+if (!signIn.ok) throw new Error(await signIn.text())
+const [cookie] = signIn.headers.getSetCookie()[0].split(';')
+
+const openai = new OpenAI({
+  baseURL: ${toJavaScript(`${origin}/v1`)},
+  apiKey: 'unused',
+  defaultHeaders: { cookie },
+})
+${use}`
+}
+
+function toShellText(text = ''): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** The literal of a JSON value in Python, whose strings are those of JSON. */
+function toPython(value: unknown, depth = 0): string {
+  if (value === null || value === undefined) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (typeof value !== 'object') return JSON.stringify(value)
+  if (Array.isArray(value)) {
+    return layOut(
+      value.map((item) => toPython(item, depth + 1)),
+      ['[', ']'],
+      depth,
+      '    ',
+    )
+  }
+  const parts = Object.entries(value).map(
+    ([name, item]) => `${JSON.stringify(name)}: ${toPython(item, depth + 1)}`,
+  )
+  return layOut(parts, ['{', '}'], depth, '    ')
+}
+
+/** The literal of a JSON value in JavaScript, with single quotes and plain names. */
+function toJavaScript(value: unknown, depth = 0): string {
+  if (typeof value === 'string') {
+    const inner = JSON.stringify(value)
+      .slice(1, -1)
+      .replaceAll(String.raw`\"`, '"')
+      .replaceAll("'", String.raw`\'`)
+    return `'${inner}'`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) {
+    return layOut(
+      value.map((item) => toJavaScript(item, depth + 1)),
+      ['[', ']'],
+      depth,
+      '  ',
+    )
+  }
+  const parts = Object.entries(value).map(([name, item]) => {
+    const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : toJavaScript(name)
+    return `${key}: ${toJavaScript(item, depth + 1)}`
+  })
+  return layOut(parts, ['{', '}'], depth, '  ', ' ')
+}
+
+/** The parts in one line where they are short, else one a line. */
+function layOut(
+  parts: string[],
+  [open, close]: [string, string],
+  depth: number,
+  indent: string,
+  padding = '',
+): string {
+  if (parts.length === 0) return open + close
+  const line = parts.join(', ')
+  if (line.length <= 72 && !line.includes('\n')) return `${open}${padding}${line}${padding}${close}`
+  const inner = parts.map((part) => `${indent.repeat(depth + 1)}${part},\n`).join('')
+  return `${open}\n${inner}${indent.repeat(depth)}${close}`
+}

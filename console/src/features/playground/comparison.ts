@@ -1,0 +1,91 @@
+import { useMutation } from '@tanstack/react-query'
+import type { EmbeddingsRequest } from '../../../../server/src/contract.ts'
+import { ApiError, callApi } from '../../api/client.ts'
+import { text } from '../../text/index.ts'
+import { compareVectors } from './similarity.ts'
+import { createStore } from './store.ts'
+
+/** The texts that are compared: kept in memory alone, so that they outlive the page and not the session. */
+export interface Comparison {
+  readonly texts: readonly ComparedText[]
+  readonly result: ComparisonResult | null
+}
+
+export interface ComparedText {
+  readonly id: number
+  readonly words: string
+}
+
+export interface ComparisonResult {
+  /** What was compared, and by whom. */
+  readonly texts: readonly string[]
+  readonly deploymentId: string
+  readonly similarities: readonly (readonly number[])[]
+  readonly dimensions: number
+  readonly tokens: number | null
+  readonly milliseconds: number
+}
+
+export const fewestTexts = 2
+export const mostTexts = 8
+
+let nextTextId = 1
+const toText = (words: string): ComparedText => ({ id: nextTextId++, words })
+const begin = (): Comparison => ({ texts: text.playground.exampleTexts.map(toText), result: null })
+
+export const comparison = createStore<Comparison>(begin())
+
+export function forgetComparison() {
+  comparison.set(begin)
+}
+
+export function setText(id: number, words: string) {
+  comparison.set((state) => ({
+    ...state,
+    texts: state.texts.map((one) => (one.id === id ? { id, words } : one)),
+  }))
+}
+
+export function addText() {
+  comparison.set((state) => ({ ...state, texts: [...state.texts, toText('')] }))
+}
+
+export function removeText(id: number) {
+  comparison.set((state) => ({ ...state, texts: state.texts.filter((one) => one.id !== id) }))
+}
+
+interface EmbeddingsAnswer {
+  data?: { index?: number; embedding?: number[] }[]
+  usage?: { prompt_tokens?: number } | null
+}
+
+/** Embeds the texts and compares what comes back. */
+export function useCompare() {
+  return useMutation({
+    mutationFn: async ({ deploymentId, texts }: { deploymentId: string; texts: string[] }) => {
+      const body: EmbeddingsRequest = { model: deploymentId, input: texts, encoding_format: 'float' }
+      const startedAt = performance.now()
+      const answer = await callApi<EmbeddingsAnswer>('POST', '/v1/embeddings', { body })
+      const milliseconds = performance.now() - startedAt
+      const vectors = readVectors(answer, texts.length)
+      return {
+        texts,
+        deploymentId,
+        similarities: compareVectors(vectors),
+        dimensions: vectors[0]?.length ?? 0,
+        tokens: answer.usage?.prompt_tokens ?? null,
+        milliseconds,
+      }
+    },
+    onSuccess: (result) => comparison.set((state) => ({ ...state, result })),
+  })
+}
+
+/** The vectors in the order of the texts, all of one length; throws where the answer holds something else. */
+function readVectors({ data = [] }: EmbeddingsAnswer, count: number): number[][] {
+  const vectors = data
+    .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
+    .flatMap(({ embedding }) => (Array.isArray(embedding) && embedding.length > 0 ? [embedding] : []))
+  if (vectors.length === count && vectors.every(({ length }) => length === vectors[0]?.length)) return vectors
+  throw new ApiError({ status: 0, code: 'strange_answer', detail: text.playground.strangeAnswer })
+}

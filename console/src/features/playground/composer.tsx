@@ -1,0 +1,67 @@
+import { ArrowUp, Square } from 'lucide-react'
+import { Button } from '../../components/button.tsx'
+import { text } from '../../text/index.ts'
+import { ask, conversation, setDraft, stop } from './conversation.ts'
+import { composerId, focusComposer } from './focus.ts'
+import { isPlainEnter } from './keys.ts'
+import { useStore } from './store.ts'
+
+interface ComposerProps {
+  readyIds: readonly string[]
+  busy: boolean
+  /** Whether the parameters make a request. */
+  valid: boolean
+}
+
+/** Where a message is written and sent, and answers are stopped. */
+export function Composer({ readyIds, busy, valid }: ComposerProps) {
+  const draft = useStore(conversation, (state) => state.draft)
+  const sendable = draft.trim() !== '' && readyIds.length > 0 && valid && !busy
+  const send = () => {
+    if (sendable) ask(draft.trim(), readyIds)
+    focusComposer()
+  }
+  return (
+    <div className="mx-auto grid w-full max-w-3xl rounded-xl border border-line-strong/70 bg-surface focus-within:outline-2 focus-within:outline-accent">
+      <textarea
+        id={composerId}
+        aria-label={text.playground.message}
+        aria-keyshortcuts="Enter"
+        placeholder={text.playground.messagePlaceholder}
+        rows={1}
+        className="field-sizing-content max-h-48 min-h-11 resize-none bg-transparent px-4 pt-3 outline-none placeholder:text-muted"
+        value={draft}
+        onChange={({ target }) => setDraft(target.value)}
+        onKeyDown={(event) => {
+          if (!isPlainEnter(event)) return
+          event.preventDefault()
+          send()
+        }}
+      />
+      <div className="flex items-center justify-between gap-3 p-2 pl-4">
+        <p className="text-xs text-muted">
+          <span className="pointer-coarse:hidden">
+            {busy ? text.playground.stopHint : text.playground.composerHint}
+          </span>
+        </p>
+        {busy ? (
+          <Button
+            size="small"
+            onClick={() => {
+              stop()
+              focusComposer()
+            }}
+          >
+            <Square aria-hidden className="fill-current" />
+            {text.playground.stop}
+          </Button>
+        ) : (
+          <Button look="primary" size="small" disabled={!sendable} onClick={send}>
+            <ArrowUp aria-hidden />
+            {text.playground.send}
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,70 @@
+import { Plus, X } from 'lucide-react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { BareSelect } from '../../components/field.tsx'
+import { text } from '../../text/index.ts'
+import { isEnding } from './deployment-names.ts'
+
+interface DeploymentChoiceProps {
+  deployments: readonly Deployment[]
+  names: ReadonlyMap<string, string>
+  ids: readonly string[]
+  /** How many may be chosen. */
+  most: number
+  onChoose: (ids: readonly string[]) => void
+}
+
+/** Which deployments are asked: one, or several side by side. */
+export function DeploymentChoice({ deployments, names, ids, most, onChoose }: DeploymentChoiceProps) {
+  const offered = deployments.filter((one) => !isEnding(one))
+  const next = offered
+    .toSorted((a, b) => Number(b.status === 'running') - Number(a.status === 'running'))
+    .find(({ id }) => !ids.includes(id))
+  return (
+    <div className="flex min-w-0 flex-wrap items-center gap-2">
+      {ids.map((id, place) => (
+        <div key={id} className="flex min-w-0 items-center">
+          <BareSelect
+            aria-label={
+              ids.length > 1 ? text.playground.nthDeployment(place + 1) : text.playground.deployment
+            }
+            className="max-w-72 min-w-0 truncate"
+            value={id}
+            onChange={({ target }) => onChoose(ids.with(place, target.value))}
+          >
+            {!offered.some((one) => one.id === id) && (
+              <option value={id}>{names.get(id) ?? text.playground.gone}</option>
+            )}
+            {offered
+              .filter((one) => one.id === id || !ids.includes(one.id))
+              .map((one) => (
+                <option key={one.id} value={one.id}>
+                  {toLabel(names.get(one.id) ?? one.id, one)}
+                </option>
+              ))}
+          </BareSelect>
+          {ids.length > 1 && (
+            <Button
+              look="quiet"
+              size="tiny"
+              aria-label={text.playground.removeDeployment(names.get(id) ?? text.playground.gone)}
+              onClick={() => onChoose(ids.toSpliced(place, 1))}
+            >
+              <X />
+            </Button>
+          )}
+        </div>
+      ))}
+      {next && ids.length < most && (
+        <Button look="quiet" onClick={() => onChoose([...ids, next.id])}>
+          <Plus aria-hidden />
+          {text.playground.addDeployment}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function toLabel(name: string, { status }: Deployment) {
+  return status === 'running' ? name : text.playground.withStatus(name, text.playground.status[status])
+}

@@ -1,0 +1,45 @@
+import { Link } from '@tanstack/react-router'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { Notice } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+import { isEnding } from './deployment-names.ts'
+
+interface DeploymentNoticesProps {
+  deployments: readonly Deployment[]
+  names: ReadonlyMap<string, string>
+  ids: readonly string[]
+}
+
+/** Which of the chosen deployments don't answer now, why, and where to look. */
+export function DeploymentNotices({ deployments, names, ids }: DeploymentNoticesProps) {
+  return ids.map((id) => {
+    const deployment = deployments.find((one) => one.id === id)
+    if (deployment?.status === 'running') return null
+    const name = names.get(id) ?? text.playground.gone
+    return (
+      <Notice
+        key={id}
+        tone={!deployment || isEnding(deployment) ? 'warn' : deployment.status === 'failed' ? 'bad' : 'busy'}
+        action={
+          deployment && (
+            <Link
+              to="/deployments/$deploymentId"
+              params={{ deploymentId: id }}
+              className="font-medium underline underline-offset-4"
+            >
+              {text.playground.openDeployment}
+            </Link>
+          )
+        }
+      >
+        <span role="status">{sentenceOf(name, deployment)}</span>
+      </Notice>
+    )
+  })
+}
+
+function sentenceOf(name: string, deployment: Deployment | undefined) {
+  if (!deployment) return text.playground.isUnknown
+  if (isEnding(deployment)) return text.playground.isGone(name)
+  return deployment.status === 'failed' ? text.playground.hasFailed(name) : text.playground.notReady(name)
+}

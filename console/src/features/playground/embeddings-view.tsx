@@ -1,0 +1,145 @@
+import { Link } from '@tanstack/react-router'
+import { CodeXml, Grid3x3 } from 'lucide-react'
+import { useState } from 'react'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Figure, Section } from '../../components/page.tsx'
+import { EmptyState, ErrorNote } from '../../components/states.tsx'
+import { formatDuration, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { Action } from './action.tsx'
+import { comparison, fewestTexts, useCompare, type ComparisonResult } from './comparison.ts'
+import { DeploymentChoice } from './deployment-choice.tsx'
+import { isEnding } from './deployment-names.ts'
+import { DeploymentNotices } from './deployment-notices.tsx'
+import { SimilarityTable } from './similarity-table.tsx'
+import { summarize } from './similarity.ts'
+import { useStore } from './store.ts'
+import { TextList } from './text-list.tsx'
+import { ViewCodeDialog } from './view-code-dialog.tsx'
+import { ViewFrame, type ViewProps } from './view-frame.tsx'
+
+/** A few texts, embedded by a deployment, and how alike it finds them. */
+export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: ViewProps) {
+  const { texts, result } = useStore(comparison, (state) => state)
+  const compare = useCompare()
+  const [codeOpen, setCodeOpen] = useState(false)
+  const usable = deployments.filter((one) => !isEnding(one))
+  const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
+  if (id === undefined) {
+    return (
+      <ViewFrame heading={heading}>
+        <NothingThatEmbeds />
+      </ViewFrame>
+    )
+  }
+
+  const running = deployments.some((one) => one.id === id && one.status === 'running')
+  const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
+  const enough = written.length >= fewestTexts
+  return (
+    <ViewFrame
+      heading={heading}
+      choice={
+        <DeploymentChoice deployments={deployments} names={names} ids={[id]} most={1} onChoose={onChoose} />
+      }
+      actions={
+        <Action
+          icon={<CodeXml aria-hidden />}
+          label={text.playground.viewCode}
+          onClick={() => setCodeOpen(true)}
+        />
+      }
+    >
+      <div className="min-h-0 flex-1 overflow-y-auto px-4 pt-1 pb-8 sm:px-8">
+        <div className="grid max-w-6xl gap-5">
+          <DeploymentNotices deployments={deployments} names={names} ids={[id]} />
+          <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
+            <Section title={text.playground.texts}>
+              <form
+                className="grid gap-4"
+                onSubmit={(event) => {
+                  event.preventDefault()
+                  if (running && enough && !compare.isPending)
+                    compare.mutate({ deploymentId: id, texts: written })
+                }}
+              >
+                <TextList texts={texts} />
+                <ErrorNote error={compare.error} />
+                <div className="flex items-center justify-end gap-3">
+                  {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
+                  <Button
+                    type="submit"
+                    look="primary"
+                    busy={compare.isPending}
+                    disabled={!running || !enough}
+                  >
+                    {text.playground.compare}
+                  </Button>
+                </div>
+              </form>
+            </Section>
+            <Section title={text.playground.similarities} flush>
+              {result ? (
+                <Result result={result} name={names.get(result.deploymentId) ?? text.playground.gone} />
+              ) : (
+                <EmptyState icon={<Grid3x3 />} title={text.playground.notCompared}>
+                  {text.playground.similaritiesEmpty}
+                </EmptyState>
+              )}
+            </Section>
+          </div>
+        </div>
+      </div>
+      <ViewCodeDialog
+        open={codeOpen}
+        onOpenChange={setCodeOpen}
+        kind="embeddings"
+        writeBody={() => ({ model: id, input: written })}
+      />
+    </ViewFrame>
+  )
+}
+
+function Result({ result, name }: { result: ComparisonResult; name: string }) {
+  const pair = summarize(result.similarities)?.pair
+  return (
+    <div role="status">
+      <SimilarityTable result={result} />
+      <div className="grid gap-4 border-t p-5">
+        <p className="text-[0.8125rem] text-muted">
+          {pair && text.playground.mostAlike(pair[0] + 1, pair[1] + 1)} {text.playground.similaritiesHint}
+        </p>
+        <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-4">
+          <Figure label={text.playground.dimensions} value={formatNumber(result.dimensions)} />
+          {result.tokens !== null && (
+            <Figure label={text.playground.tokens} value={formatNumber(result.tokens)} />
+          )}
+          <Figure label={text.playground.time} value={formatDuration(result.milliseconds)} />
+        </dl>
+        <p className="text-xs text-muted">{name}</p>
+      </div>
+    </div>
+  )
+}
+
+function NothingThatEmbeds() {
+  const can = useCan()
+  return (
+    <EmptyState
+      icon={<Grid3x3 />}
+      title={text.playground.noEmbedding}
+      action={
+        can('createDeployments') && (
+          <Button asChild look="primary">
+            <Link to="/catalog" search={{ type: 'embedding' }}>
+              {text.playground.toCatalog}
+            </Link>
+          </Button>
+        )
+      }
+    >
+      {can('createDeployments') ? text.playground.noEmbeddingMore : text.playground.mayNotDeploy}
+    </EmptyState>
+  )
+}

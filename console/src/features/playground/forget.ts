@@ -1,0 +1,29 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { organizationQuery } from '../../api/session.ts'
+
+const watched = new WeakSet<QueryClient>()
+let owner: Owner | null = null
+
+/** Whom what is in memory belongs to. */
+interface Owner {
+  userId: number
+  organizationId: number
+}
+
+/**
+ * Calls `forget` once what is in memory belongs to somebody else: the person has signed out, works in another organization, or is
+ * another person. A session that merely ran out keeps it for the one who signs in again.
+ */
+export function forgetForOthers(queryClient: QueryClient, current: Owner, forget: () => void) {
+  if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) forget()
+  owner = current
+  if (watched.has(queryClient)) return
+  watched.add(queryClient)
+  queryClient.getQueryCache().subscribe(({ type, query }) => {
+    if (!owner || query.queryKey[0] !== organizationQuery.queryKey[0]) return
+    const shown = query.state.data as { id: number } | undefined
+    if (type !== 'removed' && shown?.id === owner.organizationId) return
+    owner = null
+    forget()
+  })
+}

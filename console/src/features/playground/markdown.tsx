@@ -1,0 +1,89 @@
+import { memo, type ReactNode } from 'react'
+import ReactMarkdown, { type Components } from 'react-markdown'
+import remarkGfm from 'remark-gfm'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { text } from '../../text/index.ts'
+import { splitMarkdown } from './split-markdown.ts'
+
+/** What a model wrote, as Markdown; HTML in it stays text, and nothing is fetched. */
+export function Markdown({ source }: { source: string }) {
+  return (
+    <div className="grid min-w-0 gap-3 leading-relaxed wrap-anywhere">
+      {splitMarkdown(source).map((piece, place) => (
+        // Pieces are only ever added at the end, and only the last one grows.
+        <Piece key={place} source={piece} />
+      ))}
+    </div>
+  )
+}
+
+const Piece = memo(function Piece({ source }: { source: string }) {
+  return (
+    <ReactMarkdown remarkPlugins={plugins} components={components}>
+      {source}
+    </ReactMarkdown>
+  )
+})
+
+const plugins = [remarkGfm]
+
+const Heading = ({ children }: { children?: ReactNode }) => (
+  <h3 className="mt-2 text-base font-semibold first:mt-0">{children}</h3>
+)
+const cell = 'border-b px-3 py-1.5 text-left align-top'
+
+const components: Components = {
+  // An answer's own heading is a level above; deeper ones would leave gaps in the outline.
+  h1: Heading,
+  h2: Heading,
+  h3: Heading,
+  h4: Heading,
+  h5: Heading,
+  h6: Heading,
+  p: ({ children }) => <p>{children}</p>,
+  ul: ({ children }) => <ul className="grid list-disc gap-1 pl-6">{children}</ul>,
+  ol: ({ children, start }) => (
+    <ol start={start} className="grid list-decimal gap-1 pl-6">
+      {children}
+    </ol>
+  ),
+  li: ({ children }) => <li className="[&>ol]:mt-1 [&>p+p]:mt-2 [&>ul]:mt-1">{children}</li>,
+  blockquote: ({ children }) => (
+    <blockquote className="grid gap-3 border-l-2 border-line-strong pl-4 text-muted">{children}</blockquote>
+  ),
+  hr: () => <hr className="my-2" />,
+  a: ({ children, href }) => (
+    <a
+      href={href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      className="text-accent underline underline-offset-4"
+    >
+      {children}
+    </a>
+  ),
+  // Loading it would tell another server that somebody reads this.
+  img: ({ alt, src }) => <span className="text-muted">{text.playground.image(alt || String(src))}</span>,
+  code: ({ children }) => (
+    <code className="rounded bg-subtle px-1 py-0.5 font-mono text-[0.8125rem]">{children}</code>
+  ),
+  pre: ({ node }) => {
+    const [code] = node?.children ?? []
+    if (code?.type !== 'element') return null
+    const [content] = code.children
+    const [, language] = /language-([^\s,]+)/.exec(String(code.properties.className)) ?? []
+    return (
+      <CodeBlock
+        code={content?.type === 'text' ? content.value.replace(/\n$/, '') : ''}
+        label={language || text.playground.code}
+      />
+    )
+  },
+  table: ({ children }) => (
+    <div role="region" aria-label={text.playground.table} tabIndex={0} className="overflow-x-auto">
+      <table className="border-collapse">{children}</table>
+    </div>
+  ),
+  th: ({ children }) => <th className={`${cell} font-semibold whitespace-nowrap`}>{children}</th>,
+  td: ({ children }) => <td className={cell}>{children}</td>,
+}

@@ -1,0 +1,81 @@
+import { text } from '../../text/index.ts'
+
+/** What the person wrote into the fields of a request; an empty one leaves the choice to the engine. */
+export interface ParameterTexts {
+  readonly system: string
+  readonly temperature: string
+  readonly top_p: string
+  readonly max_tokens: string
+  readonly seed: string
+  /** One sequence a line. */
+  readonly stop: string
+  /** Further members of the request, a JSON object. */
+  readonly extra: string
+}
+
+export type ParameterErrors = Partial<Record<keyof ParameterTexts, string>>
+
+export const noParameters: ParameterTexts = {
+  system: '',
+  temperature: '',
+  top_p: '',
+  max_tokens: '',
+  seed: '',
+  stop: '',
+  extra: '',
+}
+
+const mostStops = 4
+/** What the playground itself decides. */
+const reserved = ['model', 'messages', 'stream', 'stream_options', 'n']
+
+/** The members of a chat request that the texts stand for, and what is wrong with those that stand for none. */
+export function readParameters(texts: ParameterTexts): {
+  values: Record<string, unknown>
+  errors: ParameterErrors
+} {
+  const values: Record<string, unknown> = {}
+  const errors: ParameterErrors = {}
+  const readNumber = (name: 'temperature' | 'top_p' | 'max_tokens' | 'seed', range: NumberRange) => {
+    const written = texts[name].trim()
+    if (written === '') return
+    const value = Number(written.replace(',', '.'))
+    if (value >= range.least && value <= range.most && (!range.whole || Number.isInteger(value))) {
+      values[name] = value
+    } else
+      errors[name] = range.whole ? text.playground.wholeNumber(range.least) : text.playground.number(range)
+  }
+  readNumber('temperature', { least: 0, most: 2 })
+  readNumber('top_p', { least: 0, most: 1 })
+  readNumber('max_tokens', { least: 1, most: 2 ** 31 - 1, whole: true })
+  readNumber('seed', { least: 0, most: Number.MAX_SAFE_INTEGER, whole: true })
+
+  const stops = texts.stop.split('\n').filter((line) => line !== '')
+  if (stops.length > mostStops) errors.stop = text.playground.tooManyStops(mostStops)
+  else if (stops.length > 0) values.stop = stops.map((line) => line.replaceAll(String.raw`\n`, '\n'))
+
+  const extra = readExtra(texts.extra)
+  if (typeof extra === 'string') errors.extra = extra
+  else Object.assign(values, extra)
+  return { values, errors }
+}
+
+interface NumberRange {
+  least: number
+  most: number
+  whole?: boolean
+}
+
+/** The members, or what is wrong. */
+function readExtra(written: string): Record<string, unknown> | string {
+  if (written.trim() === '') return {}
+  let value: unknown
+  try {
+    value = JSON.parse(written)
+  } catch {
+    return text.playground.notJson
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return text.playground.notJson
+  const taken = reserved.find((name) => name in value)
+  return taken === undefined ? (value as Record<string, unknown>) : text.playground.reservedField(taken)
+}

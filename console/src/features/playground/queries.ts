@@ -1,0 +1,61 @@
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import type { DeployableModels, Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { nameDeployments } from './deployment-names.ts'
+
+const moving = new Set<Deployment['status']>(['requested', 'provisioning', 'deploying', 'terminating'])
+
+const deploymentsQuery = queryOptions({
+  queryKey: ['deployments', 'playground'],
+  queryFn: ({ signal }) =>
+    callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { limit: 500 }, signal }),
+  refetchInterval: ({ state }) =>
+    state.data?.items.some(({ status }) => moving.has(status)) ? 2_000 : 15_000,
+})
+
+// The catalog alone knows which models embed instead of chatting.
+const embeddingModelsQuery = queryOptions({
+  queryKey: ['models', 'playground', 'embedding'],
+  queryFn: ({ signal }) =>
+    callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+      query: { model_type: 'embedding', enabled_only: false },
+      signal,
+    }),
+  staleTime: 300_000,
+})
+
+/** The person's deployments as the playground sorts them, newest first. */
+export interface PlaygroundDeployments {
+  chat: Deployment[]
+  embedding: Deployment[]
+  /** What each is called here, by its id. */
+  names: ReadonlyMap<string, string>
+}
+
+/** The deployments, null until they are known; they stay up to date while the page is shown. */
+export function usePlaygroundDeployments(): {
+  deployments: PlaygroundDeployments | null
+  error: Error | null
+  retry: () => void
+} {
+  const all = useQuery(deploymentsQuery)
+  const embedding = useQuery(embeddingModelsQuery)
+  const deployments = useMemo(() => {
+    if (!all.data || !embedding.data) return null
+    const embeds = new Set(embedding.data.items.map(({ model_name }) => model_name))
+    return {
+      chat: all.data.items.filter(({ model_name }) => !embeds.has(model_name)),
+      embedding: all.data.items.filter(({ model_name }) => embeds.has(model_name)),
+      names: nameDeployments(all.data.items),
+    }
+  }, [all.data, embedding.data])
+  return {
+    deployments,
+    error: deployments ? null : (all.error ?? embedding.error),
+    retry: () => {
+      void all.refetch()
+      void embedding.refetch()
+    },
+  }
+}

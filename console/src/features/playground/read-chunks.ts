@@ -1,0 +1,52 @@
+import { createParser } from 'eventsource-parser'
+import { ApiError } from '../../api/client.ts'
+import { text } from '../../text/index.ts'
+import type { ChatChunk } from './answer.ts'
+
+/**
+ * The chunks of a streamed chat completion, several at a time where they come together. Ends with the protocol's `[DONE]`; throws
+ * ApiError for an error within the stream and for a stream that breaks off.
+ */
+export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<ChatChunk[]> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let events: string[] = []
+  const parser = createParser({ onEvent: ({ data }) => events.push(data) })
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) throw brokenOff()
+      parser.feed(decoder.decode(value, { stream: true }))
+      const ended = events.indexOf('[DONE]')
+      yield (ended === -1 ? events : events.slice(0, ended)).map(parseChunk)
+      if (ended !== -1) return
+      events = []
+    }
+  } finally {
+    // Nothing more is wanted; where the stream has failed, this tells the same failure again.
+    reader.cancel().catch(() => {})
+  }
+}
+
+function parseChunk(data: string): ChatChunk {
+  let chunk: unknown
+  try {
+    chunk = JSON.parse(data)
+  } catch {
+    throw brokenOff()
+  }
+  if (typeof chunk !== 'object' || chunk === null) throw brokenOff()
+  if ('error' in chunk && chunk.error) {
+    const { message, code, type } = chunk.error as { message?: string; code?: unknown; type?: string }
+    throw new ApiError({
+      status: 500,
+      code: typeof code === 'string' ? code : (type ?? 'engine_error'),
+      detail: message ?? text.playground.brokenOff,
+    })
+  }
+  return chunk
+}
+
+function brokenOff() {
+  return new ApiError({ status: 0, code: 'broken_off', detail: text.playground.brokenOff })
+}

@@ -1,0 +1,61 @@
+import { Table } from '../../components/table.tsx'
+import { formatHundredths } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import type { ComparisonResult } from './comparison.ts'
+import { summarize } from './similarity.ts'
+
+/** Strongest share of the accent behind a number, with which the ink on it stays readable in both themes. */
+const strongest = 45
+
+/** How alike the texts are, each against each: numbers, with the more colour the more alike they are among these pairs. */
+export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'texts' | 'similarities'> }) {
+  const { texts, similarities } = result
+  const span = summarize(similarities)
+  const shareOf = (value: number) => {
+    if (!span) return 0
+    return span.most === span.least ? 1 : (value - span.least) / (span.most - span.least)
+  }
+  return (
+    <Table
+      label={text.playground.similarities}
+      head={
+        <>
+          <th scope="col" className="px-4 py-2 font-medium">
+            {text.playground.textColumn}
+          </th>
+          {texts.map((words, column) => (
+            <th key={column} scope="col" title={words} className="min-w-14 px-2 py-2 text-center font-medium">
+              {column + 1}
+            </th>
+          ))}
+        </>
+      }
+    >
+      {texts.map((words, row) => (
+        <tr key={row}>
+          <th scope="row" className="max-w-44 min-w-28 px-4 py-2 font-normal sm:max-w-64">
+            <span className="block truncate" title={words}>
+              <span className="tabular pr-2 text-muted">{row + 1}</span>
+              {words}
+            </span>
+          </th>
+          {similarities[row]?.map((value, column) => (
+            <td
+              key={column}
+              className="tabular border-l px-2 py-2 text-center"
+              style={
+                row === column
+                  ? undefined
+                  : {
+                      background: `color-mix(in oklab, var(--accent) ${Math.round(shareOf(value) * strongest)}%, var(--surface))`,
+                    }
+              }
+            >
+              <span className={row === column ? 'text-muted' : ''}>{formatHundredths(value)}</span>
+            </td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  )
+}

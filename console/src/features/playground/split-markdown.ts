@@ -1,0 +1,35 @@
+/**
+ * Cuts Markdown into pieces that render alone as they do together, so that a text that grows is parsed at its end only. Cuts are made
+ * at blank lines before a line that begins something new: not within fenced code, not before what may continue a list.
+ */
+export function splitMarkdown(source: string): string[] {
+  // A link definition counts for the whole text.
+  if (/^ {0,3}\[[^\]]+\]:/m.test(source)) return [source]
+  const pieces: string[] = []
+  let piece: string[] = []
+  let fence: string | null = null
+  let afterBlank = false
+  for (const line of source.split('\n')) {
+    if (fence === null && afterBlank && beginsAnew(line)) {
+      pieces.push(piece.join('\n'))
+      piece = []
+    }
+    piece.push(line)
+    fence = fenceAfter(line, fence)
+    afterBlank = fence === null && line.trim() === ''
+  }
+  pieces.push(piece.join('\n'))
+  return pieces
+}
+
+function beginsAnew(line: string) {
+  return line !== '' && !/^(\s|[-*+]( |$)|\d{1,9}[.)]?( |$))/.test(line)
+}
+
+/** The fence that is open behind a line: its backticks or tildes, or null. */
+function fenceAfter(line: string, open: string | null): string | null {
+  const [, marks, rest = ''] = /^\s*(`{3,}|~{3,})(.*)$/.exec(line) ?? []
+  if (marks === undefined) return open
+  if (open === null) return marks.startsWith('`') && rest.includes('`') ? null : marks
+  return marks[0] === open[0] && marks.length >= open.length && rest.trim() === '' ? null : open
+}

@@ -1,0 +1,31 @@
+import { useSyncExternalStore } from 'react'
+
+/** A value outside of React that components may follow; it is replaced, never changed. */
+export interface Store<State> {
+  get: () => State
+  set: (change: (state: State) => State) => void
+  subscribe: (listener: () => void) => () => void
+}
+
+export function createStore<State>(initial: State): Store<State> {
+  let state = initial
+  const listeners = new Set<() => void>()
+  return {
+    get: () => state,
+    set(change) {
+      const next = change(state)
+      if (next === state) return
+      state = next
+      for (const listener of listeners) listener()
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+/** What `select` reads of the store, followed; it must give the same object for the same state. */
+export function useStore<State, Selected>(store: Store<State>, select: (state: State) => Selected): Selected {
+  return useSyncExternalStore(store.subscribe, () => select(store.get()))
+}

@@ -1,0 +1,87 @@
+import { ArrowDown } from 'lucide-react'
+import { useEffect } from 'react'
+import { Button } from '../../components/button.tsx'
+import { text } from '../../text/index.ts'
+import { conversation, setDraft } from './conversation.ts'
+import { focusComposer } from './focus.ts'
+import { useStore } from './store.ts'
+import { TurnView } from './turn-view.tsx'
+import { useFollowEnd } from './use-follow-end.ts'
+
+interface TranscriptProps {
+  names: ReadonlyMap<string, string>
+  readyIds: readonly string[]
+  many: boolean
+  busy: boolean
+}
+
+/** The conversation so far, with its end in sight. */
+export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
+  const turns = useStore(conversation, (state) => state.turns)
+  const { box, away, toEnd } = useFollowEnd()
+  const lastId = turns.at(-1)?.id
+  // Who says something new wants to see what comes of it.
+  useEffect(toEnd, [toEnd, lastId])
+  return (
+    <div className="relative min-h-0 flex-1">
+      <div
+        ref={box}
+        role="region"
+        aria-label={text.playground.conversation}
+        tabIndex={0}
+        className="@container h-full overflow-y-auto focus-visible:-outline-offset-2"
+      >
+        <div className="flex min-h-full flex-col gap-8 px-4 py-4 sm:px-8">
+          {turns.length === 0 && <Beginning many={many} />}
+          {turns.map((turn) => (
+            <TurnView
+              key={turn.id}
+              turn={turn}
+              names={names}
+              readyIds={readyIds}
+              last={turn.id === lastId}
+              busy={busy}
+            />
+          ))}
+        </div>
+      </div>
+      {away && (
+        <Button
+          size="icon"
+          aria-label={text.playground.toEnd}
+          className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full shadow"
+          onClick={toEnd}
+        >
+          <ArrowDown />
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function Beginning({ many }: { many: boolean }) {
+  return (
+    <div className="m-auto grid justify-items-center gap-4 text-center">
+      <div className="grid gap-1">
+        <h2 className="text-base font-semibold">{text.playground.begin}</h2>
+        <p className="text-muted">{text.playground.beginMore(many)}</p>
+      </div>
+      <ul className="grid gap-2">
+        {text.playground.examples.map((example) => (
+          <li key={example}>
+            <Button
+              look="quiet"
+              className="h-auto max-w-full py-2 whitespace-normal"
+              onClick={() => {
+                setDraft(example)
+                focusComposer()
+              }}
+            >
+              {example}
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

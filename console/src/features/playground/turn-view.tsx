@@ -1,0 +1,143 @@
+import { MessageSquarePlus, Pencil } from 'lucide-react'
+import { memo, useState, type KeyboardEvent } from 'react'
+import { classNames } from '../../class-names.ts'
+import { Button } from '../../components/button.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { TextArea } from '../../components/field.tsx'
+import { text } from '../../text/index.ts'
+import { AnswerView } from './answer-view.tsx'
+import { answerTurn, askInstead, type Turn } from './conversation.ts'
+import { focusComposer } from './focus.ts'
+import { isPlainEnter } from './keys.ts'
+
+interface TurnViewProps {
+  turn: Turn
+  names: ReadonlyMap<string, string>
+  /** The deployments that a message goes to now. */
+  readyIds: readonly string[]
+  last: boolean
+  /** Whether an answer is under way anywhere. */
+  busy: boolean
+}
+
+// By the width of the conversation, not of the window: panels stand beside it.
+const columns = [
+  '',
+  '',
+  '@2xl:grid-cols-2',
+  '@2xl:grid-cols-2 @4xl:grid-cols-3',
+  '@2xl:grid-cols-2 @5xl:grid-cols-4',
+]
+
+/** A message and the answers to it, side by side where there are several. */
+export const TurnView = memo(function TurnView({ turn, names, readyIds, last, busy }: TurnViewProps) {
+  const answers = Object.entries(turn.answers)
+  const others = last && !busy ? readyIds.filter((id) => !turn.answers[id]) : []
+  const many = answers.length > 1
+  return (
+    <div className={classNames('mx-auto grid w-full min-w-0 gap-4', !many && 'max-w-3xl')}>
+      <Prompt turn={turn} readyIds={readyIds} last={last} editable={!busy && readyIds.length > 0} />
+      <div className={classNames('grid min-w-0 gap-4', columns[answers.length] ?? columns[4])}>
+        {answers.map(([id, answer]) => (
+          <div key={id} className={many ? 'min-w-0 rounded-xl bg-surface p-4' : 'min-w-0'}>
+            <AnswerView
+              answer={answer}
+              turnId={turn.id}
+              deploymentId={id}
+              name={names.get(id) ?? text.playground.gone}
+              repeatable={last && names.has(id)}
+            />
+          </div>
+        ))}
+      </div>
+      {others.length > 0 && (
+        <div className="flex flex-wrap gap-2">
+          {others.map((id) => (
+            <Button
+              key={id}
+              size="small"
+              onClick={() => {
+                answerTurn(turn.id, id)
+                focusComposer()
+              }}
+            >
+              <MessageSquarePlus aria-hidden />
+              {text.playground.askToo(names.get(id) ?? text.playground.gone)}
+            </Button>
+          ))}
+        </div>
+      )}
+    </div>
+  )
+})
+
+const focusWhenShown = (field: HTMLTextAreaElement | null) => field?.focus()
+
+/** What the person said; it can be said in other words. */
+function Prompt({
+  turn,
+  readyIds,
+  last,
+  editable,
+}: Pick<TurnViewProps, 'turn' | 'readyIds' | 'last'> & { editable: boolean }) {
+  const [edited, setEdited] = useState<string | null>(null)
+  const resend = () => {
+    if (!edited?.trim() || !editable) return
+    setEdited(null)
+    askInstead(turn.id, edited, readyIds)
+    focusComposer()
+  }
+  const cancel = () => {
+    setEdited(null)
+    focusComposer()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') {
+      event.preventDefault()
+      cancel()
+    } else if (isPlainEnter(event)) {
+      event.preventDefault()
+      resend()
+    }
+  }
+  if (edited !== null) {
+    return (
+      <div className="grid gap-2 rounded-xl bg-subtle p-4">
+        <TextArea
+          label={text.playground.edit}
+          hint={last ? undefined : text.playground.editHint}
+          className="field-sizing-content max-h-60"
+          value={edited}
+          ref={focusWhenShown}
+          onChange={({ target }) => setEdited(target.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div className="flex justify-end gap-2">
+          <Button onClick={cancel}>{text.common.cancel}</Button>
+          <Button look="primary" disabled={!edited.trim() || !editable} onClick={resend}>
+            {text.playground.resend}
+          </Button>
+        </div>
+      </div>
+    )
+  }
+  return (
+    <div className="group ml-auto grid max-w-[85%] justify-items-end gap-1">
+      <p className="sr-only">{text.playground.you}</p>
+      <p className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">{turn.prompt}</p>
+      <div className="flex pointer-fine:opacity-0 pointer-fine:group-focus-within:opacity-100 pointer-fine:group-hover:opacity-100">
+        <CopyButton value={turn.prompt} label={text.common.copy(text.playground.copyMessage)} />
+        {editable && (
+          <Button
+            look="quiet"
+            size="tiny"
+            aria-label={text.playground.edit}
+            onClick={() => setEdited(turn.prompt)}
+          >
+            <Pencil />
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,45 @@
+import { useState } from 'react'
+import { useSession } from '../../api/session.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { text } from '../../text/index.ts'
+import { sampleLanguages, writeSample, type SampleLanguage, type SampleRequest } from './code-samples.ts'
+
+interface ViewCodeDialogProps {
+  open: boolean
+  onOpenChange: (open: boolean) => void
+  kind: SampleRequest['kind']
+  /** The request as it would be sent now; asked for when the dialog is shown. */
+  writeBody: () => Record<string, unknown>
+}
+
+/** What was tried here, as a program of one's own. */
+export function ViewCodeDialog({ open, onOpenChange, kind, writeBody }: ViewCodeDialogProps) {
+  const { user } = useSession()
+  const [language, setLanguage] = useState<SampleLanguage>('curl')
+  const code = open
+    ? writeSample(language, { kind, origin: location.origin, email: user.email, body: writeBody() })
+    : ''
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={onOpenChange}
+      title={text.playground.codeTitle}
+      description={text.playground.codeMore}
+      wide
+    >
+      <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] justify-items-start gap-3">
+        <Segmented
+          label={text.playground.language}
+          value={language}
+          onValueChange={setLanguage}
+          options={sampleLanguages.map((value) => ({ value, label: text.playground.languages[value] }))}
+        />
+        <div className="w-full min-w-0">
+          <CodeBlock code={code} label={text.playground.languages[language]} />
+        </div>
+      </div>
+    </Dialog>
+  )
+}
