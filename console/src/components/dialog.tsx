@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
 import { Dialog as Primitive } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { useRef, type ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
@@ -16,14 +16,23 @@ interface DialogProps {
   wide?: boolean
 }
 
-/** A modal dialog: it holds the focus, closes on Escape and gives the focus back. */
+/** A modal dialog: it holds the focus, closes on Escape and gives the focus back, to the page where what had it is gone. */
 export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
+  const opener = useRef<Element>(null)
+  const giveFocusBack = (event: Event) => {
+    // Radix knows the opener only where it is a trigger of its own.
+    event.preventDefault()
+    const target = opener.current?.isConnected ? opener.current : document.getElementById('content')
+    if (target instanceof HTMLElement) target.focus()
+  }
   return (
     <Primitive.Root open={open} onOpenChange={onOpenChange}>
       <Primitive.Portal>
         <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
           {...(description ? {} : { 'aria-describedby': undefined })}
+          onOpenAutoFocus={() => (opener.current = document.activeElement)}
+          onCloseAutoFocus={giveFocusBack}
           className={classNames(
             'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2',
             'flex-col rounded-xl border bg-raised shadow-xl focus:outline-none',

@@ -1,5 +1,100 @@
-import { Page } from '../../components/page.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { Library, SearchX } from 'lucide-react'
+import { useDeferredValue } from 'react'
+import { Button } from '../../components/button.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { EmptyState, ErrorState } from '../../components/states.tsx'
+import type { CatalogSearch } from '../../router.tsx'
+import { text } from '../../text/index.ts'
+import { CatalogFilters } from './catalog-filters.tsx'
+import { listChoices, listEntries, readFilters } from './filter.ts'
+import { HardwareUnknown } from './hardware-unknown.tsx'
+import { ModelList, ModelListSkeleton } from './model-list.tsx'
+import { modelsQuery, placementsQuery } from './queries.ts'
+import { useSearchDraft } from './use-search-draft.ts'
 
+const words = text.catalog
+const route = getRouteApi('/app/catalog')
+
+/** Every model that can be deployed, to be searched and filtered. */
 export function CatalogPage() {
-  return <Page title="CatalogPage">{null}</Page>
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const models = useQuery(modelsQuery)
+  const placements = useQuery(placementsQuery)
+
+  const change = (changes: CatalogSearch) =>
+    void navigate({
+      search: (previous) => ({ ...previous, ...changes }),
+      replace: true,
+      resetScroll: false,
+    })
+  const [draft, setDraft] = useSearchDraft(search.q ?? '', (q) => change({ q: q || undefined }))
+  const deferredDraft = useDeferredValue(draft)
+
+  if (models.isError && !models.data) {
+    return (
+      <Page title={words.title} description={words.description}>
+        <Section flush>
+          <ErrorState error={models.error} onRetry={() => void models.refetch()} />
+        </Section>
+      </Page>
+    )
+  }
+
+  const known = models.data ?? []
+  const filters = { ...readFilters(search, known), q: deferredDraft }
+  const clear = () => {
+    setDraft('')
+    void navigate({ search: {}, replace: true, resetScroll: false })
+  }
+  const isFiltered = Object.values({ ...filters, q: draft }).some(Boolean)
+  const isWaiting = !models.data || (filters.fits === 'yes' && placements.isPending)
+  const entries = listEntries(known, placements.data?.items, filters)
+  return (
+    <Page title={words.title} description={words.description}>
+      <div className="grid gap-3">
+        <CatalogFilters
+          draft={draft}
+          onDraftChange={setDraft}
+          filters={filters}
+          choices={listChoices(filters, known)}
+          onChange={change}
+        />
+        <div className="flex h-7 items-center justify-between gap-4 text-[0.8125rem] text-muted">
+          <p role="status">{!isWaiting && words.count(entries.length, known.length)}</p>
+          {isFiltered && (
+            <Button look="quiet" size="small" className="h-7" onClick={clear}>
+              {words.clearFilters}
+            </Button>
+          )}
+        </div>
+        {placements.isError && !placements.data && <HardwareUnknown placements={placements} />}
+        <Section flush>
+          {isWaiting ? (
+            <ModelListSkeleton />
+          ) : entries.length > 0 ? (
+            <ModelList
+              entries={entries}
+              currency={placements.data?.currency}
+              isPlacing={placements.isPending}
+            />
+          ) : known.length > 0 ? (
+            <EmptyState
+              icon={<SearchX />}
+              title={words.noneTitle}
+              action={<Button onClick={clear}>{words.clearFilters}</Button>}
+            >
+              {words.none}
+            </EmptyState>
+          ) : (
+            <EmptyState icon={<Library />} title={words.emptyTitle}>
+              {words.empty}
+            </EmptyState>
+          )}
+        </Section>
+      </div>
+    </Page>
+  )
 }

@@ -1,17 +1,43 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import type { DeployDialogProps } from '../deployments/deploy-dialog.tsx'
-import { useDeploy } from './queries.ts'
+import { Alternatives } from './alternatives.tsx'
+import { DeployProblem } from './deploy-problem.tsx'
+import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
+import { placementsQuery, planQuery, useDeploy } from './queries.ts'
+import { VariantFields } from './variant-fields.tsx'
+import { completeChoice, type VariantChoice } from './variants.ts'
+
+const words = text.catalog
 
 /** The content of DeployDialog. */
-export function DeployForm({ onOpenChange, model, initial }: Omit<DeployDialogProps, 'open'>) {
+export function DeployForm({ onOpenChange, model, initial = {} }: Omit<DeployDialogProps, 'open'>) {
+  const [wish, setWish] = useState(initial)
+  const placements = useQuery(placementsQuery)
+  const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
+  // What fits decides the first choice: without it there is none yet.
+  const choice = placements.isPending ? undefined : completeChoice(model, wish, own)
+  const plan = useQuery({
+    ...planQuery(model.model_name, choice),
+    placeholderData: keepPreviousData,
+  })
+  const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
   const deploy = useDeploy()
   const navigate = useNavigate()
-  const submit = () =>
+
+  const choose = (changes: Partial<VariantChoice>) => {
+    deploy.reset()
+    setWish({ ...choice, ...changes })
+  }
+  const submit = () => {
+    if (!choice) return
     deploy.mutate(
-      { model_name: model.model_name, ...initial },
+      { model_name: model.model_name, ...choice },
       {
         onSuccess: ({ id }) => {
           onOpenChange(false)
@@ -19,18 +45,43 @@ export function DeployForm({ onOpenChange, model, initial }: Omit<DeployDialogPr
         },
       },
     )
+  }
+
   return (
     <Dialog
       open
+      wide
       onOpenChange={onOpenChange}
-      title={text.catalog.deployTitle(model.display_name)}
+      title={words.deployTitle(model.display_name)}
+      description={words.deployNote}
       actions={
-        <Button look="primary" busy={deploy.isPending} onClick={submit}>
-          {text.catalog.deploy}
-        </Button>
+        <>
+          <Button onClick={() => onOpenChange(false)}>{text.common.cancel}</Button>
+          <Button
+            look="primary"
+            busy={deploy.isPending}
+            disabled={!isSettled || !plan.data.feasible}
+            onClick={submit}
+          >
+            {words.deploy}
+          </Button>
+        </>
       }
     >
-      {null}
+      <div className="grid gap-4">
+        <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
+        {plan.isError ? (
+          <ErrorState error={plan.error} onRetry={() => void plan.refetch()} />
+        ) : plan.data ? (
+          <PlanPanel plan={plan.data} isStale={plan.isPlaceholderData} />
+        ) : (
+          <PlanSkeleton />
+        )}
+        {isSettled && !plan.data.feasible && choice && (
+          <Alternatives placements={own} choice={choice} onChoose={choose} />
+        )}
+        <DeployProblem error={deploy.error} onLeave={() => onOpenChange(false)} />
+      </div>
     </Dialog>
   )
 }

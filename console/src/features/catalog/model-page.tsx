@@ -1,5 +1,106 @@
-import { Page } from '../../components/page.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { ChevronLeft, Library } from 'lucide-react'
+import { useState } from 'react'
+import type { DeployableModel } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { useCan, useSession } from '../../api/session.ts'
+import { Badge } from '../../components/badge.tsx'
+import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { EmptyState, ErrorState } from '../../components/states.tsx'
+import { LoadingPage } from '../../shell/route-states.tsx'
+import { text } from '../../text/index.ts'
+import { DeployDialog } from '../deployments/deploy-dialog.tsx'
+import { ModelDeployments } from './model-deployments.tsx'
+import { ModelFacts } from './model-facts.tsx'
+import { placementsQuery, useModel } from './queries.ts'
+import { writeCall } from './snippet.ts'
+import { VariantsTable } from './variants-table.tsx'
+import type { VariantChoice } from './variants.ts'
 
+const words = text.catalog
+const route = getRouteApi('/app/catalog/$modelId')
+
+/** One model: what it is, its variants with what they need and cost, and the way to deploy it. */
 export function ModelPage() {
-  return <Page title="ModelPage">{null}</Page>
+  const { modelId } = route.useParams()
+  const model = useModel(modelId)
+  // Another model begins with nothing of this one's.
+  if (model.data) return <Model key={modelId} model={model.data} />
+  if (model.isPending) return <LoadingPage />
+  const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
+  return (
+    <Page title={isUnknown ? words.notFoundTitle : words.title}>
+      <Section flush>
+        {isUnknown ? (
+          <EmptyState
+            icon={<Library />}
+            title={words.notFoundTitle}
+            action={
+              <Button asChild>
+                <Link to="/catalog">{words.toCatalog}</Link>
+              </Button>
+            }
+          >
+            {words.notFound}
+          </EmptyState>
+        ) : (
+          <ErrorState error={model.error} onRetry={() => void model.refetch()} />
+        )}
+      </Section>
+    </Page>
+  )
+}
+
+function Model({ model }: { model: DeployableModel }) {
+  const can = useCan()
+  const { user } = useSession()
+  const placements = useQuery(placementsQuery)
+  const [isDeploying, setIsDeploying] = useState(false)
+  const [initial, setInitial] = useState<VariantChoice>()
+  const mayDeploy = can('createDeployments')
+  const deploy = (choice?: VariantChoice) => {
+    setInitial(choice)
+    setIsDeploying(true)
+  }
+  return (
+    <Page
+      title={model.display_name}
+      heading={
+        <>
+          <Link
+            to="/catalog"
+            className="mb-1 flex w-fit items-center gap-1 text-[0.8125rem] font-normal tracking-normal text-muted hover:text-ink"
+          >
+            <ChevronLeft aria-hidden className="size-3.5" />
+            {words.title}
+          </Link>
+          <span className="flex flex-wrap items-center gap-2.5">
+            {model.display_name}
+            <Badge className="tracking-normal">{words.types[model.model_type]}</Badge>
+          </span>
+        </>
+      }
+      description={model.description}
+      actions={
+        mayDeploy && (
+          <Button look="primary" onClick={() => deploy()}>
+            {words.deploy}
+          </Button>
+        )
+      }
+    >
+      <ModelFacts model={model} />
+      <ModelDeployments modelName={model.model_name} />
+      <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
+      <Section title={words.call} description={words.callNote}>
+        <CodeBlock label={words.callCode(model.display_name)} code={writeCall(model, user.email)} />
+      </Section>
+      {mayDeploy && (
+        <DeployDialog open={isDeploying} onOpenChange={setIsDeploying} model={model} initial={initial} />
+      )}
+    </Page>
+  )
 }

@@ -1,9 +1,8 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { queryOptions, skipToken, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type {
   DeployableModel,
   DeployableModels,
   Deployment,
-  DeploymentPage,
   DeploymentPlan,
   DeploymentRequest,
   Placements,
@@ -54,27 +53,18 @@ export const placementsQuery = queryOptions({
   staleTime: 30_000,
 })
 
-/** What one variant would run on now, what that costs and why. */
-export const planQuery = (modelName: string, choice: VariantChoice) =>
+/** What one variant would run on now, what that costs and why; asks nothing without a choice. */
+export const planQuery = (modelName: string, choice: VariantChoice | undefined) =>
   queryOptions({
     queryKey: ['catalog', 'plan', modelName, choice],
-    queryFn: ({ signal }) =>
-      callApi<DeploymentPlan>('POST', '/api/v1/model-deployments/plan', {
-        body: { model_name: modelName, ...choice } satisfies DeploymentRequest,
-        signal,
-      }),
+    queryFn: choice
+      ? ({ signal }) =>
+          callApi<DeploymentPlan>('POST', '/api/v1/model-deployments/plan', {
+            body: { model_name: modelName, ...choice } satisfies DeploymentRequest,
+            signal,
+          })
+      : skipToken,
     staleTime: 15_000,
-  })
-
-/** One's deployments of a model that have not ended, the newest first. */
-export const deploymentsOfModelQuery = (modelName: string) =>
-  queryOptions({
-    queryKey: ['deployments', 'of-model', modelName],
-    queryFn: ({ signal }) =>
-      callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { limit: 500 }, signal }),
-    select: ({ items }) =>
-      items.filter(({ model_name, status }) => model_name === modelName && status !== 'terminated'),
-    refetchInterval: 10_000,
   })
 
 /** Asks for a deployment; what is known of deployments is then read anew. */

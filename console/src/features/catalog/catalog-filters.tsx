@@ -1,0 +1,124 @@
+import { Search, SlidersHorizontal } from 'lucide-react'
+import { useId, useState, type ReactNode } from 'react'
+import { classNames } from '../../class-names.ts'
+import { Button } from '../../components/button.tsx'
+import { BareInput, BareSelect } from '../../components/field.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { formatNumber } from '../../format.ts'
+import type { CatalogSearch } from '../../router.tsx'
+import { text } from '../../text/index.ts'
+import { sizeRanges, type FilterChoices, type SizeRange } from './filter.ts'
+
+const words = text.catalog
+const types = ['all', 'LLM', 'embedding'] as const
+
+interface CatalogFiltersProps {
+  /** What stands in the search field */
+  draft: string
+  onDraftChange: (draft: string) => void
+  filters: CatalogSearch
+  choices: FilterChoices
+  onChange: (changes: CatalogSearch) => void
+}
+
+/** The search field and the filters; on a small screen the filters wait behind a button. */
+export function CatalogFilters(props: CatalogFiltersProps) {
+  const { draft, onDraftChange, filters, choices, onChange } = props
+  const [isOpen, setIsOpen] = useState(false)
+  const panelId = useId()
+  const set = [filters.type, filters.provider, filters.family, filters.size, filters.fits].filter(Boolean)
+  return (
+    <search className="flex flex-wrap items-center gap-2">
+      <div className="relative min-w-0 flex-1 basis-48 lg:max-w-72">
+        <Search aria-hidden className="absolute top-2.5 left-3 size-4 text-muted" />
+        <BareInput
+          type="search"
+          aria-label={words.search}
+          placeholder={words.search}
+          value={draft}
+          onChange={({ target }) => onDraftChange(target.value)}
+          className="pl-9"
+          autoComplete="off"
+          spellCheck={false}
+        />
+      </div>
+      <Button
+        className="md:hidden"
+        aria-expanded={isOpen}
+        aria-controls={panelId}
+        onClick={() => setIsOpen(!isOpen)}
+      >
+        <SlidersHorizontal aria-hidden />
+        {set.length > 0 ? words.filtersSet(formatNumber(set.length)) : words.filters}
+      </Button>
+      <div
+        id={panelId}
+        className={classNames(
+          'w-full flex-wrap items-center gap-2 md:flex lg:w-auto',
+          isOpen ? 'flex' : 'hidden',
+        )}
+      >
+        <Segmented
+          label={words.type}
+          value={types.find((type) => type === filters.type) ?? 'all'}
+          onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
+          options={types.map((type) => ({ value: type, label: words.types[type] }))}
+        />
+        <FilterSelect
+          label={words.provider}
+          value={filters.provider}
+          // A family belongs to a provider.
+          onChange={(provider) => onChange({ provider, family: undefined })}
+        >
+          <option value="">{words.anyProvider}</option>
+          {choices.providers.map((provider) => (
+            <option key={provider}>{provider}</option>
+          ))}
+        </FilterSelect>
+        <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
+          <option value="">{words.anyFamily}</option>
+          {choices.families.map((family) => (
+            <option key={family}>{family}</option>
+          ))}
+        </FilterSelect>
+        <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
+          <option value="">{words.anySize}</option>
+          {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
+            <option key={range} value={range}>
+              {words.sizeRanges[range]}
+            </option>
+          ))}
+        </FilterSelect>
+        <label className="flex h-9 items-center gap-2 px-1 whitespace-nowrap">
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={filters.fits === 'yes'}
+            onChange={({ target }) => onChange({ fits: target.checked ? 'yes' : undefined })}
+          />
+          {words.fitsHardware}
+        </label>
+      </div>
+    </search>
+  )
+}
+
+interface FilterSelectProps {
+  label: string
+  value: string | undefined
+  onChange: (value: string | undefined) => void
+  children: ReactNode
+}
+
+function FilterSelect({ label, value, onChange, children }: FilterSelectProps) {
+  return (
+    <BareSelect
+      aria-label={label}
+      value={value ?? ''}
+      onChange={({ target }) => onChange(target.value || undefined)}
+      className="max-w-full min-w-0 flex-1 basis-32 md:w-40 md:flex-none md:basis-auto"
+    >
+      {children}
+    </BareSelect>
+  )
+}

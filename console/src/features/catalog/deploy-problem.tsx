@@ -1,0 +1,66 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { ApiError } from '../../api/client.ts'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { ErrorNote } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+
+const words = text.catalog
+const billingCodes = [
+  'resource_limit_reached',
+  'trial_credit_exhausted',
+  'payment_past_due',
+  'account_suspended',
+  'billing_not_activated',
+]
+
+/** Why a deployment was refused, and where that can be remedied; nothing without an error. `onLeave` is called by what leads away. */
+export function DeployProblem({ error, onLeave }: { error: unknown; onLeave: () => void }) {
+  const can = useCan()
+  const queryClient = useQueryClient()
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // A small screen may have no room left for it.
+    if (error) box.current?.scrollIntoView({ block: 'nearest' })
+  }, [error])
+  if (!error) return null
+  const code = error instanceof ApiError ? error.code : ''
+  const isBilling = billingCodes.includes(code)
+  return (
+    <div ref={box} className="grid gap-2">
+      <ErrorNote error={error} />
+      <div className="flex flex-wrap items-center gap-2 empty:hidden">
+        {code === 'resource_limit_reached' && (
+          <Button asChild size="small">
+            <Link to="/deployments" onClick={onLeave}>
+              {words.toDeployments}
+            </Link>
+          </Button>
+        )}
+        {isBilling && can('manageBilling') && (
+          <Button asChild size="small">
+            <Link to="/billing" onClick={onLeave}>
+              {words.toBilling}
+            </Link>
+          </Button>
+        )}
+        {isBilling && !can('manageBilling') && <p className="text-muted">{words.askAdmin}</p>}
+        {code === 'model_not_deployable' && (
+          <Button asChild size="small">
+            <Link
+              to="/catalog"
+              onClick={() => {
+                void queryClient.invalidateQueries({ queryKey: ['catalog'] })
+                onLeave()
+              }}
+            >
+              {words.reloadCatalog}
+            </Link>
+          </Button>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,26 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { Placements } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { messageOf, Notice } from '../../components/states.tsx'
+import { text } from '../../text/index.ts'
+
+/** Says why it is not known what fits, with another try; the rest of the page stands without it. */
+export function HardwareUnknown({
+  placements,
+}: {
+  placements: Pick<UseQueryResult<Placements>, 'error' | 'refetch'>
+}) {
+  return (
+    <Notice
+      tone="warn"
+      title={text.catalog.hardwareUnknown}
+      action={
+        <Button size="small" onClick={() => void placements.refetch()}>
+          {text.common.tryAgain}
+        </Button>
+      }
+    >
+      {messageOf(placements.error)}
+    </Notice>
+  )
+}

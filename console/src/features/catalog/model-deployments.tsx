@@ -1,0 +1,41 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { Section } from '../../components/page.tsx'
+import { formatRelative } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { deploymentsQuery } from '../deployments/queries.ts'
+import { StatusBadge } from '../deployments/status-badge.tsx'
+import { nameChoice } from './names.ts'
+
+const words = text.catalog
+
+/** One's deployments of a model that have not ended, with links; nothing where there are none. */
+export function ModelDeployments({ modelName }: { modelName: string }) {
+  const { data } = useQuery(deploymentsQuery({ all: false }))
+  const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
+  if (deployments.length === 0) return null
+  return (
+    <Section title={words.yourDeployments} flush>
+      <ul className="divide-y">
+        {deployments.map((deployment) => (
+          <li
+            key={deployment.id}
+            className="relative flex flex-wrap items-center gap-x-4 gap-y-1 px-5 py-3 hover:bg-subtle"
+          >
+            <Link
+              to="/deployments/$deploymentId"
+              params={{ deploymentId: deployment.id }}
+              className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+            >
+              {nameChoice(deployment)}
+            </Link>
+            <StatusBadge deployment={deployment} />
+            <span className="ml-auto text-[0.8125rem] text-muted">
+              {words.createdAgo(formatRelative(deployment.created_at))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}

@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react'
+import type { DeployableModel } from '../../../../server/src/contract.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Section } from '../../components/page.tsx'
+import { formatParameters } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { nameFormat } from './names.ts'
+import { listFormats, listSizes } from './variants.ts'
+
+const words = text.catalog
+
+/** What a model is, in a few words each. */
+export function ModelFacts({ model }: { model: DeployableModel }) {
+  return (
+    <Section>
+      <dl className="grid grid-cols-2 gap-x-8 gap-y-4 lg:grid-cols-3">
+        <Fact name={words.provider}>{model.provider}</Fact>
+        <Fact name={words.family}>{model.family}</Fact>
+        <Fact name={words.name}>
+          <span className="flex items-center gap-1">
+            <code className="min-w-0 font-mono text-[0.8125rem] break-all">{model.model_name}</code>
+            <span className="-my-1.5">
+              <CopyButton value={model.model_name} label={text.common.copy(words.name)} />
+            </span>
+          </span>
+        </Fact>
+        <Fact name={words.sizes}>{listSizes(model).map(formatParameters).join(', ')}</Fact>
+        <Fact name={words.formats}>{listFormats(model).map(nameFormat).join(', ')}</Fact>
+        {model.tags.length > 0 && <Fact name={words.tags}>{model.tags.join(', ')}</Fact>}
+      </dl>
+    </Section>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="grid min-w-0 content-start gap-0.5">
+      <dt className="text-[0.8125rem] text-muted">{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

@@ -1,0 +1,127 @@
+import { Link } from '@tanstack/react-router'
+import { Check } from 'lucide-react'
+import { memo } from 'react'
+import { Badge } from '../../components/badge.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { formatBytes, formatMoney, formatParameters } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import type { CatalogEntry } from './filter.ts'
+import { nameFormat } from './names.ts'
+
+const words = text.catalog
+const columns =
+  'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] lg:grid-cols-[minmax(0,1fr)_12rem_10rem_6.5rem]'
+
+interface ModelListProps {
+  entries: CatalogEntry[]
+  /** Of the prices; undefined while they are not known */
+  currency: string | undefined
+  /** Whether it is being asked what fits */
+  isPlacing: boolean
+}
+
+/** The models, one in a row, each a link to its page. */
+export function ModelList({ entries, currency, isPlacing }: ModelListProps) {
+  return (
+    <ul className="divide-y">
+      {entries.map((entry) => (
+        <ModelRow key={entry.model.id} entry={entry} currency={currency} isPlacing={isPlacing} />
+      ))}
+    </ul>
+  )
+}
+
+interface ModelRowProps extends Omit<ModelListProps, 'entries'> {
+  entry: CatalogEntry
+}
+
+const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRowProps) {
+  const { model, sizes, formats, fit } = entry
+  return (
+    <li className={`relative hover:bg-subtle ${columns}`}>
+      <div className="grid min-w-0 content-start gap-0.5">
+        <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
+          <Link
+            to="/catalog/$modelId"
+            params={{ modelId: model.id }}
+            className="font-semibold after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
+          >
+            {model.display_name}
+          </Link>
+          {model.model_type === 'embedding' && <Badge>{words.types.embedding}</Badge>}
+        </div>
+        <p className="text-[0.8125rem] text-muted">
+          {[model.provider, model.family, ...model.tags.filter((tag) => tag !== 'embedding')].join(' · ')}
+        </p>
+        <p className="line-clamp-2 max-w-prose lg:line-clamp-1" title={model.description}>
+          {model.description}
+        </p>
+      </div>
+      <dl className="grid content-start gap-0.5 text-[0.8125rem] max-sm:flex max-sm:flex-wrap max-sm:gap-x-4">
+        <dt className="sr-only">{words.sizes}</dt>
+        <dd className="tabular">{sizes.map(formatParameters).join(', ')}</dd>
+        <dt className="sr-only">{words.formats}</dt>
+        <dd className="text-muted">{formats.map(nameFormat).join(', ')}</dd>
+      </dl>
+      <dl className="col-span-full flex flex-wrap justify-between gap-x-6 gap-y-0.5 text-[0.8125rem] lg:contents">
+        <dt className="sr-only">{words.hardware}</dt>
+        <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 lg:grid lg:content-start">
+          {fit ? <FitWords fit={fit} sizes={sizes.length} /> : isPlacing && <Skeleton className="w-24" />}
+        </dd>
+        <dt className="sr-only">{words.price}</dt>
+        <dd className="tabular flex flex-wrap gap-x-1 lg:grid lg:content-start lg:text-right">
+          {fit?.pricePerHour && currency ? (
+            <>
+              <span className="font-medium">{words.from(formatMoney(fit.pricePerHour, currency))}</span>
+              <span className="text-muted">{words.anHour}</span>
+            </>
+          ) : (
+            isPlacing && <Skeleton className="ml-auto w-16" />
+          )}
+        </dd>
+      </dl>
+    </li>
+  )
+})
+
+/** Whether a model fits, in words. */
+function FitWords({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes: number }) {
+  const memory = fit.memoryBytes === null ? null : formatBytes(fit.memoryBytes)
+  if (fit.sizes === 0) {
+    return (
+      <>
+        <span className="font-medium">{words.doesNotFit}</span>
+        <span className="text-muted">{memory === null ? words.noHardware : words.needsAtLeast(memory)}</span>
+      </>
+    )
+  }
+  return (
+    <>
+      <span className="inline-flex items-center gap-1.5 text-good">
+        <Check aria-hidden className="size-3.5" />
+        {fit.sizes === sizes ? words.fits : words.someFit(fit.sizes, sizes)}
+      </span>
+      {memory !== null && <span className="text-muted">{words.needsAtLeast(memory)}</span>}
+    </>
+  )
+}
+
+/** Rows of about the size of the models that are loading. */
+export function ModelListSkeleton() {
+  return (
+    <div role="status" aria-label={text.common.loading} className="divide-y">
+      {Array.from({ length: 8 }, (_, row) => (
+        <div key={row} className={columns}>
+          <div className="grid h-[4.15rem] content-between py-0.5">
+            <Skeleton className="w-40" />
+            <Skeleton className="w-56 max-w-full" />
+            <Skeleton className="w-full max-w-prose" />
+          </div>
+          <Skeleton className="w-28" />
+          <Skeleton className="w-24" />
+          <Skeleton className="w-16 max-lg:hidden lg:ml-auto" />
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,20 @@
+import { formatParameters } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import type { VariantChoice } from './variants.ts'
+
+/** A format as people write it. */
+export const nameFormat = (format: string) => text.catalog.formatNames[format] ?? format
+
+/** A quantization as people write it. */
+export const nameQuantization = (quantization: string) =>
+  quantization.toLowerCase() === 'none' ? text.catalog.notQuantized : quantization
+
+/** A variant in two parts: size and format, and the quantization where the format does not say it already. */
+export function nameParts({ model_size_in_billions, model_format, quantization }: VariantChoice): string[] {
+  const name = `${formatParameters(model_size_in_billions)} ${nameFormat(model_format)}`
+  const isSaid = quantization.toLowerCase() === model_format.toLowerCase()
+  return isSaid ? [name] : [name, nameQuantization(quantization)]
+}
+
+/** A variant in a few words, such as "7B GGUF Q4_K_M". */
+export const nameChoice = (choice: VariantChoice) => nameParts(choice).join(' ')

@@ -1,0 +1,118 @@
+import { Check, ChevronRight } from 'lucide-react'
+import type { DeploymentPlan } from '../../../../server/src/contract.ts'
+import { classNames } from '../../class-names.ts'
+import { Figure } from '../../components/page.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
+import { formatBytes, formatMoney } from '../../format.ts'
+import { text } from '../../text/index.ts'
+
+const words = text.catalog
+const hoursOfMonth = 730
+
+/** What a deployment would run on, what that costs and why, or why nothing can run it; `isStale` while another is worked out. */
+export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: boolean }) {
+  return (
+    <div aria-busy={isStale || undefined} className={classNames('grid gap-3', isStale && 'opacity-60')}>
+      {plan.feasible && <Chosen plan={plan} />}
+      <div role="status" className={plan.feasible ? 'sr-only' : ''}>
+        {plan.feasible ? (
+          words.plannedSummary(plan.instance_type ?? '', writePrice(plan.price_per_hour, plan.currency))
+        ) : (
+          <Notice tone="warn">
+            <p className="break-words">{plan.reason}</p>
+          </Notice>
+        )}
+      </div>
+      {plan.considered.length > 0 && <Considered plan={plan} />}
+    </div>
+  )
+}
+
+function Chosen({ plan }: { plan: DeploymentPlan }) {
+  const month =
+    plan.price_per_hour === null
+      ? undefined
+      : formatMoney(Number(plan.price_per_hour) * hoursOfMonth, plan.currency)
+  return (
+    <section aria-label={words.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-4">
+        <Figure
+          label={words.instance}
+          value={<span className="break-all">{plan.instance_type}</span>}
+          hint={plan.gpu_count !== null && words.gpus(plan.gpu_count)}
+        />
+        <Figure label={words.region} value={<span className="break-all">{plan.region}</span>} />
+        <Figure
+          label={words.memory}
+          value={plan.memory_bytes === null ? '' : formatBytes(plan.memory_bytes)}
+        />
+        <Figure
+          label={words.priceAnHour}
+          value={writePrice(plan.price_per_hour, plan.currency)}
+          hint={month && words.perMonth(month)}
+        />
+      </dl>
+      <p className="text-[0.8125rem] break-words text-muted">{plan.reason}</p>
+    </section>
+  )
+}
+
+/** Every instance type that was looked at, the chosen one first, folded away. */
+function Considered({ plan }: { plan: DeploymentPlan }) {
+  return (
+    <details className="group rounded-lg border">
+      <summary className="flex cursor-pointer items-center gap-2 rounded-lg px-4 py-2.5 font-medium marker:content-none hover:bg-subtle [&::-webkit-details-marker]:hidden">
+        <ChevronRight aria-hidden className="size-4 text-muted transition-transform group-open:rotate-90" />
+        {words.considered(plan.considered.length)}
+      </summary>
+      <ul className="divide-y border-t">
+        {plan.considered.map((one, place) => (
+          <li
+            key={one.instance_type}
+            className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 px-4 py-2.5 text-[0.8125rem]"
+          >
+            <span className="font-medium break-all">{one.instance_type}</span>
+            <span className="tabular text-right">{writePrice(one.price_per_hour, plan.currency)}</span>
+            <span className="text-muted">{one.reason}</span>
+            <span
+              className={classNames(
+                'inline-flex items-center justify-end gap-1.5',
+                one.fits ? 'text-good' : 'text-muted',
+              )}
+            >
+              {one.fits && <Check aria-hidden className="size-3.5" />}
+              {plan.feasible && place === 0 ? words.chosen : one.fits ? words.fits : words.passedOver}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+/** Grey bars in the place of what would be chosen. */
+export function PlanSkeleton() {
+  return (
+    <div role="status" aria-label={text.common.loading} className="grid gap-3">
+      <div className="grid gap-4 rounded-lg border px-4 py-3.5">
+        <div className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-4">
+          {Array.from({ length: 4 }, (_, figure) => (
+            <div key={figure} className="grid h-16 content-start gap-2.5 pt-1">
+              <Skeleton className="w-16" />
+              <Skeleton className="h-5 w-24" />
+            </div>
+          ))}
+        </div>
+        <div className="grid gap-1.5 py-0.5">
+          <Skeleton className="w-full" />
+          <Skeleton className="w-2/3" />
+        </div>
+      </div>
+      <div className="h-10 rounded-lg border" />
+    </div>
+  )
+}
+
+function writePrice(price: string | null, currency: string): string {
+  return price === null ? words.priceUnknown : formatMoney(price, currency)
+}

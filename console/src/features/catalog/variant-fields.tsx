@@ -1,0 +1,99 @@
+import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import { SelectField } from '../../components/field.tsx'
+import { formatParameters } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { nameFormat, nameQuantization } from './names.ts'
+import { findPlacement, listChoices, type VariantChoice } from './variants.ts'
+
+const words = text.catalog
+
+interface VariantFieldsProps {
+  model: DeployableModel
+  /** Of this model; empty while it is not known what fits */
+  placements: readonly Placement[]
+  /** Undefined while it is not known what to begin with */
+  choice: VariantChoice | undefined
+  onChoose: (changes: Partial<VariantChoice>) => void
+}
+
+/** Size, format and quantization: each offers what exists with what stands before it, apart from what does not fit. */
+export function VariantFields({ model, placements, choice, onChoose }: VariantFieldsProps) {
+  const all = listChoices(model).toSorted(
+    (one, other) => one.model_size_in_billions - other.model_size_in_billions,
+  )
+  const ofSize = all.filter((one) => one.model_size_in_billions === choice?.model_size_in_billions)
+  const ofFormat = ofSize.filter((one) => one.model_format === choice?.model_format)
+  return (
+    <div className="grid grid-cols-2 gap-4 sm:grid-cols-3">
+      <SelectField
+        label={words.size}
+        disabled={!choice}
+        value={choice?.model_size_in_billions ?? ''}
+        onChange={({ target }) => onChoose({ model_size_in_billions: Number(target.value) })}
+      >
+        <Options
+          choices={all}
+          placements={placements}
+          valueOf={(one) => one.model_size_in_billions}
+          name={formatParameters}
+        />
+      </SelectField>
+      <SelectField
+        label={words.format}
+        disabled={!choice}
+        value={choice?.model_format ?? ''}
+        onChange={({ target }) => onChoose({ model_format: target.value })}
+      >
+        <Options
+          choices={ofSize}
+          placements={placements}
+          valueOf={(one) => one.model_format}
+          name={nameFormat}
+        />
+      </SelectField>
+      <div className="max-sm:col-span-2">
+        <SelectField
+          label={words.quantization}
+          disabled={!choice}
+          value={choice?.quantization ?? ''}
+          onChange={({ target }) => onChoose({ quantization: target.value })}
+        >
+          <Options
+            choices={ofFormat}
+            placements={placements}
+            valueOf={(one) => one.quantization}
+            name={nameQuantization}
+          />
+        </SelectField>
+      </div>
+    </div>
+  )
+}
+
+interface OptionsProps<Value extends string | number> {
+  choices: VariantChoice[]
+  placements: readonly Placement[]
+  valueOf: (choice: VariantChoice) => Value
+  name: (value: Value) => string
+}
+
+/** The values of some variants; one of which no variant is known to fit stands in a group that says so. */
+function Options<Value extends string | number>({ choices, placements, valueOf, name }: OptionsProps<Value>) {
+  const byValue = Map.groupBy(choices, valueOf)
+  const fits = ([, members]: [Value, VariantChoice[]]) =>
+    members.some((choice) => findPlacement(placements, choice)?.feasible !== false)
+  const [fitting, others] = [[...byValue].filter(fits), [...byValue].filter((entry) => !fits(entry))]
+  const list = (entries: typeof fitting) =>
+    entries.map(([value]) => (
+      <option key={value} value={value}>
+        {name(value)}
+      </option>
+    ))
+  if (others.length === 0) return list(fitting)
+  return (
+    <>
+      {fitting.length > 0 && <optgroup label={words.fits}>{list(fitting)}</optgroup>}
+      <optgroup label={words.doesNotFit}>{list(others)}</optgroup>
+    </>
+  )
+}

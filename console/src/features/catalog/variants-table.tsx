@@ -1,0 +1,161 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import { useState, type ReactNode } from 'react'
+import type { DeployableModel, Placement, Placements } from '../../../../server/src/contract.ts'
+import { Button } from '../../components/button.tsx'
+import { Section } from '../../components/page.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { formatBytes, formatMoney } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { HardwareUnknown } from './hardware-unknown.tsx'
+import { nameChoice, nameParts } from './names.ts'
+import { findPlacement, listChoices, type VariantChoice } from './variants.ts'
+
+const words = text.catalog
+
+interface VariantsTableProps {
+  model: DeployableModel
+  placements: Pick<UseQueryResult<Placements>, 'data' | 'isPending' | 'error' | 'refetch'>
+  /** Undefined for who may not deploy */
+  onDeploy: ((choice: VariantChoice) => void) | undefined
+}
+
+/** Every variant of a model: what it needs, what it would run on and costs; at first those that fit, where any do. */
+export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
+  const [isAllWanted, setIsAllWanted] = useState(false)
+  const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
+  const rows = listChoices(model)
+    .toSorted((one, other) => one.model_size_in_billions - other.model_size_in_billions)
+    .map((choice) => ({ choice, placement: findPlacement(own, choice) }))
+  const fitting = rows.filter(({ placement }) => placement?.feasible)
+  const canNarrow = fitting.length > 0 && fitting.length < rows.length
+  const shown = canNarrow && !isAllWanted ? fitting : rows
+  return (
+    <Section
+      title={words.variants}
+      description={words.variantsNote}
+      flush
+      actions={
+        canNarrow && (
+          <Segmented
+            label={words.whichVariants}
+            value={isAllWanted ? 'all' : 'fitting'}
+            onValueChange={(value) => setIsAllWanted(value === 'all')}
+            options={[
+              { value: 'fitting', label: words.fitting(fitting.length) },
+              { value: 'all', label: words.all(rows.length) },
+            ]}
+          />
+        )
+      }
+    >
+      {placements.error && !placements.data && (
+        <div className="p-5">
+          <HardwareUnknown placements={placements} />
+        </div>
+      )}
+      <Table
+        label={words.variants}
+        head={
+          <>
+            <HeadCell>{words.variant}</HeadCell>
+            <HeadCell numeric className="max-md:hidden">
+              {words.memory}
+            </HeadCell>
+            <HeadCell className="max-md:hidden">{words.runsOn}</HeadCell>
+            <HeadCell numeric className="max-md:hidden">
+              {words.priceAnHour}
+            </HeadCell>
+            {onDeploy && (
+              <HeadCell className="w-px pl-0">
+                <span className="sr-only">{words.deploy}</span>
+              </HeadCell>
+            )}
+          </>
+        }
+      >
+        {shown.map(({ choice, placement }) => (
+          <VariantRow
+            key={nameChoice(choice)}
+            choice={choice}
+            placement={placement}
+            currency={placements.data?.currency}
+            isPending={placements.isPending}
+            onDeploy={onDeploy}
+          />
+        ))}
+      </Table>
+    </Section>
+  )
+}
+
+interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
+  choice: VariantChoice
+  placement: Placement | undefined
+  currency: string | undefined
+  isPending: boolean
+}
+
+/** On a small screen all but the name stands in a line below it. */
+function VariantRow({ choice, placement, currency, isPending, onDeploy }: VariantRowProps) {
+  const [name, quantization] = nameParts(choice)
+  const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
+  const price =
+    placement?.feasible && currency
+      ? placement.price_per_hour === null
+        ? words.priceUnknown
+        : formatMoney(placement.price_per_hour, currency)
+      : null
+  const summary = placement?.feasible
+    ? [memory, placement.instance_type, price && words.perHour(price)]
+    : placement && [words.doesNotFit, memory && words.needs(memory)]
+  const waiting = (content: ReactNode) => (isPending ? <Skeleton className="ml-auto w-16" /> : content)
+  return (
+    <tr>
+      <Cell className="max-md:pr-2">
+        <span className="flex flex-wrap gap-x-2">
+          <span className="font-medium whitespace-nowrap">{name}</span>
+          <span className="text-muted">{quantization}</span>
+        </span>
+        <span className="tabular block text-[0.8125rem] text-muted md:hidden">
+          {isPending ? <Skeleton className="mt-1 w-40" /> : summary?.filter(Boolean).join(' · ')}
+        </span>
+      </Cell>
+      <Cell numeric className="max-md:hidden">
+        {waiting(memory)}
+      </Cell>
+      <Cell className="max-md:hidden">
+        {isPending ? (
+          <Skeleton className="w-20" />
+        ) : placement?.feasible ? (
+          <span className="flex flex-wrap gap-x-2">
+            {placement.instance_type}
+            {placement.gpu_count !== null && (
+              <span className="whitespace-nowrap text-muted">{words.gpus(placement.gpu_count)}</span>
+            )}
+          </span>
+        ) : (
+          placement && <span className="text-muted">{words.doesNotFit}</span>
+        )}
+      </Cell>
+      <Cell numeric className="max-md:hidden">
+        {waiting(price)}
+      </Cell>
+      {onDeploy && (
+        <Cell className="w-px py-1.5 pl-0">
+          <Button
+            size="small"
+            {...(placement?.feasible === false && { look: 'quiet' })}
+            aria-label={(placement?.feasible === false ? words.seeWhyChoice : words.deployChoice)(
+              nameChoice(choice),
+            )}
+            onClick={() => onDeploy(choice)}
+          >
+            {placement?.feasible === false ? words.seeWhy : words.deploy}
+          </Button>
+        </Cell>
+      )}
+    </tr>
+  )
+}
