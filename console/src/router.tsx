@@ -12,8 +12,13 @@ import {
 import { organizationQuery, sessionQuery } from './api/session.ts'
 import { LoadingPage, NotFoundPage, RouteError } from './shell/route-states.tsx'
 
-/** A search parameter that is a text, or absent. */
-const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+/** A search parameter as a text, or absent. The router reads digits as a number where that loses none of them. */
+const textOf = (value: unknown) =>
+  typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : typeof value === 'string' && value !== ''
+      ? value
+      : undefined
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
@@ -68,25 +73,32 @@ const invitation = createRoute({
   component: lazyRouteComponent(() => import('./features/doors/invitation-page.tsx'), 'InvitationPage'),
 })
 
+/** Who is signed in; whoever isn't is led to the sign-in page, and back from there. */
+async function requireSession(queryClient: QueryClient, href: string) {
+  const session = await queryClient.ensureQueryData(sessionQuery)
+  if (!session) throw redirect({ to: '/sign-in', search: href === '/' ? {} : { return_to: href } })
+  return session
+}
+
 /** Everything behind the door: the session is looked at before anything is shown. */
 const app = createRoute({
   getParentRoute: () => root,
   id: 'app',
   beforeLoad: async ({ context: { queryClient }, location }) => {
-    const session = await queryClient.ensureQueryData(sessionQuery)
-    if (!session)
-      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { return_to: location.href } })
-    if (session.user.requires_profile_completion && location.pathname !== '/complete-profile') {
-      throw redirect({ to: '/complete-profile' })
-    }
+    const { user } = await requireSession(queryClient, location.href)
+    if (user.requires_profile_completion) throw redirect({ to: '/complete-profile' })
   },
   loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
   component: lazyRouteComponent(() => import('./shell/app-shell.tsx'), 'AppShell'),
 })
 
+/** The last door of an account that came in through a provider. */
 const completeProfile = createRoute({
-  getParentRoute: () => app,
+  getParentRoute: () => root,
   path: '/complete-profile',
+  beforeLoad: async ({ context: { queryClient } }) => {
+    await requireSession(queryClient, '/')
+  },
   component: lazyRouteComponent(
     () => import('./features/profile/complete-profile-page.tsx'),
     'CompleteProfilePage',
@@ -215,9 +227,9 @@ const tree = root.addChildren([
   forgotPassword,
   resetPassword,
   invitation,
+  completeProfile,
   app.addChildren([
     home,
-    completeProfile,
     deployments,
     deployment,
     catalog,

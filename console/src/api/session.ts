@@ -1,4 +1,5 @@
 import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import type { Organization, Permission, Session } from '../../../server/src/contract.ts'
 import { ApiError, callApi } from './client.ts'
 
@@ -32,8 +33,12 @@ export function enterSession(queryClient: QueryClient, session: Session) {
 /** The session of a page behind the door: the router lets nobody in without one. */
 export function useSession(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
-  if (!data) throw new ApiError({ status: 401, code: 'not_authenticated', detail: 'Sign in first.' })
-  return data
+  const [last, setLast] = useState(data)
+  if (data && data !== last) setLast(data)
+  // When the session ends the page goes on with what it knew, until the sign-in page is there.
+  const session = data ?? last
+  if (!session) throw new ApiError({ status: 401, code: 'not_authenticated', detail: 'Sign in first.' })
+  return session
 }
 
 /** Tells whether the person's role permits something in the current organization. */

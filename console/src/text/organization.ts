@@ -5,7 +5,6 @@ export const organization = {
   tabs: { members: 'Members', invitations: 'Invitations', settings: 'Settings' },
 
   members: 'Members',
-  membersCount: (count: string) => `${count} in all, in the order in which they joined.`,
   name: 'Name',
   role: 'Role',
   joined: 'Joined',
@@ -42,7 +41,7 @@ export const organization = {
   mailSent: (when: string) => `Mail sent ${when}.`,
   mailFailed: 'The mail could not be sent.',
   resend: 'Send again',
-  resendTo: (email: string) => `Send the invitation to ${email} again`,
+  resendTo: (email: string) => `Send again to ${email}`,
   resent: (email: string) => `Sent again to ${email}. The older link no longer works.`,
 
   settings: 'About the organization',

@@ -42,4 +42,5 @@ export const profile = {
   organization: 'Organization',
   organizationHint: 'Models, people and bills belong to it. You can rename it later.',
   complete: 'Continue',
+  signedInAs: (email: string) => `You are ${email}.`,
 }

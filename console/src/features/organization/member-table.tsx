@@ -4,7 +4,7 @@ import { Badge } from '../../components/badge.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
-import { formatDay, formatNumber } from '../../format.ts'
+import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { membersQuery } from './queries.ts'
 
@@ -13,11 +13,7 @@ export function MemberTable() {
   const members = useQuery(membersQuery)
   const { user } = useSession()
   return (
-    <Section
-      flush
-      title={text.organization.members}
-      description={members.data ? text.organization.membersCount(formatNumber(members.data.length)) : ' '}
-    >
+    <Section flush>
       {members.data ? (
         <Table
           label={text.organization.members}

@@ -36,7 +36,7 @@ export function OrganizationPage() {
   return (
     <Page
       title={text.organization.title}
-      {...(organization.description && { description: organization.description })}
+      description={organization.description && <p className="line-clamp-2">{organization.description}</p>}
       actions={
         mayInvite && (
           <Button look="primary" onClick={startInviting}>

@@ -3,14 +3,16 @@ import { useEffect } from 'react'
 import { useSession } from '../../api/session.ts'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
-import { Page, Section } from '../../components/page.tsx'
+import { useSignOut } from '../../shell/sign-out.ts'
 import { text } from '../../text/index.ts'
+import { DoorLayout, doorLink } from '../doors/door-layout.tsx'
 import { useUpdateProfile } from './queries.ts'
 
 /** What an account that came in through a provider still has to say; nothing else opens before. */
 export function CompleteProfilePage() {
   const { user } = useSession()
   const update = useUpdateProfile()
+  const signOut = useSignOut()
   const navigate = useNavigate()
   const complete = !user.requires_profile_completion
   useEffect(() => {
@@ -18,34 +20,44 @@ export function CompleteProfilePage() {
   }, [complete, navigate])
   const errors = fieldErrors(update.error)
   return (
-    <Page title={text.profile.completeTitle} description={text.profile.completeDescription}>
-      <Section className="max-w-lg">
-        <Form<'name' | 'organization'>
-          submitLabel={text.profile.complete}
-          busy={update.isPending || complete}
-          error={update.error}
-          onSubmit={(values) => update.mutate(values)}
-        >
-          <TextField
-            label={text.profile.yourName}
-            name="name"
-            autoComplete="name"
-            required
-            maxLength={255}
-            defaultValue={user.name}
-            error={errors.name}
-          />
-          <TextField
-            label={text.profile.organization}
-            hint={text.profile.organizationHint}
-            name="organization"
-            autoComplete="organization"
-            required
-            maxLength={255}
-            error={errors.organization}
-          />
-        </Form>
-      </Section>
-    </Page>
+    <DoorLayout
+      title={text.profile.completeTitle}
+      description={<p>{text.profile.completeDescription}</p>}
+      footer={
+        <span>
+          {text.profile.signedInAs(user.email)}{' '}
+          <button type="button" className={doorLink} onClick={() => signOut.mutate()}>
+            {text.shell.signOut}
+          </button>
+        </span>
+      }
+    >
+      <Form<'name' | 'organization'>
+        wide
+        submitLabel={text.profile.complete}
+        busy={update.isPending || complete}
+        error={update.error}
+        onSubmit={(values) => update.mutate(values)}
+      >
+        <TextField
+          label={text.profile.yourName}
+          name="name"
+          autoComplete="name"
+          required
+          maxLength={255}
+          defaultValue={user.name}
+          error={errors.name}
+        />
+        <TextField
+          label={text.profile.organization}
+          hint={text.profile.organizationHint}
+          name="organization"
+          autoComplete="organization"
+          required
+          maxLength={255}
+          error={errors.organization}
+        />
+      </Form>
+    </DoorLayout>
   )
 }
