@@ -13,7 +13,6 @@ export const deployments = {
   actionsFor: (model: string) => `Actions for ${model}`,
   open: 'Open',
   openInPlayground: 'Open in playground',
-  copyModel: 'Copy the name to call',
   perHour: (price: string) => `${price} an hour`,
   noInstance: 'None yet',
   range: (first: string, last: string, total: string) => `${first} to ${last} of ${total}`,
@@ -55,9 +54,9 @@ export const deployments = {
   remove: 'Delete',
   removeTitle: (model: string) => `Delete the failed ${model}?`,
   removeWords: 'What it still holds is given back. Its history stays under All.',
-  keep: 'Keep it',
 
   back: 'Deployments',
+  deployment: 'Deployment',
   notFoundTitle: 'No such deployment',
   notFound: 'It may belong to somebody else, or the address is mistyped.',
   tabs: 'Parts of this deployment',
@@ -67,9 +66,9 @@ export const deployments = {
   callIt: 'Use it',
   deployAgain: 'Deploy again',
   modelGone: (model: string) => `The catalog no longer has ${model}.`,
-  parameters: (billions: string) => `${billions}B parameters`,
 
   timeline: 'What happened',
+  chosenInstance: (type: string) => `${type}, for the reasons below.`,
   upAfter: (span: string) => `Up ${span} after the request`,
   soFar: (span: string) => `${span} so far`,
   took: (span: string) => `took ${span}`,
@@ -217,7 +216,7 @@ export const deployments = {
   modelName: 'Model',
   installs: { python: 'pip install openai', javascript: 'npm install openai' },
   installFirst: (command: string) =>
-    `It needs “${command}”, and your password in the environment as BERTH_PASSWORD.`,
+    `Install the client with “${command}” and put your password into the environment as BERTH_PASSWORD.`,
   curlFirst:
     'Put your password in the place of YOUR_PASSWORD. cookies.txt lets anybody in: keep it to yourself.',
   code: (language: string) => `${language} code`,

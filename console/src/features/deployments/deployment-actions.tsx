@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { MessagesSquare } from 'lucide-react'
 import { useState } from 'react'
@@ -5,7 +6,7 @@ import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { useModelByName } from '../catalog/queries.ts'
+import { modelsQuery } from '../catalog/queries.ts'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { isEnding } from './status.ts'
 import { TerminateDialog } from './terminate-dialog.tsx'
@@ -49,7 +50,9 @@ function TerminateButton({ deployment }: { deployment: Deployment }) {
 function DeployAgainButton({ deployment }: { deployment: Deployment }) {
   const [open, setOpen] = useState(false)
   const { model_name, model_format, model_size_in_billions, quantization } = deployment
-  const model = useModelByName(model_name)
+  const { data: models } = useQuery(modelsQuery)
+  const model = models?.find((one) => one.model_name === model_name)
+  if (models && !model) return <p className="py-2 text-muted">{words.modelGone(model_name)}</p>
   return (
     <>
       <Button look="primary" disabled={!model} onClick={() => setOpen(true)}>

@@ -15,7 +15,7 @@ import { OverviewTab } from './overview-tab.tsx'
 import { deploymentQuery } from './queries.ts'
 import { StatusBadge } from './status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
-import { describeVariant } from './variant.ts'
+import { nameChoice } from '../catalog/names.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -26,8 +26,9 @@ export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, refetch } = useQuery(deploymentQuery(deploymentId))
   if (data) return <LoadedPage key={data.id} deployment={data} />
+  if (!error) return <LoadingDeployment />
   return (
-    <Page title={words.title} before={<BackLink />}>
+    <Page title={words.deployment} before={<BackLink />}>
       {error instanceof ApiError && error.status === 404 ? (
         <EmptyState
           icon={<FileQuestion />}
@@ -40,15 +41,33 @@ export function DeploymentPage() {
         >
           {words.notFound}
         </EmptyState>
-      ) : error ? (
-        <ErrorState error={error} onRetry={() => void refetch()} />
       ) : (
-        <div role="status" aria-label={text.common.loading} className="grid gap-6">
-          <Skeleton className="h-7 w-64" />
-          <Skeleton className="h-9 w-80 max-w-full" />
-          <Skeleton className="h-80 rounded-xl" />
-        </div>
+        <ErrorState error={error} onRetry={() => void refetch()} />
       )}
+    </Page>
+  )
+}
+
+function LoadingDeployment() {
+  return (
+    <Page
+      title={words.deployment}
+      before={<BackLink />}
+      heading={
+        <>
+          <span className="sr-only">{words.deployment}</span>
+          <Skeleton className="my-1.5 w-48" />
+        </>
+      }
+      description={<Skeleton className="my-1 w-56" />}
+    >
+      <div role="status" aria-label={text.common.loading} className="grid gap-5">
+        <Skeleton className="h-9 w-80 max-w-full" />
+        <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">
+          <Skeleton className="h-96 rounded-xl" />
+          <Skeleton className="h-96 rounded-xl" />
+        </div>
+      </div>
     </Page>
   )
 }
@@ -66,7 +85,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           <span role="status">
             <StatusBadge deployment={deployment} />
           </span>
-          {describeVariant(deployment)}
+          {nameChoice(deployment)}
         </span>
       }
       actions={<DeploymentActions deployment={deployment} />}

@@ -9,14 +9,14 @@ import { text } from '../../text/index.ts'
 import { placementsQuery } from '../catalog/queries.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from './status-badge.tsx'
-import { isChanging, isEnding, parseFailure } from './status.ts'
-import { describeVariant } from './variant.ts'
+import { isChanging, parseFailure } from './status.ts'
+import { nameChoice } from '../catalog/names.ts'
 
 const words = text.deployments
 
 /** Deployments in rows, each a link to its page; on a small screen the status stands under the name. */
 export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
-  const priceOf = usePrices(deployments.some((one) => one.instance_id !== null && !isEnding(one)))
+  const priceOf = usePrices(deployments.some(hasInstance))
   return (
     <div className={classNames('transition-opacity', faded && 'opacity-60')}>
       <Table
@@ -53,7 +53,7 @@ function Row({ deployment, price }: { deployment: Deployment; price: string | nu
         >
           {deployment.model_name}
         </Link>
-        <p className="truncate text-[0.8125rem] text-muted">{describeVariant(deployment)}</p>
+        <p className="truncate text-[0.8125rem] text-muted">{nameChoice(deployment)}</p>
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />
         </div>
@@ -95,11 +95,13 @@ function Status({ deployment }: { deployment: Deployment }) {
   )
 }
 
+const hasInstance = ({ status }: Deployment) => status === 'deploying' || status === 'running'
+
 /** What a deployment's instance costs an hour, where the price list still has its variant on that instance type. */
 function usePrices(enabled: boolean): (deployment: Deployment) => string | null {
   const { data } = useQuery({ ...placementsQuery, enabled })
   return (deployment) => {
-    if (data === undefined || deployment.instance_id === null || isEnding(deployment)) return null
+    if (data === undefined || !hasInstance(deployment)) return null
     const placement = data.items.find(
       (one) =>
         one.model_name === deployment.model_name &&

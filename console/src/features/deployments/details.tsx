@@ -74,7 +74,7 @@ function Fact({ label, value, copied, plain }: FactProps) {
           <span className="text-muted">{words.noValue}</span>
         ) : (
           <>
-            <span className={plain ? '' : 'min-w-0 font-mono text-[0.8125rem] break-all'}>{value}</span>
+            <span className={plain ? '' : 'min-w-0 font-mono text-xs break-all'}>{value}</span>
             {copied && <CopyButton value={value} label={text.common.copy(label)} />}
           </>
         )}

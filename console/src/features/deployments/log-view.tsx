@@ -40,8 +40,11 @@ export function LogView({ ref, lines, wrap, placeholder, onScroll }: LogViewProp
 
 const Line = memo(function Line({ line: { at, line }, wrap }: { line: NumberedLine; wrap: boolean }) {
   return (
-    <div className="flex gap-4 px-4 hover:bg-subtle">
-      <time dateTime={at} className="tabular shrink-0 text-muted select-none">
+    <div className="flex items-baseline gap-2 px-4 hover:bg-subtle sm:gap-4">
+      <time
+        dateTime={at}
+        className="tabular shrink-0 text-[0.6875rem] text-muted select-none sm:text-[0.8125rem]"
+      >
         {formatClock(at)}
       </time>
       <span className={wrap ? 'min-w-0 break-words whitespace-pre-wrap' : 'whitespace-pre'}>{line}</span>

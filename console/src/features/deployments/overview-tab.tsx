@@ -8,7 +8,7 @@ import { Timeline } from './timeline.tsx'
 /** Where a deployment stands: what failed, what happened, why it runs where it runs. */
 export function OverviewTab({ deployment }: { deployment: Deployment }) {
   return (
-    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_20rem]">
+    <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">
       <div className="grid min-w-0 gap-5">
         <FailureNotice deployment={deployment} />
         <Timeline deployment={deployment} />

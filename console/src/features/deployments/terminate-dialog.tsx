@@ -3,7 +3,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { useTerminate } from './queries.ts'
-import { describeVariant } from './variant.ts'
+import { nameChoice } from '../catalog/names.ts'
 
 const words = text.deployments
 
@@ -34,7 +34,7 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
       onConfirm={() => terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })}
     >
       <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
-      <p className="text-[0.8125rem] text-muted">{describeVariant(deployment)}</p>
+      <p className="text-[0.8125rem] text-muted">{nameChoice(deployment)}</p>
       <ErrorNote error={terminate.error} className="mt-3" />
     </ConfirmDialog>
   )

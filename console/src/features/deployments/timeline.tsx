@@ -46,7 +46,8 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
             <TimelineStep
               key={`${step.at} ${step.stage}`}
               step={step}
-              current={changing && index === steps.length - 1 ? deployment : null}
+              deployment={deployment}
+              current={changing && index === steps.length - 1}
               isLast={index === steps.length - 1}
             />
           ))}
@@ -58,15 +59,15 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
 
 interface TimelineStepProps {
   step: Step
-  /** The deployment while this step is under way */
-  current: Deployment | null
+  deployment: Deployment
+  /** Whether this step is under way */
+  current: boolean
   isLast: boolean
 }
 
-function TimelineStep({ step, current, isLast }: TimelineStepProps) {
+function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) {
   const { at, earlier, tookMilliseconds } = step
   const failed = step.status === 'failed' && step.stage !== 'termination'
-  const message = current?.status_message ?? (failed ? parseFailure(step.message).sentence : step.message)
   return (
     <li className="relative grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 pb-5 pl-6 last:pb-0">
       {!isLast && <span aria-hidden className="absolute top-3 -bottom-2 left-[0.21875rem] w-px bg-line" />}
@@ -89,25 +90,35 @@ function TimelineStep({ step, current, isLast }: TimelineStepProps) {
           {formatClock(at)}
         </time>
       </p>
-      <p className="min-w-0 break-words text-muted">{message}</p>
-      <p className="tabular text-right text-[0.8125rem] whitespace-nowrap text-muted">
+      <p className="col-span-full min-w-0 break-words text-muted sm:col-span-1">
+        {describeStep(step, deployment, current)}
+      </p>
+      <p className="tabular col-span-full text-[0.8125rem] whitespace-nowrap text-muted sm:col-span-1 sm:text-right">
         {current ? (
           <Elapsed since={at} />
         ) : tookMilliseconds === null ? null : (
           words.took(formatDuration(tookMilliseconds))
         )}
       </p>
-      {current?.progress != null && (
+      {current && deployment.progress !== null && (
         <div className="col-span-full mt-2 flex items-center gap-3">
-          <Progress value={current.progress} label={words.downloadProgress} className="flex-1" />
+          <Progress value={deployment.progress} label={words.downloadProgress} className="flex-1" />
           <span className="tabular w-10 text-right text-[0.8125rem] text-muted">
-            {formatPercent(current.progress)}
+            {formatPercent(deployment.progress)}
           </span>
         </div>
       )}
       {earlier.length > 0 && <EarlierMessages events={earlier} />}
     </li>
   )
+}
+
+function describeStep({ status, message }: Step, deployment: Deployment, current: boolean): string {
+  const { status_message, selection_reason, selected_instance_type } = deployment
+  if (current && status_message !== null) return status_message
+  // The whole reason stands in a place of its own.
+  if (message === selection_reason) return words.chosenInstance(selected_instance_type ?? '')
+  return status === 'failed' ? parseFailure(message).sentence : message
 }
 
 function Elapsed({ since }: { since: string }) {
