@@ -7,8 +7,7 @@ const meters: Record<string, string> = {
 
 export const usage = {
   title: 'Usage',
-  description:
-    'What your organization uses and what it costs. What runs is counted up to now; days are in UTC.',
+  description: 'What your organization uses and what it costs. Days are in UTC.',
   meter: (name: string) => meters[name] ?? name,
   deployModel: 'Deploy a model',
 
@@ -65,6 +64,7 @@ export const usage = {
   anomalies: (count: number) =>
     count === 1 ? '1 open finding about your usage' : `${count} open findings about your usage`,
   anomaliesHint: 'Checks of the usage found something that should not be. The amounts may still change.',
+  seeAnomalies: 'See findings',
   anomaliesTitle: 'Open findings',
   anomalyKind: (kind: string) => anomalyKinds[kind] ?? kind.replaceAll('_', ' '),
   since: (moment: string) => `Since ${moment}`,

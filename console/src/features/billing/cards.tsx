@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { CreditCard, Plus } from 'lucide-react'
 import { useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
@@ -56,8 +57,8 @@ export function Cards({ adding }: { adding: Adding }) {
           card={removing}
           onClose={() => setRemoving(null)}
           onRemoved={() => {
-            setRemoving(null)
-            // The button that opened the dialog is gone with its row.
+            // The button that opened the dialog is gone with its row, and the dialog holds the focus until it is gone too.
+            flushSync(() => setRemoving(null))
             setTimeout(() => addButton.current?.focus())
           }}
         />

@@ -59,9 +59,7 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
   return (
     <tr>
       <Cell className="whitespace-nowrap">{day}</Cell>
-      <Cell className="whitespace-nowrap text-muted">
-        {text.billing.periodSpan(formatDay(invoice.period_start), formatDay(invoice.period_end))}
-      </Cell>
+      <Cell className="whitespace-nowrap text-muted">{describePeriod(invoice)}</Cell>
       <Cell>
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <Badge tone={tones[standing] ?? 'neutral'}>
@@ -114,4 +112,10 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
 
 function isOverdue({ status, due_date: dueDate }: Invoice): boolean {
   return status === 'open' && dueDate !== null && Date.parse(dueDate) < Date.now()
+}
+
+/** The first invoice is of a moment: it only opens the subscription. */
+function describePeriod({ period_start: start, period_end: end }: Invoice): string {
+  const [from, to] = [formatDay(start), formatDay(end)]
+  return from === to ? from : text.billing.periodSpan(from, to)
 }

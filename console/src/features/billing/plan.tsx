@@ -151,7 +151,7 @@ function FigureSkeleton() {
 
 function LoadingPlan() {
   return (
-    <Section title={text.billing.plan} description={<Skeleton className="mt-1 w-64 max-w-full" />}>
+    <Section title={text.billing.plan} description=" ">
       <div
         role="status"
         aria-label={text.common.loading}

@@ -4,7 +4,7 @@ import { Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import type { Adding } from './add-card.tsx'
 import { billingAccountQuery, billingConfigQuery, invoicesQuery } from './queries.ts'
-import { canActivate, findTrouble } from './standing.ts'
+import { findTrouble } from './standing.ts'
 
 /** What is wrong with the account and how to mend it; and what is known of a card that was just entered. */
 export function StandingNotice({ adding }: { adding: Adding }) {
@@ -13,19 +13,11 @@ export function StandingNotice({ adding }: { adding: Adding }) {
   const trouble = account && config ? findTrouble(account, config.features) : null
   return (
     <>
-      {trouble !== null && account && config && (
+      {trouble !== null && (
         <Notice
           tone={trouble === 'exhausted' || trouble === 'unactivated' ? 'warn' : 'bad'}
           title={text.billing.notices[trouble].title}
-          action={
-            trouble === 'past_due' ? (
-              <PayAction />
-            ) : (
-              canActivate(account, config.features) && (
-                <Button onClick={adding.openActivation}>{text.billing.activate}</Button>
-              )
-            )
-          }
+          action={trouble === 'past_due' && <PayAction />}
         >
           {text.billing.notices[trouble].words}
         </Notice>

@@ -33,7 +33,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
   return (
     <>
       <Section>
-        <div className="grid gap-5">
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
           <div className="flex flex-wrap items-center gap-2">
             <h2 className="mr-auto font-semibold">{text.usage.byDay}</h2>
             <RangeControls asked={days} shown={isPlaceholderData ? undefined : usage} />
@@ -54,7 +54,12 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
           )}
           {!error && isFirstVisit && <NothingYet />}
           {!error && !isFirstVisit && (
-            <div className={classNames('grid gap-5 transition-opacity', isPlaceholderData && 'opacity-50')}>
+            <div
+              className={classNames(
+                'grid grid-cols-[minmax(0,1fr)] gap-5 transition-opacity',
+                isPlaceholderData && 'opacity-50',
+              )}
+            >
               <div>
                 <Segmented
                   label={text.usage.measure}

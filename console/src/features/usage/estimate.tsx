@@ -31,11 +31,9 @@ export function Estimate({ summary: { usage_totals: totals, currency } }: { summ
               total.display_name,
             ])}
           >
-            <Cell>
-              <div>{total.display_name}</div>
-              <div className="text-[0.8125rem] text-muted">
-                {text.usage.meter(total.meter)} · {describeDimensions(total.dimensions)}
-              </div>
+            <Cell className="min-w-52">
+              {total.display_name}
+              <Dimensions total={total} />
             </Cell>
             <Cell numeric className="whitespace-nowrap">
               {formatQuantity(total.total_quantity, total.unit)}
@@ -57,6 +55,12 @@ export function Estimate({ summary: { usage_totals: totals, currency } }: { summ
       </Table>
     </Section>
   )
+}
+
+/** What the usage is told apart by, where the name of the price doesn't say it. */
+function Dimensions({ total: { display_name: name, dimensions } }: { total: UsageTotal }) {
+  if (Object.values(dimensions).every((value) => name.includes(value))) return null
+  return <span className="ml-2 text-[0.8125rem] text-muted">{describeDimensions(dimensions)}</span>
 }
 
 /** A decimal string of seconds as hours, of anything else as a whole number. */

@@ -1,5 +1,6 @@
 import { Fragment } from 'react'
 import type { DailyUsage } from '../../../../server/src/contract.ts'
+import { classNames } from '../../class-names.ts'
 import { Section } from '../../components/page.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatMoney, formatUtcDay } from '../../format.ts'
@@ -28,7 +29,7 @@ export function MeterTable({ usage: { items, currency, from, to } }: { usage: Da
       >
         {sumByMeter(items).map((sum) => (
           <Fragment key={sum.meter}>
-            <tr>
+            <tr className="border-b-0">
               <th scope="row" className="px-5 py-3 font-medium">
                 {text.usage.meter(sum.meter)}
               </th>
@@ -39,8 +40,11 @@ export function MeterTable({ usage: { items, currency, from, to } }: { usage: Da
                 {formatMoney(sum.amount, currency)}
               </Cell>
             </tr>
-            {sum.parts.map((part) => (
-              <tr key={part.label} className="border-t-0 text-muted">
+            {sum.parts.map((part, index) => (
+              <tr
+                key={part.label}
+                className={classNames('text-muted', index < sum.parts.length - 1 && 'border-b-0')}
+              >
                 <td className="px-5 pt-0 pb-3 pl-9">{part.label}</td>
                 <td className="tabular px-5 pt-0 pb-3 text-right whitespace-nowrap">
                   {formatQuantity(part.quantity, sum.unit)}

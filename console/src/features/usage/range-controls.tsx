@@ -39,25 +39,27 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
         ))}
         {choiceOf(asked) === 'custom' && <option value="custom">{text.usage.ranges.custom}</option>}
       </BareSelect>
-      <BareInput
-        type="date"
-        aria-label={text.usage.from}
-        className="w-36"
-        value={draft.from}
-        max={draft.to}
-        onChange={({ target }) => change({ from: target.value })}
-      />
-      <span aria-hidden className="text-muted">
-        –
-      </span>
-      <BareInput
-        type="date"
-        aria-label={text.usage.to}
-        className="w-36"
-        value={draft.to}
-        min={draft.from}
-        onChange={({ target }) => change({ to: target.value })}
-      />
+      <div className="flex w-full items-center gap-2 sm:w-auto">
+        <BareInput
+          type="date"
+          aria-label={text.usage.from}
+          className="min-w-0 flex-1 px-2 sm:w-36 sm:flex-none sm:px-3"
+          value={draft.from}
+          max={draft.to}
+          onChange={({ target }) => change({ from: target.value })}
+        />
+        <span aria-hidden className="text-muted">
+          –
+        </span>
+        <BareInput
+          type="date"
+          aria-label={text.usage.to}
+          className="min-w-0 flex-1 px-2 sm:w-36 sm:flex-none sm:px-3"
+          value={draft.to}
+          min={draft.from}
+          onChange={({ target }) => change({ to: target.value })}
+        />
+      </div>
     </>
   )
 }

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import type { UsageSummary } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
 import { Figure, Page, Section } from '../../components/page.tsx'
 import { ErrorState, Notice, Skeleton } from '../../components/states.tsx'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
@@ -14,6 +15,7 @@ import { Estimate } from './estimate.tsx'
 import { usageSummaryQuery } from './queries.ts'
 
 const route = getRouteApi('/app/usage')
+const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
 /** What the organization used: the estimate of the period, usage by the day, and what is wrong with it. */
 export function UsagePage() {
@@ -24,7 +26,19 @@ export function UsagePage() {
   return (
     <Page title={text.usage.title} description={text.usage.description}>
       {summary && summary.open_anomalies > 0 && (
-        <Notice tone="warn" title={text.usage.anomalies(summary.open_anomalies)}>
+        <Notice
+          tone="warn"
+          title={text.usage.anomalies(summary.open_anomalies)}
+          action={
+            seesFindings && (
+              <Button asChild>
+                <Link to="/usage" search={true} hash="findings">
+                  {text.usage.seeAnomalies}
+                </Link>
+              </Button>
+            )
+          }
+        >
           {text.usage.anomaliesHint}
         </Notice>
       )}
@@ -33,16 +47,18 @@ export function UsagePage() {
           <ErrorState error={error} onRetry={() => void refetch()} />
         ) : (
           <div className="grid gap-6">
-            <dl className="grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4">
-              {summary ? <PeriodFigures summary={summary} /> : <LoadingFigures />}
-            </dl>
+            {summary ? <PeriodFigures summary={summary} /> : <LoadingFigures />}
             {canManageBilling && <TrialCredit />}
           </div>
         )}
       </Section>
       <DailyUsageSection days={days} />
       {summary && summary.usage_totals.length > 0 && <Estimate summary={summary} />}
-      {seesFindings && <Anomalies />}
+      {seesFindings && (
+        <div id="findings" className="scroll-mt-20">
+          <Anomalies />
+        </div>
+      )}
     </Page>
   )
 }
@@ -62,7 +78,7 @@ function PeriodFigures({ summary }: { summary: UsageSummary }) {
   // The period ends with the moment before its last one.
   const end = new Date(Date.parse(summary.period_end) - 1).toISOString()
   return (
-    <>
+    <dl className={figures}>
       <Figure
         label={text.usage.soFar}
         value={formatMoney(cost, summary.currency)}
@@ -71,16 +87,20 @@ function PeriodFigures({ summary }: { summary: UsageSummary }) {
       <Figure label={text.usage.instanceTime} value={formatHours(sumOf('gpu_instance_seconds') / 3_600)} />
       <Figure label={text.usage.inputTokens} value={formatCompact(sumOf('inference_input_tokens'))} />
       <Figure label={text.usage.outputTokens} value={formatCompact(sumOf('inference_output_tokens'))} />
-    </>
+    </dl>
   )
 }
 
 function LoadingFigures() {
-  return Array.from({ length: 4 }, (_, index) => (
-    <div key={index} role="status" aria-label={text.common.loading} className="grid gap-1.5">
-      <Skeleton className="w-24" />
-      <Skeleton className="h-7 w-20" />
-      {index === 0 && <Skeleton className="h-4 w-40" />}
+  return (
+    <div role="status" aria-label={text.common.loading} className={figures}>
+      {Array.from({ length: 4 }, (_, index) => (
+        <div key={index} className="grid content-start gap-1">
+          <Skeleton className="h-5 w-24" />
+          <Skeleton className="h-6 w-20" />
+          {index === 0 && <Skeleton className="w-40 max-w-full" />}
+        </div>
+      ))}
     </div>
-  ))
+  )
 }

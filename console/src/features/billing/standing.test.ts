@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
+import { standingOf } from './card.ts'
+import { canActivate, findTrouble } from './standing.ts'
+
+const features: BillingConfig['features'] = {
+  processor: 'sandbox',
+  postpaid: true,
+  send_invoice: true,
+  portal: true,
+  trial: true,
+}
+
+function account(changes: Partial<BillingAccount>): BillingAccount {
+  return {
+    billing_mode: 'trial',
+    status: 'active',
+    subscription_status: 'none',
+    trial_credit: { granted: '10', used: '1', remaining: '9' },
+    ...changes,
+  } as BillingAccount
+}
+
+const postpaid = { billing_mode: 'postpaid', trial_credit: null } as const
+
+test.each([
+  ['a trial with credit', {}, features, null, true],
+  [
+    'a trial without',
+    { trial_credit: { granted: '10', used: '11', remaining: '0' } },
+    features,
+    'exhausted',
+    true,
+  ],
+  ['a server without trials', { trial_credit: null }, { ...features, trial: false }, 'unactivated', true],
+  ['one that pays', { ...postpaid, subscription_status: 'active' }, features, null, false],
+  [
+    'one that pays late',
+    { ...postpaid, status: 'past_due', subscription_status: 'past_due' },
+    features,
+    'past_due',
+    false,
+  ],
+  ['an ended subscription', { ...postpaid, subscription_status: 'canceled' }, features, 'ended', true],
+  ['a suspended account', { status: 'suspended' }, features, 'suspended', false],
+  ['a closed account', { status: 'closed' }, features, 'closed', false],
+] as const)('%s', (_what, changes, features, trouble, mayActivate) => {
+  expect(findTrouble(account(changes), features)).toBe(trouble)
+  expect(canActivate(account(changes), features)).toBe(mayActivate)
+})
+
+test('a card is good through the last day of its month', () => {
+  const now = new Date(2026, 10, 30).getTime()
+  expect(standingOf({ exp_month: 11, exp_year: 2026 }, now)).toBe('soon')
+  expect(standingOf({ exp_month: 10, exp_year: 2026 }, now)).toBe('expired')
+  expect(standingOf({ exp_month: 1, exp_year: 2027 }, now)).toBe('good')
+  expect(standingOf({ exp_month: 12, exp_year: 2026 }, now)).toBe('soon')
+})
