@@ -90,7 +90,8 @@ export function checkoutPages(app: FastifyInstance, context: PageContext): void 
           ${cardInputs(fields, problems)} <button class="wide">Save card</button>
         </form>
       </section>
-      ${testCardList(address)}`
+      ${testCardList(address)}
+      <p><a href="/billing">Back to billing without a card</a></p>`
     return show(context, reply, 'Save a card', body, isWrong ? 422 : 200)
   }
 }
