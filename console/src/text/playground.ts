@@ -69,6 +69,7 @@ export const playground = {
   copyMessage: 'message',
   copyAnswer: 'answer',
   regenerate: 'Answer again',
+  askOthersToo: (count: number) => `Ask the other ${count} too`,
   askToo: (name: string) => `Ask ${name} too`,
   retry: 'Try again',
   waiting: 'Waiting for the first token',

@@ -65,19 +65,21 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       {state === 'done' && empty && <p className="text-muted">{text.playground.emptyAnswer}</p>}
       {state === 'failed' && <Failure error={answer.error} deploymentId={deploymentId} />}
       {!isOpen(answer) && (
-        <footer className="flex flex-wrap items-center gap-x-1 gap-y-1">
+        <footer className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <Measures answer={answer} />
-          {content && <CopyButton value={content} label={text.common.copy(text.playground.copyAnswer)} />}
-          {repeatable && state === 'failed' && (
-            <Button size="small" onClick={again}>
-              {text.playground.retry}
-            </Button>
-          )}
-          {repeatable && state !== 'failed' && (
-            <Button look="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
-              <RotateCcw />
-            </Button>
-          )}
+          <div className="flex gap-1 empty:hidden">
+            {content && <CopyButton value={content} label={text.common.copy(text.playground.copyAnswer)} />}
+            {repeatable && state === 'failed' && (
+              <Button size="small" onClick={again}>
+                {text.playground.retry}
+              </Button>
+            )}
+            {repeatable && state !== 'failed' && (
+              <Button look="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
+                <RotateCcw />
+              </Button>
+            )}
+          </div>
         </footer>
       )}
     </article>
@@ -95,8 +97,9 @@ function Measures({ answer }: { answer: Answer }) {
     rate !== null && text.playground.tokensPerSecond(formatNumber(rate)),
     firstPieceMs !== null && text.playground.firstToken(formatDuration(firstPieceMs)),
   ].filter((measure) => typeof measure === 'string')
+  if (!ending && measures.length === 0) return null
   return (
-    <div className="mr-2 grid gap-0.5">
+    <div className="grid gap-0.5">
       {ending && <p className="text-[0.8125rem] text-warn">{ending}</p>}
       {measures.length > 0 && <p className="tabular text-xs text-muted">{measures.join(' · ')}</p>}
     </div>

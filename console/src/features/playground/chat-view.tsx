@@ -125,7 +125,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
       {roomy && panelOpen && (
         <aside
           aria-label={text.playground.parameters}
-          className="w-72 shrink-0 overflow-y-auto border-l bg-surface px-5 pt-8 pb-5"
+          className="w-72 shrink-0 overflow-y-auto border-l px-5 pt-8 pb-5"
         >
           <h2 className="font-semibold">{text.playground.parameters}</h2>
           <p className="pb-4 text-[0.8125rem] text-muted">{text.playground.parametersHint}</p>

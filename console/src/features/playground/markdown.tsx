@@ -1,6 +1,7 @@
 import { memo, type ReactNode } from 'react'
 import ReactMarkdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
+import { classNames } from '../../class-names.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { text } from '../../text/index.ts'
 import { splitMarkdown } from './split-markdown.ts'
@@ -47,7 +48,18 @@ const components: Components = {
       {children}
     </ol>
   ),
-  li: ({ children }) => <li className="[&>ol]:mt-1 [&>p+p]:mt-2 [&>ul]:mt-1">{children}</li>,
+  li: ({ children, className }) => (
+    <li
+      className={classNames(
+        '[&>ol]:mt-1 [&>p+p]:mt-2 [&>ul]:mt-1',
+        className?.includes('task-list-item') && '-ml-5 list-none',
+      )}
+    >
+      {children}
+    </li>
+  ),
+  // The box of a task: nothing that could be ticked.
+  input: ({ checked }) => (checked ? '☑' : '☐'),
   blockquote: ({ children }) => (
     <blockquote className="grid gap-3 border-l-2 border-line-strong pl-4 text-muted">{children}</blockquote>
   ),

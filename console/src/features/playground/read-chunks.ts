@@ -14,7 +14,9 @@ export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenera
   const parser = createParser({ onEvent: ({ data }) => events.push(data) })
   try {
     for (;;) {
-      const { done, value } = await reader.read()
+      const { done, value } = await reader.read().catch(() => {
+        throw brokenOff()
+      })
       if (done) throw brokenOff()
       parser.feed(decoder.decode(value, { stream: true }))
       const ended = events.indexOf('[DONE]')

@@ -71,7 +71,7 @@ function Beginning({ many }: { many: boolean }) {
           <li key={example}>
             <Button
               look="quiet"
-              className="h-auto max-w-full py-2 whitespace-normal"
+              className="h-auto max-w-full py-2 font-normal whitespace-normal"
               onClick={() => {
                 setDraft(example)
                 focusComposer()

@@ -34,6 +34,10 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
   const answers = Object.entries(turn.answers)
   const others = last && !busy ? readyIds.filter((id) => !turn.answers[id]) : []
   const many = answers.length > 1
+  const askOthers = () => {
+    for (const id of others) answerTurn(turn.id, id)
+    focusComposer()
+  }
   return (
     <div className={classNames('mx-auto grid w-full min-w-0 gap-4', !many && 'max-w-3xl')}>
       <Prompt turn={turn} readyIds={readyIds} last={last} editable={!busy && readyIds.length > 0} />
@@ -51,21 +55,12 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
         ))}
       </div>
       {others.length > 0 && (
-        <div className="flex flex-wrap gap-2">
-          {others.map((id) => (
-            <Button
-              key={id}
-              size="small"
-              onClick={() => {
-                answerTurn(turn.id, id)
-                focusComposer()
-              }}
-            >
-              <MessageSquarePlus aria-hidden />
-              {text.playground.askToo(names.get(id) ?? text.playground.gone)}
-            </Button>
-          ))}
-        </div>
+        <Button size="small" className="justify-self-start" onClick={askOthers}>
+          <MessageSquarePlus aria-hidden />
+          {others.length === 1
+            ? text.playground.askToo(names.get(others[0] ?? '') ?? text.playground.gone)
+            : text.playground.askOthersToo(others.length)}
+        </Button>
       )}
     </div>
   )

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { addChunk, awaitedAnswer, tokensPerSecond, type ChatChunk } from './answer.ts'
+
+const delta = (delta: object, finish_reason: string | null = null): ChatChunk => ({
+  choices: [{ delta, finish_reason }],
+})
+const addAll = (chunks: ChatChunk[]) =>
+  chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 100), awaitedAnswer)
+
+it('joins what the chunks bring and remembers when the first and the last piece came', () => {
+  const answer = addAll([
+    delta({ role: 'assistant', content: '' }),
+    delta({ reasoning_content: 'hm' }),
+    delta({ content: 'A ' }),
+    delta({ content: 'ship' }),
+    delta({}, 'length'),
+    { choices: [], usage: { prompt_tokens: 5, completion_tokens: 3 } },
+  ])
+  expect(answer).toMatchObject({
+    state: 'streaming',
+    content: 'A ship',
+    reasoning: 'hm',
+    finishReason: 'length',
+    usage: { promptTokens: 5, completionTokens: 3 },
+    firstPieceMs: 200,
+    lastPieceMs: 400,
+  })
+  expect(tokensPerSecond(answer)).toBe(10)
+})
+
+it('joins the pieces of tool calls by their index, and makes no holes', () => {
+  const { toolCalls } = addAll([
+    delta({ tool_calls: [{ index: 0, function: { name: 'a', arguments: '' } }] }),
+    delta({ tool_calls: [{ index: 1e9, function: { name: 'b' } }] }),
+    delta({ tool_calls: [{ index: 0, function: { arguments: '{}' } }, {}] }),
+  ])
+  expect(toolCalls).toEqual([
+    { name: 'a', arguments: '{}' },
+    { name: 'b', arguments: '' },
+  ])
+})
+
+it('takes chunks that lack everything, and tells no rate where all came at once', () => {
+  const answer = addAll([{}, { choices: null, usage: null }, { choices: [{}] }, delta({ content: 'x' })])
+  expect(answer.content).toBe('x')
+  expect(tokensPerSecond(answer)).toBeNull()
+})

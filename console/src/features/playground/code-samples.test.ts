@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process'
+import { expect, it } from 'vitest'
+import { sampleLanguages, writeSample } from './code-samples.ts'
+
+const awkward = `It's "quoted" \\ $HOME \`date\`\nand é 😀`
+const request = {
+  kind: 'chat' as const,
+  origin: 'http://localhost:8080',
+  email: `o'hara@example.com`,
+  body: {
+    model: 'm',
+    messages: [{ role: 'user', content: awkward }],
+    temperature: 0.5,
+    top_k: 40,
+    stream: true,
+    stop: null,
+  },
+}
+
+it('writes a shell command that hands the body over unchanged', () => {
+  const script = `curl() { for last; do :; done; printf '%s\\0' "$last"; }\n${writeSample('curl', request)}`
+  const [signIn = '', body = ''] = execFileSync('sh', ['-c', script], {
+    env: { BERTH_PASSWORD: 'secret' },
+    encoding: 'utf8',
+  }).split('\0')
+  expect(JSON.parse(signIn)).toEqual({ email: request.email, password: 'secret' })
+  expect(JSON.parse(body)).toEqual(request.body)
+})
+
+it('writes literals of JavaScript that mean the body', () => {
+  const [, literal = ''] =
+    /completions\.create\(([\s\S]*?)\)\nfor await/.exec(writeSample('javascript', request)) ?? []
+  // oxlint-disable-next-line no-eval
+  expect((0, eval)(`(${literal})`)).toEqual(request.body)
+})
+
+it('gives Python’s client what it does not know by name in extra_body', () => {
+  const sample = writeSample('python', request)
+  expect(sample).toContain('extra_body={"top_k": 40},')
+  expect(sample).toContain('stream=True,')
+  expect(sample).toContain('stop=None,')
+})
+
+it('writes a sample of embeddings in every language', () => {
+  const body = { model: 'm', input: ['a', 'b'] }
+  for (const language of sampleLanguages) {
+    expect(writeSample(language, { ...request, kind: 'embeddings', body })).toContain('embeddings')
+  }
+})

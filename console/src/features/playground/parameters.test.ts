@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { noParameters, readParameters } from './parameters.ts'
+
+it('sends nothing for empty fields', () => {
+  expect(readParameters(noParameters)).toEqual({ values: {}, errors: {} })
+})
+
+it('reads numbers with either mark, stop sequences and further members', () => {
+  const texts = {
+    system: 'Be brief.',
+    temperature: ' 0,7 ',
+    top_p: '0.9',
+    max_tokens: '64',
+    seed: '0',
+    stop: 'END\n\n\\n\\n',
+    extra: '{"top_k": 40}',
+  }
+  expect(readParameters(texts)).toEqual({
+    values: { temperature: 0.7, top_p: 0.9, max_tokens: 64, seed: 0, stop: ['END', '\n\n'], top_k: 40 },
+    errors: {},
+  })
+})
+
+it('says what is wrong with each field', () => {
+  const { values, errors } = readParameters({
+    ...noParameters,
+    temperature: 'hot',
+    top_p: '1.5',
+    max_tokens: '0',
+    seed: '1.5',
+    stop: 'a\nb\nc\nd\ne',
+    extra: '[]',
+  })
+  expect(values).toEqual({})
+  expect(Object.keys(errors).toSorted()).toEqual([
+    'extra',
+    'max_tokens',
+    'seed',
+    'stop',
+    'temperature',
+    'top_p',
+  ])
+  expect(readParameters({ ...noParameters, extra: '{"model": "x"}' }).errors.extra).toContain('model')
+  expect(readParameters({ ...noParameters, extra: '{' }).errors.extra).toBeDefined()
+})
