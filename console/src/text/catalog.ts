@@ -42,7 +42,7 @@ export const catalog = {
   noHardware: 'no hardware is there',
   from: (price: string) => `from ${price}`,
   anHour: 'an hour',
-  perHour: (price: string) => `${price} an hour`,
+  perHour: (price: string) => `${price}/h`,
   perMonth: (price: string) => `about ${price} a month`,
   priceUnknown: 'Not known',
 

@@ -39,10 +39,11 @@ export function DeployForm({ onOpenChange, model, initial = {} }: Omit<DeployDia
     deploy.mutate(
       { model_name: model.model_name, ...choice },
       {
-        onSuccess: ({ id }) => {
-          onOpenChange(false)
-          void navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } })
-        },
+        // The dialog stays until the deployment's page is there, which then has the focus.
+        onSuccess: ({ id }) =>
+          void navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }).then(() =>
+            onOpenChange(false),
+          ),
       },
     )
   }
@@ -59,7 +60,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: Omit<DeployDia
           <Button onClick={() => onOpenChange(false)}>{text.common.cancel}</Button>
           <Button
             look="primary"
-            busy={deploy.isPending}
+            busy={deploy.isPending || deploy.isSuccess}
             disabled={!isSettled || !plan.data.feasible}
             onClick={submit}
           >

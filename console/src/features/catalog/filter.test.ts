@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import { listChoices, listEntries, readFilters } from './filter.ts'
+
+function createModel(id: string, sizes: number[], fields: Partial<DeployableModel> = {}): DeployableModel {
+  return {
+    id,
+    model_name: id,
+    display_name: id,
+    provider: 'Ada',
+    family: id,
+    model_type: 'LLM',
+    description: '',
+    tags: [],
+    enabled: true,
+    sort_order: 1,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    variants: sizes.map((size) => ({
+      model_format: 'ggufv2',
+      model_size_in_billions: size,
+      quantizations: ['Q4_K_M'],
+      default: false,
+    })),
+    ...fields,
+  }
+}
+
+function place(id: string, size: number, memory: number, price: string | null, feasible = true): Placement {
+  return {
+    model_id: id,
+    model_name: id,
+    model_format: 'ggufv2',
+    model_size_in_billions: size,
+    quantization: 'Q4_K_M',
+    memory_bytes: memory,
+    feasible,
+    instance_type: feasible ? 'here' : null,
+    gpu_count: feasible ? 0 : null,
+    price_per_hour: price,
+  }
+}
+
+const models = [
+  createModel('ship', [0.5, 4], { tags: ['code'] }),
+  createModel('harbour', [70], { provider: 'Bo', description: 'A harbour for Code' }),
+  createModel('vector', [0.1], { model_type: 'embedding' }),
+]
+const placements = [
+  place('ship', 0.5, 10, '10.5'),
+  place('ship', 4, 40, '9'),
+  place('harbour', 70, 700, null, false),
+  place('vector', 0.1, 1, null),
+]
+const list = (filters: Parameters<typeof listEntries>[2], known: Placement[] | undefined = placements) =>
+  listEntries(models, known, filters).map(({ model }) => model.id)
+
+describe('the models that match', () => {
+  it('have every word somewhere, in any case', () => {
+    expect(list({ q: ' CODE ' })).toEqual(['ship', 'harbour'])
+    expect(list({ q: 'code ada' })).toEqual(['ship'])
+    expect(list({ q: 'code nothing' })).toEqual([])
+  })
+
+  it('are of the type and provider, and have a size in the range, whose end is not within', () => {
+    expect(list({ type: 'embedding' })).toEqual(['vector'])
+    expect(list({ provider: 'Bo' })).toEqual(['harbour'])
+    expect(list({ size: '1-4' })).toEqual([])
+    expect(list({ size: '4-10' })).toEqual(['ship'])
+  })
+
+  it('fit in one of these sizes, where it is known what fits', () => {
+    expect(list({ fits: 'yes' })).toEqual(['ship', 'vector'])
+    expect(list({ fits: 'yes', size: 'over-40' })).toEqual([])
+    expect(listEntries(models, undefined, { fits: 'yes' })).toHaveLength(3)
+  })
+})
+
+it('tells of a model how many sizes fit, the lowest price as a number and the least memory', () => {
+  const [ship, harbour] = listEntries(models, placements, {})
+  expect(ship?.fit).toEqual({ sizes: 2, pricePerHour: '9', memoryBytes: 10 })
+  expect(harbour?.fit).toEqual({ sizes: 0, pricePerHour: null, memoryBytes: 700 })
+  expect(listEntries(models, placements, { size: 'under-1' })[0]?.fit?.pricePerHour).toBe('10.5')
+})
+
+it('drops filters that an address made up', () => {
+  const search = { q: 'x', type: 'LLM', provider: 'Nobody', family: 'harbour', size: '__proto__' }
+  expect(readFilters(search, models)).toEqual({ q: 'x', type: 'LLM', family: 'harbour' })
+  expect(listChoices({ provider: 'Bo' }, models)).toEqual({
+    providers: ['Ada', 'Bo'],
+    families: ['harbour'],
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { Placement } from '../../../../server/src/contract.ts'
+import { completeChoice, listFormats, listSizes, type VariantChoice } from './variants.ts'
+
+const model = {
+  model_type: 'LLM' as const,
+  variants: [
+    {
+      model_format: 'pytorch',
+      model_size_in_billions: 7,
+      quantizations: ['none'],
+      default: false,
+    },
+    {
+      model_format: 'ggufv2',
+      model_size_in_billions: 7,
+      quantizations: ['Q8_0', 'Q4_K_M'],
+      default: true,
+    },
+    {
+      model_format: 'ggufv2',
+      model_size_in_billions: 0.5,
+      quantizations: ['Q4_K_M', 'Q8_0'],
+      default: false,
+    },
+  ],
+}
+
+const large = { model_format: 'ggufv2', model_size_in_billions: 7, quantization: 'Q4_K_M' }
+const small = { ...large, model_size_in_billions: 0.5 }
+
+function place(choice: VariantChoice, feasible: boolean): Placement {
+  return {
+    ...choice,
+    model_id: 'one',
+    model_name: 'one',
+    memory_bytes: 1,
+    feasible,
+    instance_type: null,
+    gpu_count: null,
+    price_per_hour: null,
+  }
+}
+
+describe('the variant that a dialog begins with', () => {
+  it('is the default with the usual quantization while it is not known what fits', () => {
+    expect(completeChoice(model, {}, [])).toEqual(large)
+  })
+
+  it('is one that fits, where the default does not', () => {
+    expect(completeChoice(model, {}, [place(large, false), place(small, true)])).toEqual(small)
+  })
+
+  it('is what was wished for, whether it fits or not and in whatever case it is written', () => {
+    const wish = { ...large, quantization: 'q8_0' }
+    const placements = [place({ ...large, quantization: 'Q8_0' }, false), place(small, true)]
+    expect(completeChoice(model, wish, placements)).toEqual({ ...large, quantization: 'Q8_0' })
+  })
+
+  it('keeps the size of a wish that has no variant, and takes what there is of it', () => {
+    const wish = { model_format: 'pytorch', model_size_in_billions: 0.5, quantization: 'none' }
+    expect(completeChoice(model, wish, [])).toEqual(small)
+  })
+
+  it('is nothing for a model without variants', () => {
+    expect(completeChoice({ model_type: 'LLM', variants: [] }, {}, [])).toBeUndefined()
+  })
+})
+
+it('lists sizes from the smallest, and the format of the default first', () => {
+  expect(listSizes(model)).toEqual([0.5, 7])
+  expect(listFormats(model)).toEqual(['ggufv2', 'pytorch'])
+})
