@@ -16,9 +16,22 @@ interface DialogProps {
   wide?: boolean
 }
 
-/** A modal dialog: it holds the focus, closes on Escape and gives the focus back, to the page where what had it is gone. */
+const fields = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
+
+/**
+ * A modal dialog: it holds the focus, beginning with the first field where there is one, closes on Escape and gives the focus
+ * back, to the page where what had it is gone.
+ */
 export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
   const opener = useRef<Element>(null)
+  const takeFocus = (event: Event) => {
+    opener.current = document.activeElement === document.body ? null : document.activeElement
+    const content = event.currentTarget
+    const field = content instanceof HTMLElement && content.querySelector<HTMLElement>(fields)
+    if (!field) return
+    event.preventDefault()
+    field.focus()
+  }
   const giveFocusBack = (event: Event) => {
     // Radix knows the opener only where it is a trigger of its own.
     event.preventDefault()
@@ -31,7 +44,7 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
         <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
           {...(description ? {} : { 'aria-describedby': undefined })}
-          onOpenAutoFocus={() => (opener.current = document.activeElement)}
+          onOpenAutoFocus={takeFocus}
           onCloseAutoFocus={giveFocusBack}
           className={classNames(
             'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2',
