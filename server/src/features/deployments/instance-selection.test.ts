@@ -101,11 +101,13 @@ test('what can’t be run says why of each, of those with the same reason togeth
     reason:
       'No instance type can run this. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
       'overhead 2.0 GiB). Passed over: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: it runs pytorch, awq, not ggufv2.',
+    memoryBytes: 14 * 2 ** 30,
   })
   expect(selectInstance(variant, [], serving, [])).toEqual({
     outcome: 'infeasible',
     reason: 'No instance type can run this. The runtime offers none.',
     considered: [],
+    memoryBytes: null,
   })
 })
 
