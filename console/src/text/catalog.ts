@@ -53,7 +53,6 @@ export const catalog = {
   seeWhy: 'See why',
   seeWhyChoice: (variant: string) => `See why ${variant} does not fit`,
   deployChoice: (variant: string) => `Deploy ${variant}`,
-  facts: 'Facts',
   name: 'Name to call',
   tags: 'Tags',
   variants: 'Variants',

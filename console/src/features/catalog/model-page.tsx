@@ -13,6 +13,7 @@ import { EmptyState, ErrorState } from '../../components/states.tsx'
 import { LoadingPage } from '../../shell/route-states.tsx'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../deployments/deploy-dialog.tsx'
+import { deploymentsQuery } from '../deployments/queries.ts'
 import { ModelDeployments } from './model-deployments.tsx'
 import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery, useModel } from './queries.ts'
@@ -27,9 +28,11 @@ const route = getRouteApi('/app/catalog/$modelId')
 export function ModelPage() {
   const { modelId } = route.useParams()
   const model = useModel(modelId)
+  // One's deployments stand above the variants, which they would push down if they came later.
+  const deployments = useQuery(deploymentsQuery({ all: false }))
+  if (model.isPending || deployments.isPending) return <LoadingPage />
   // Another model begins with nothing of this one's.
   if (model.data) return <Model key={modelId} model={model.data} />
-  if (model.isPending) return <LoadingPage />
   const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
   return (
     <Page title={isUnknown ? words.notFoundTitle : words.title}>

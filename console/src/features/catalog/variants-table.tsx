@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import { useState, type ReactNode } from 'react'
+import { useState } from 'react'
 import type { DeployableModel, Placement, Placements } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
-import { Skeleton } from '../../components/states.tsx'
+import { Skeleton, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -37,16 +37,20 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
       description={words.variantsNote}
       flush
       actions={
-        canNarrow && (
-          <Segmented
-            label={words.whichVariants}
-            value={isAllWanted ? 'all' : 'fitting'}
-            onValueChange={(value) => setIsAllWanted(value === 'all')}
-            options={[
-              { value: 'fitting', label: words.fitting(fitting.length) },
-              { value: 'all', label: words.all(rows.length) },
-            ]}
-          />
+        placements.isPending ? (
+          <Skeleton className="h-8 w-44" />
+        ) : (
+          canNarrow && (
+            <Segmented
+              label={words.whichVariants}
+              value={isAllWanted ? 'all' : 'fitting'}
+              onValueChange={(value) => setIsAllWanted(value === 'all')}
+              options={[
+                { value: 'fitting', label: words.fitting(fitting.length) },
+                { value: 'all', label: words.all(rows.length) },
+              ]}
+            />
+          )
         )
       }
     >
@@ -55,37 +59,40 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
           <HardwareUnknown placements={placements} />
         </div>
       )}
-      <Table
-        label={words.variants}
-        head={
-          <>
-            <HeadCell>{words.variant}</HeadCell>
-            <HeadCell numeric className="max-md:hidden">
-              {words.memory}
-            </HeadCell>
-            <HeadCell className="max-md:hidden">{words.runsOn}</HeadCell>
-            <HeadCell numeric className="max-md:hidden">
-              {words.priceAnHour}
-            </HeadCell>
-            {onDeploy && (
-              <HeadCell className="w-px pl-0">
-                <span className="sr-only">{words.deploy}</span>
+      {placements.isPending ? (
+        <SkeletonRows count={6} />
+      ) : (
+        <Table
+          label={words.variants}
+          head={
+            <>
+              <HeadCell>{words.variant}</HeadCell>
+              <HeadCell numeric className="max-md:hidden">
+                {words.memory}
               </HeadCell>
-            )}
-          </>
-        }
-      >
-        {shown.map(({ choice, placement }) => (
-          <VariantRow
-            key={nameChoice(choice)}
-            choice={choice}
-            placement={placement}
-            currency={placements.data?.currency}
-            isPending={placements.isPending}
-            onDeploy={onDeploy}
-          />
-        ))}
-      </Table>
+              <HeadCell className="max-md:hidden">{words.runsOn}</HeadCell>
+              <HeadCell numeric className="max-md:hidden">
+                {words.priceAnHour}
+              </HeadCell>
+              {onDeploy && (
+                <HeadCell className="w-px pl-0">
+                  <span className="sr-only">{words.deploy}</span>
+                </HeadCell>
+              )}
+            </>
+          }
+        >
+          {shown.map(({ choice, placement }) => (
+            <VariantRow
+              key={nameChoice(choice)}
+              choice={choice}
+              placement={placement}
+              currency={placements.data?.currency}
+              onDeploy={onDeploy}
+            />
+          ))}
+        </Table>
+      )}
     </Section>
   )
 }
@@ -94,11 +101,10 @@ interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
   choice: VariantChoice
   placement: Placement | undefined
   currency: string | undefined
-  isPending: boolean
 }
 
 /** On a small screen all but the name stands in a line below it. */
-function VariantRow({ choice, placement, currency, isPending, onDeploy }: VariantRowProps) {
+function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) {
   const [name, quantization] = nameParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
@@ -110,7 +116,6 @@ function VariantRow({ choice, placement, currency, isPending, onDeploy }: Varian
   const summary = placement?.feasible
     ? [memory, placement.instance_type, price && words.perHour(price)]
     : placement && [words.doesNotFit, memory && words.needs(memory)]
-  const waiting = (content: ReactNode) => (isPending ? <Skeleton className="ml-auto w-16" /> : content)
   return (
     <tr>
       <Cell className="max-md:pr-2">
@@ -119,16 +124,14 @@ function VariantRow({ choice, placement, currency, isPending, onDeploy }: Varian
           <span className="text-muted">{quantization}</span>
         </span>
         <span className="tabular block text-[0.8125rem] text-muted md:hidden">
-          {isPending ? <Skeleton className="mt-1 w-40" /> : summary?.filter(Boolean).join(' · ')}
+          {summary?.filter(Boolean).join(' · ')}
         </span>
       </Cell>
       <Cell numeric className="max-md:hidden">
-        {waiting(memory)}
+        {memory}
       </Cell>
       <Cell className="max-md:hidden">
-        {isPending ? (
-          <Skeleton className="w-20" />
-        ) : placement?.feasible ? (
+        {placement?.feasible ? (
           <span className="flex flex-wrap gap-x-2">
             {placement.instance_type}
             {placement.gpu_count !== null && (
@@ -140,7 +143,7 @@ function VariantRow({ choice, placement, currency, isPending, onDeploy }: Varian
         )}
       </Cell>
       <Cell numeric className="max-md:hidden">
-        {waiting(price)}
+        {price}
       </Cell>
       {onDeploy && (
         <Cell className="w-px py-1.5 pl-0">
