@@ -71,6 +71,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
             onChoose={onChoose}
           />
         }
+        wideChoice={chosen.length > 1}
         actions={
           <>
             <Action

@@ -1,8 +1,10 @@
 import { Plus, X } from 'lucide-react'
 import type { Deployment } from '../../../../server/src/contract.ts'
+import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { BareSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
+import { Action } from './action.tsx'
 import { isEnding } from './deployment-names.ts'
 
 interface DeploymentChoiceProps {
@@ -21,14 +23,19 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
     .toSorted((a, b) => Number(b.status === 'running') - Number(a.status === 'running'))
     .find(({ id }) => !ids.includes(id))
   return (
-    <div className="flex min-w-0 flex-wrap items-center gap-2">
+    <div
+      className={classNames(
+        'flex min-w-0 items-center gap-2 sm:flex-wrap',
+        ids.length > 1 && 'max-sm:grid max-sm:grid-cols-2',
+      )}
+    >
       {ids.map((id, place) => (
-        <div key={id} className="flex min-w-0 items-center">
+        <div key={id} className="flex min-w-0 items-center max-sm:flex-1">
           <BareSelect
             aria-label={
               ids.length > 1 ? text.playground.nthDeployment(place + 1) : text.playground.deployment
             }
-            className="max-w-72 min-w-0 truncate"
+            className="min-w-0 truncate max-sm:w-full sm:max-w-72"
             value={id}
             onChange={({ target }) => onChoose(ids.with(place, target.value))}
           >
@@ -56,10 +63,11 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
         </div>
       ))}
       {next && ids.length < most && (
-        <Button look="quiet" onClick={() => onChoose([...ids, next.id])}>
-          <Plus aria-hidden />
-          {text.playground.addDeployment}
-        </Button>
+        <Action
+          icon={<Plus aria-hidden />}
+          label={text.playground.addDeployment}
+          onClick={() => onChoose([...ids, next.id])}
+        />
       )}
     </div>
   )

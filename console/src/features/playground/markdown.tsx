@@ -9,7 +9,7 @@ import { splitMarkdown } from './split-markdown.ts'
 /** What a model wrote, as Markdown; HTML in it stays text, and nothing is fetched. */
 export function Markdown({ source }: { source: string }) {
   return (
-    <div className="grid min-w-0 gap-3 leading-relaxed wrap-anywhere">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-3 leading-relaxed wrap-break-word">
       {splitMarkdown(source).map((piece, place) => (
         // Pieces are only ever added at the end, and only the last one grows.
         <Piece key={place} source={piece} />
