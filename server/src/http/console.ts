@@ -28,7 +28,6 @@ export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promis
     app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
     return () => false
   }
-  const page = readFileSync(`${dist}index.html`, 'utf8')
   await app.register(fastifyStatic, {
     root: `${dist}assets`,
     prefix: '/assets/',
@@ -45,6 +44,8 @@ export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promis
   )
 
   const send = (reply: FastifyReply) => {
+    // Read anew each time: a build under a running server has files of other names.
+    const page = readFileSync(`${dist}index.html`, 'utf8')
     const nonce = randomBytes(16).toString('base64')
     return (
       reply
