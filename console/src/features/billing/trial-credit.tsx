@@ -10,7 +10,7 @@ export function TrialCredit() {
   const { data: config } = useQuery(billingConfigQuery)
   const { data: account } = useQuery(billingAccountQuery)
   if (config?.features.trial === false) return null
-  if (account === undefined) return <Skeleton className="h-9" />
+  if (account === undefined) return <Skeleton className="h-8.5" />
   if (account.trial_credit === null) return null
   const { granted, used, remaining } = account.trial_credit
   const money = (amount: string) => formatMoney(amount, account.currency)

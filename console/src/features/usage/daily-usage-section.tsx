@@ -24,11 +24,12 @@ const measures: Measure[] = ['cost', 'hours', 'tokens']
 
 /** Usage of the chosen days as a chart, and by meter as a table. */
 export function DailyUsageSection({ days }: { days: AskedDays }) {
-  const { data, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
+  const { data: usage, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
   const [measure, setMeasure] = useState<Measure>('cost')
-  const usage = error && !isPlaceholderData && data === undefined ? undefined : data
-  const isRefused = error instanceof ApiError && error.status === 422
-  const isUnused = usage !== undefined && usage.items.length === 0
+  // What is shown stays while the server is away.
+  const failure = usage === undefined ? error : null
+  const isRefused = failure instanceof ApiError && failure.status === 422
+  const isUnused = usage?.items.length === 0
   const isFirstVisit = isUnused && days.from === undefined && days.to === undefined
   return (
     <>
@@ -48,12 +49,10 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
               {text.usage.download}
             </Button>
           </div>
-          {isRefused && <ErrorNote error={error} />}
-          {!isRefused && error && usage === undefined && (
-            <ErrorState error={error} onRetry={() => void refetch()} />
-          )}
-          {!error && isFirstVisit && <NothingYet />}
-          {!error && !isFirstVisit && (
+          {isRefused && <ErrorNote error={failure} />}
+          {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
+          {isFirstVisit && <NothingYet />}
+          {!failure && !isFirstVisit && (
             <div
               className={classNames(
                 'grid grid-cols-[minmax(0,1fr)] gap-5 transition-opacity',
@@ -75,7 +74,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
           )}
         </div>
       </Section>
-      {usage && !isUnused && !error && <MeterTable usage={usage} />}
+      {usage && !isUnused && <MeterTable usage={usage} />}
     </>
   )
 }
