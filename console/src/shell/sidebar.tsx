@@ -17,8 +17,8 @@ import { OrganizationSwitcher } from './organization-switcher.tsx'
 import { Wordmark } from './wordmark.tsx'
 
 const item =
-  'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4'
-const current = { className: 'bg-subtle text-ink [&_svg]:text-accent', 'aria-current': 'page' } as const
+  'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +
+  'data-[status=active]:bg-subtle data-[status=active]:text-ink data-[status=active]:[&_svg]:text-accent'
 
 /** The navigation: where one works, the pages, and one's account. */
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
@@ -55,13 +55,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
       </button>
       <nav aria-label={text.shell.navigation} className="grid gap-0.5">
         {pages.map(({ to, label, icon: Icon }) => (
-          <Link
-            key={to}
-            to={to}
-            className={item}
-            activeProps={current}
-            {...(onNavigate && { onClick: onNavigate })}
-          >
+          <Link key={to} to={to} className={item} {...(onNavigate && { onClick: onNavigate })}>
             <Icon aria-hidden />
             {label}
           </Link>
