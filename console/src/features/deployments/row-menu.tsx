@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Ellipsis, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -14,19 +14,32 @@ const words = text.deployments
 /** What can be done with a deployment of the list. */
 export function RowMenu({ deployment }: { deployment: Deployment }) {
   const can = useCan()
-  const trigger = useRef<HTMLButtonElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  const wantsDialog = useRef(false)
   const [asking, setAsking] = useState(false)
   const { id, model_name, status } = deployment
+  // A row that goes away once its deployment is terminated must not take the focus along.
+  useLayoutEffect(() => {
+    const held = button.current
+    return () => {
+      if (held !== null && document.activeElement === held) document.getElementById('content')?.focus()
+    }
+  }, [])
   return (
     <>
       <Menu
         trigger={
           <Button
-            ref={trigger}
+            ref={button}
             look="quiet"
             size="tiny"
             className="relative"
             aria-label={words.actionsFor(model_name)}
+            // The closing menu gives the focus back here: the dialog waits for that, to give it back here too.
+            onFocus={() => {
+              if (wantsDialog.current) setAsking(true)
+              wantsDialog.current = false
+            }}
           >
             <Ellipsis />
           </Button>
@@ -47,20 +60,13 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
           </MenuItem>
         )}
         {can('terminateOwnDeployments') && !isEnding(deployment) && (
-          <MenuItem dangerous onSelect={() => setAsking(true)}>
+          <MenuItem dangerous onSelect={() => (wantsDialog.current = true)}>
             <Trash2 aria-hidden />
             {status === 'failed' ? words.remove : words.terminate}
           </MenuItem>
         )}
       </Menu>
-      <TerminateDialog
-        deployment={deployment}
-        open={asking}
-        onOpenChange={(open) => {
-          setAsking(open)
-          if (!open) requestAnimationFrame(() => trigger.current?.focus())
-        }}
-      />
+      <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
     </>
   )
 }

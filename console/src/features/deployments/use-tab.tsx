@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { useSession } from '../../api/session.ts'
@@ -5,9 +6,9 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
-import { Notice } from '../../components/states.tsx'
+import { Notice, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { useModelByName } from '../catalog/queries.ts'
+import { modelsQuery } from '../catalog/queries.ts'
 import { languages, writeSnippet, type Language } from './snippets.ts'
 import { isEnding } from './status.ts'
 
@@ -16,7 +17,8 @@ const words = text.deployments
 /** How to call a deployment from one's own code. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
   const { user } = useSession()
-  const model = useModelByName(deployment.model_name)
+  const { data: models, isPending } = useQuery(modelsQuery)
+  const model = models?.find((one) => one.model_name === deployment.model_name)
   const [language, setLanguage] = useState<Language>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
@@ -63,7 +65,11 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
             {target === 'this' ? words.targetThisWords : words.targetModelWords}{' '}
             {language === 'curl' ? words.curlFirst : words.installFirst(words.installs[language])}
           </p>
-          <CodeBlock code={code} label={words.code(words.languages[language])} />
+          {isPending ? (
+            <Skeleton className="h-72 rounded-lg" />
+          ) : (
+            <CodeBlock code={code} label={words.code(words.languages[language])} />
+          )}
         </div>
       </Section>
     </div>
