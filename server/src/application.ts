@@ -170,16 +170,24 @@ function readPrices(
 export function createLog({ logLevel }: Config): Logger {
   // The driver hangs the whole connection on the errors of its pool.
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
-  // Lines go out together, ten times a second: one write for each would cost a busy server a tenth of its time.
-  const destination = pino.destination({ dest: 1, minLength: 8_192, sync: true })
+  const stdout = pino.destination({ dest: 1, sync: true })
   let writable = true
-  destination.once('close', () => {
+  stdout.once('close', () => {
     writable = false
   })
-  // Not `flushSync`, which waits for the disk.
-  setInterval(() => writable && destination.flush(), 100).unref()
-  process.once('exit', () => writable && destination.flushSync())
-  return pino(options, destination)
+  // Lines go out together, ten times a second: one write for each would cost a busy server a tenth of its time.
+  let lines = ''
+  const write = () => {
+    if (lines !== '' && writable) stdout.write(lines)
+    lines = ''
+  }
+  setInterval(write, 100).unref()
+  process.once('exit', write)
+  const gather = (line: string) => {
+    lines += line
+    if (lines.length >= 8_192) write()
+  }
+  return pino(options, { write: gather })
 }
 
 function openSandbox(

@@ -133,8 +133,10 @@ export class Answer implements TurnTask {
   /** The engine's answer is there to its end. */
   end(): void {
     this.ended = true
-    if (this.passage === 'held' || this.passage === 'rewritten') this.wholeAt = performance.now()
-    else if (this.meter === null) this.exchange.record(readTailUsage(this.tail))
+    if (this.passage === 'held' || this.passage === 'rewritten') {
+      this.wholeAt = performance.now()
+      if (this.status === 200) this.readWhole()
+    } else if (this.meter === null) this.exchange.record(readTailUsage(this.tail))
     else {
       this.pending += this.meter.finish()
       this.exchange.record(this.meter.usage())
@@ -146,6 +148,8 @@ export class Answer implements TurnTask {
   atTurnEnd(): void {
     this.scheduled = false
     if (this.exchange.closed) return
+    // What was used outlives a kill before the caller has his answer.
+    this.exchange.application.tokens.write()
     try {
       if (this.passage === 'held' || this.passage === 'rewritten') this.writeWhole()
       else this.flush()
@@ -195,10 +199,9 @@ export class Answer implements TurnTask {
   }
 
   writeWhole(): void {
-    let body: string | Buffer = this.text ?? this.joinHeld()
     const { exchange, status } = this
-    if (status === 200) body = this.readWhole(body)
-    else if (status >= 400) {
+    let body = this.readHeld()
+    if (status >= 400) {
       const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
       const told = readEngineError(status, bytes, exchange.target!.modelUid)
       if (told === 'gone') return this.tellGone()
@@ -213,13 +216,15 @@ export class Answer implements TurnTask {
     if (this.raw.writableLength > 0) this.limitStall()
   }
 
-  joinHeld(): Buffer {
+  readHeld(): string | Buffer {
+    if (this.text !== null) return this.text
     if (this.pieces !== null) return Buffer.concat(this.pieces)
-    return this.held === null ? nothing : this.held.subarray(0, this.size)
+    return this.held === null ? '' : this.held.subarray(0, this.size)
   }
 
-  /** Counts what was used, and returns what the caller gets. */
-  readWhole(body: string | Buffer): string | Buffer {
+  /** Counts what was used, and rewrites what must be. */
+  readWhole(): void {
+    const body = this.readHeld()
     const parsed = this.passage === 'rewritten' ? parse(body) : null
     const end =
       typeof body === 'string'
@@ -227,7 +232,7 @@ export class Answer implements TurnTask {
         : body.toString('latin1', Math.max(0, body.length - tailLength))
     this.exchange.record(readTailUsage(end) ?? readUsage(parsed ?? parse(body)))
     const encoded = parsed === null ? null : encodeEmbeddings(parsed)
-    return encoded === null ? body : Buffer.from(JSON.stringify(encoded))
+    if (encoded !== null) this.pieces = [Buffer.from(JSON.stringify(encoded))]
   }
 
   /** The engine is there and the model is not: a worker starts it again. */
@@ -272,7 +277,6 @@ export class Answer implements TurnTask {
 }
 
 const noHeaders: AnswerHeaders = {}
-const nothing = Buffer.alloc(0)
 
 function toChunk(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`

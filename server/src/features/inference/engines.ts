@@ -47,7 +47,8 @@ export async function openEngineConnections(
   { client, timeouts, limits, tracesEndpoint }: EngineSettings,
 ): Promise<EngineConnections> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
-  const clients = client === 'undici' ? openUndiciClient(timeouts) : openNativeClient(timeouts)
+  const turn = createTurn()
+  const clients = client === 'undici' ? openUndiciClient(timeouts) : openNativeClient(timeouts, turn)
   const health = watchEngineHealth()
   const admission = createAdmission(limits, health)
   const targets = createTargetCache(world.notifications)
@@ -56,7 +57,7 @@ export async function openEngineConnections(
     timeouts,
     clients,
     buffers: createHeldBuffers(),
-    turn: createTurn(),
+    turn,
     health,
     admission,
     targets,

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
+import { createTallyCounter, createTallyHistogram } from './tally.ts'
 import type { EngineConnections } from './engines.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -12,38 +13,28 @@ export function measureExchanges(
   engines: EngineConnections,
 ): (exchange: Exchange) => void {
   const registers = [register]
-  const requests = new Counter({
+  const requests = createTallyCounter(register, {
     name: 'berth_inference_requests_total',
     help: 'Requests that were sent to an engine or waited for one; outcome is complete, caller_left or engine_broke',
-    labelNames: ['route', 'model', 'status', 'outcome'],
-    registers,
   })
-  const firstByte = new Histogram({
+  const firstByte = createTallyHistogram(register, {
     name: 'berth_inference_first_byte_seconds',
     help: 'Time from the arrival of a request’s body to the first byte of the engine’s answer',
-    labelNames: ['route', 'model'],
     buckets: answerBuckets,
-    registers,
   })
-  const duration = new Histogram({
+  const duration = createTallyHistogram(register, {
     name: 'berth_inference_duration_seconds',
     help: 'Time from the arrival of a request’s body to the end of its answer',
-    labelNames: ['route', 'model'],
     buckets: answerBuckets,
-    registers,
   })
-  const overhead = new Histogram({
+  const overhead = createTallyHistogram(register, {
     name: 'berth_inference_overhead_seconds',
     help: 'What the gateway itself adds: from the body’s arrival until it goes to the engine, without the time in the queue, and from the answer’s first byte (its last, where it is held until it is whole) until it goes to the caller',
-    labelNames: ['route'],
     buckets: overheadBuckets,
-    registers,
   })
-  const tokens = new Counter({
+  const tokens = createTallyCounter(register, {
     name: 'berth_inference_tokens_total',
     help: 'Tokens that were metered; direction is input or output',
-    labelNames: ['model', 'direction'],
-    registers,
   })
   const inFlight = new Gauge({
     name: 'berth_inference_in_flight',
@@ -65,18 +56,48 @@ export function measureExchanges(
   })
   void [inFlight, waiting]
 
+  const byRoute = remember((route: string) => ({
+    overhead: overhead({ route }),
+    byModel: remember((model: string) => ({
+      firstByte: firstByte({ route, model }),
+      duration: duration({ route, model }),
+      byStatus: remember((status: number) => ({
+        complete: requests({ route, model, status, outcome: 'complete' }),
+        caller: requests({ route, model, status, outcome: 'caller_left' }),
+        engine: requests({ route, model, status, outcome: 'engine_broke' }),
+      })),
+    })),
+  }))
+  const tokensOf = remember((model: string) => ({
+    input: tokens({ model, direction: 'input' }),
+    output: tokens({ model, direction: 'output' }),
+  }))
+
   return (exchange) => {
-    const route = exchange.path
+    const { brokenBy, usage, receivedAt, firstByteAt } = exchange
     const model = exchange.targets[0]!.modelName
-    const { brokenBy, usage, receivedAt } = exchange
-    const outcome = brokenBy === null ? 'complete' : brokenBy === 'caller' ? 'caller_left' : 'engine_broke'
-    requests.inc({ route, model, status: exchange.sentStatus(), outcome })
-    duration.observe({ route, model }, (performance.now() - receivedAt) / 1000)
-    if (exchange.firstByteAt > 0)
-      firstByte.observe({ route, model }, (exchange.firstByteAt - receivedAt) / 1000)
-    if (exchange.answer.passedAt > 0) overhead.observe({ route }, exchange.overhead() / 1000)
+    const route = byRoute(exchange.path)
+    const series = route.byModel(model)
+    series.byStatus(exchange.sentStatus())[brokenBy ?? 'complete'](1)
+    series.duration((performance.now() - receivedAt) / 1000)
+    if (firstByteAt > 0) series.firstByte((firstByteAt - receivedAt) / 1000)
+    if (exchange.answer.passedAt > 0) route.overhead(exchange.overhead() / 1000)
     if (usage === null) return
-    tokens.inc({ model, direction: 'input' }, usage.inputTokens)
-    tokens.inc({ model, direction: 'output' }, usage.outputTokens)
+    const counted = tokensOf(model)
+    counted.input(usage.inputTokens)
+    counted.output(usage.outputTokens)
+  }
+}
+
+/** Makes each thing once, by its key. */
+function remember<Key, Thing>(make: (key: Key) => Thing): (key: Key) => Thing {
+  const made = new Map<Key, Thing>()
+  return (key) => {
+    let thing = made.get(key)
+    if (thing === undefined) {
+      thing = make(key)
+      made.set(key, thing)
+    }
+    return thing
   }
 }

@@ -8,8 +8,8 @@ export type TokenEntry = Omit<TokenTotal, 'requests'>
 
 /** A file that is appended to, named by the id of its batch. */
 export interface JournalFile {
-  /** Hands a line to the operating system before it returns, so that it outlives the process; a power cut may take it. */
-  append(line: string): void
+  /** Hands lines to the operating system before it returns, so that they outlive the process; a power cut may take them. */
+  append(lines: string): void
   close(): void
   remove(): void
 }
@@ -20,7 +20,7 @@ export function createJournalFile(directory: string, id: string): JournalFile {
   const path = join(directory, `${id}.jsonl`)
   const descriptor = openSync(path, 'ax', 0o600)
   return {
-    append: (line) => void writeSync(descriptor, line),
+    append: (lines) => void writeSync(descriptor, lines),
     close: () => closeSync(descriptor),
     remove: () => unlinkSync(path),
   }

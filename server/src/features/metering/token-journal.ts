@@ -17,11 +17,13 @@ import type { TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** Tokens on their way to the database; see `openTokenJournal`. */
 export interface TokenJournal {
-  /** Counts a request; it survives a kill of the process from the return on */
+  /** Counts a request; it survives a kill of the process from the next `write` on, which comes in this turn of the event loop */
   record(
     deployment: { deploymentId: string; organizationId: number; modelName: string },
     usage: TokenUsage,
   ): void
+  /** Hands all that was recorded to the operating system before it returns */
+  write(): void
   /** Resolves when all that was recorded before is in the database, or the database could not be reached */
   flush(): Promise<void>
   close(): Promise<void>
@@ -34,6 +36,8 @@ interface Batch {
   totals: Map<string, TokenTotal & { head: string }>
   /** null: it could not be written, and what it holds is in memory alone */
   file: JournalFile | null
+  /** Lines that are not written yet: one write for all requests that end in a turn of the event loop */
+  lines: string
 }
 
 const hourMilliseconds = 3_600_000
@@ -66,11 +70,12 @@ export function openTokenJournal(
     } catch (error) {
       log.error({ err: error }, 'the token journal can’t be written')
     }
-    return { id, hour, openedAt: Date.now(), totals: new Map(), file }
+    return { id, hour, openedAt: Date.now(), totals: new Map(), file, lines: '' }
   }
 
   function rotate(): void {
     if (open === null) return
+    write()
     try {
       open.file?.close()
     } catch (error) {
@@ -80,9 +85,12 @@ export function openTokenJournal(
     open = null
   }
 
-  function append(batch: Batch, line: string): void {
+  function write(): void {
+    if (open === null || open.lines === '') return
+    const { lines } = open
+    open.lines = ''
     try {
-      batch.file?.append(line)
+      open.file?.append(lines)
     } catch (error) {
       log.error({ err: error }, 'the token journal can’t be written')
     }
@@ -139,11 +147,13 @@ export function openTokenJournal(
         total = { ...entry, requests: 0, inputTokens: 0, outputTokens: 0, head: toLineHead(entry) }
         open.totals.set(deploymentId, total)
       }
-      append(open, toLine(total.head, usage))
+      if (open.lines === '') setImmediate(write)
+      open.lines += toLine(total.head, usage)
       total.requests += 1
       total.inputTokens += usage.inputTokens
       total.outputTokens += usage.outputTokens
     },
+    write,
     flush,
     async close() {
       clearInterval(timer)

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import type { TurnTask } from '../turn.ts'
 import { AnswerReader } from './answer-reader.ts'
 import { EngineFailure, lengthOf, toFailure } from './client.ts'
 import type { AnswerHandler, EngineCall, EngineRequest } from './client.ts'
@@ -40,7 +41,7 @@ export interface ConnectionOwner {
 }
 
 /** A connection of HTTP/1.1 to an engine, which carries one request at a time. A class for the sake of memory: there are many. */
-export class EngineConnection implements EngineCall {
+export class EngineConnection implements EngineCall, TurnTask {
   readonly address: EngineAddress
   readonly owner: ConnectionOwner
   readonly socket: Socket
@@ -51,6 +52,8 @@ export class EngineConnection implements EngineCall {
   used = false
   /** A byte has come since the request was sent */
   heard = false
+  /** A request that is not written yet */
+  request: EngineRequest | null = null
   handler: AnswerHandler | null = null
   /** Reads the answer of the request that is under way; null while none is */
   reader: AnswerReader | null = null
@@ -83,26 +86,32 @@ export class EngineConnection implements EngineCall {
       .on('close', () => this.onEnd())
   }
 
-  /** Sends a request with one write, or with one for its head and the pieces of its body together. */
+  /** Takes a request, which is written at the end of the event loop's turn. */
   send(request: EngineRequest, handler: AnswerHandler): void {
+    this.request = request
     this.handler = handler
     this.reader = new AnswerReader(handler)
     this.heard = false
     if (this.connected) this.deadline = this.owner.deadline('firstByte')
+  }
+
+  /** Writes the request: with one write, or with one for its head and the pieces of its body together. */
+  atTurnEnd(): void {
+    const { request, socket } = this
+    this.request = null
+    if (this.closed || request === null) return
     if (request.authorization !== null && unsafe.test(request.authorization)) {
-      const failure = new EngineFailure('broken', 'the engine’s authorization can’t be sent')
-      process.nextTick(() => this.fail(failure))
-      return
+      return this.fail(new EngineFailure('broken', 'the engine’s authorization can’t be sent'))
     }
     const head = composeHead(this.address.host, request)
     if (typeof request.body === 'string') {
-      this.socket.write(head + request.body, 'latin1')
+      socket.write(head + request.body, 'latin1')
       return
     }
-    this.socket.cork()
-    this.socket.write(head, 'latin1')
-    for (const piece of request.body) this.socket.write(piece)
-    this.socket.uncork()
+    socket.cork()
+    socket.write(head, 'latin1')
+    for (const piece of request.body) socket.write(piece)
+    socket.uncork()
   }
 
   pause(): void {
@@ -190,6 +199,7 @@ export class EngineConnection implements EngineCall {
     if (this.reader !== null) this.reader.handler = null
     this.reader = null
     this.handler = null
+    this.request = null
   }
 
   fail(failure: EngineFailure): void {

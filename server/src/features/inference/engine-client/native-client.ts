@@ -1,3 +1,4 @@
+import type { Turn } from '../turn.ts'
 import { keptMilliseconds } from './client.ts'
 import type { EngineClient, EngineTimeouts } from './client.ts'
 import { EngineConnection, parseAddress } from './connection.ts'
@@ -9,7 +10,7 @@ const bufferBytes = 64 * 1024
  * A client of HTTP/1.1 for engines alone: one buffer for all that is read, one write for a request, one timer for all connections.
  * Idle ones are taken last in, first out, so that what a burst needed ends when it is not needed. Opens no connection by itself.
  */
-export function openNativeClient(timeouts: EngineTimeouts): EngineClient {
+export function openNativeClient(timeouts: EngineTimeouts, turn: Turn): EngineClient {
   const idle = new Map<string, EngineConnection[]>()
   const all = new Set<EngineConnection>()
   /** Connections whose answers ended in this turn of the event loop */
@@ -76,6 +77,7 @@ export function openNativeClient(timeouts: EngineTimeouts): EngineClient {
     send(origin, request, handler) {
       const connection = idle.get(origin)?.pop() ?? open(origin)
       connection.send(request, handler)
+      turn.atEnd(connection)
       return connection
     },
     size: () => all.size,
