@@ -6,7 +6,12 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['server/src/**/*.test.ts', 'engine/src/**/*.test.ts', 'bench/*.test.ts'],
+          include: [
+            'server/src/**/*.test.ts',
+            'engine/src/**/*.test.ts',
+            'console/src/**/*.test.ts',
+            'bench/*.test.ts',
+          ],
         },
       },
       {
@@ -18,6 +23,18 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'console',
+          include: ['console/test/**/*.test.ts'],
+          globalSetup: ['server/test/support/global-setup.ts'],
+          testTimeout: 240_000,
+          hookTimeout: 120_000,
+          maxWorkers: 1,
+          // Browsers want the machine for themselves.
+          sequence: { groupOrder: 1 },
         },
       },
     ],

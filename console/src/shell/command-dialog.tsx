@@ -102,7 +102,10 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
                   </Item>
                 )}
                 {can('manageInvitations') && (
-                  <Item icon={<UserPlus />} onSelect={run(() => navigate({ to: '/organization' }))}>
+                  <Item
+                    icon={<UserPlus />}
+                    onSelect={run(() => navigate({ to: '/organization', search: { invite: 'yes' } }))}
+                  >
                     {words.invite}
                   </Item>
                 )}

@@ -1,5 +1,5 @@
 export const errors = {
-  offline: 'The server does not answer. Check your connection; this page tries again by itself.',
+  offline: 'The server does not answer. Check your connection and try again.',
   unexpected: (status: number) =>
     status === 0 ? 'Something went wrong in this page.' : `The server answered with an error (${status}).`,
   requestId: (id: string) => `Request ${id}`,

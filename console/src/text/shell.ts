@@ -13,7 +13,7 @@ export const shell = {
   signOut: 'Sign out',
   switchOrganization: 'Switch organization',
   switchedTo: (name: string) => `You now work in ${name}.`,
-  account: 'Account menu',
+  account: (name: string) => `${name}: account`,
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   offline: 'No connection to the server. What you see may be out of date.',
