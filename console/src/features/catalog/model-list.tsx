@@ -101,7 +101,8 @@ function FitWords({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes
         <Check aria-hidden className="size-3.5" />
         {fit.sizes === sizes ? words.fits : words.someFit(fit.sizes, sizes)}
       </span>
-      {memory !== null && <span className="text-muted">{words.needsAtLeast(memory)}</span>}
+      {/* With the price there is no room for it on a small screen. */}
+      {memory !== null && <span className="text-muted max-sm:hidden">{words.needsAtLeast(memory)}</span>}
     </>
   )
 }

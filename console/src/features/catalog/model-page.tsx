@@ -98,9 +98,12 @@ function Model({ model }: { model: DeployableModel }) {
       <ModelFacts model={model} />
       <ModelDeployments modelName={model.model_name} />
       <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
-      <Section title={words.call} description={words.callNote}>
-        <CodeBlock label={words.callCode(model.display_name)} code={writeCall(model, user.email)} />
-      </Section>
+      {/* Shown once what stands above it has its size. */}
+      {!placements.isPending && (
+        <Section title={words.call} description={words.callNote}>
+          <CodeBlock label={words.callCode(model.display_name)} code={writeCall(model, user.email)} />
+        </Section>
+      )}
       {mayDeploy && (
         <DeployDialog open={isDeploying} onOpenChange={setIsDeploying} model={model} initial={initial} />
       )}
