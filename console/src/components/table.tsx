@@ -9,7 +9,7 @@ export function Table({ label, head, children }: { label: string; head: ReactNod
       role="region"
       aria-label={label}
       tabIndex={0}
-      className="overflow-x-auto focus-visible:-outline-offset-2"
+      className="relative overflow-x-auto focus-visible:-outline-offset-2"
     >
       <table className="w-full border-collapse text-left">
         <thead>
