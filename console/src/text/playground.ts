@@ -85,6 +85,7 @@ export const playground = {
   code: 'code',
   table: 'Table',
   image: (alt: string) => `Image: ${alt}`,
+  offline: 'The server does not answer. Your message is kept.',
   brokenOff: 'The answer broke off before its end.',
 
   tokensIn: (count: string) => `${count} tokens in`,

@@ -1,6 +1,7 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { RotateCcw } from 'lucide-react'
-import { lazy, memo, Suspense } from 'react'
+import { lazy, memo, Suspense, useEffect } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -12,6 +13,7 @@ import { text } from '../../text/index.ts'
 import { isOpen, tokensPerSecond, type Answer } from './answer.ts'
 import { answerTurn } from './conversation.ts'
 import { focusComposer } from './focus.ts'
+import { deploymentsQuery } from './queries.ts'
 
 // Large, and not needed before the first answer.
 const Markdown = lazy(() => import('./markdown.tsx').then((module) => ({ default: module.Markdown })))
@@ -107,7 +109,12 @@ function Measures({ answer }: { answer: Answer }) {
 }
 
 function Failure({ error, deploymentId }: { error: unknown; deploymentId: string }) {
+  const queryClient = useQueryClient()
   const known = error instanceof ApiError && error.code.startsWith('deployment_')
+  useEffect(() => {
+    // What is known of the deployment is out of date; or the session has ended, which any query finds out.
+    if (error instanceof ApiError) void queryClient.invalidateQueries(deploymentsQuery)
+  }, [queryClient, error])
   return (
     <div className="grid justify-items-start gap-2">
       <ErrorNote error={error} className="w-full" />

@@ -40,7 +40,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
       />
       <div className="flex items-center justify-between gap-3 p-2 pl-4">
         <p className="text-xs text-muted">
-          <span className="pointer-coarse:hidden">
+          <span className="max-sm:hidden pointer-coarse:hidden">
             {busy ? text.playground.stopHint : text.playground.composerHint}
           </span>
         </p>

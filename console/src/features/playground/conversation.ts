@@ -1,4 +1,5 @@
-import { openStream } from '../../api/client.ts'
+import { ApiError, openStream } from '../../api/client.ts'
+import { text } from '../../text/index.ts'
 import { addChunk, awaitedAnswer, isOpen, type Answer } from './answer.ts'
 import { noParameters, readParameters, type ParameterTexts } from './parameters.ts'
 import { readChunks } from './read-chunks.ts'
@@ -183,8 +184,14 @@ async function streamAnswer(running: RunningAnswer, body: Record<string, unknown
     end(running, { state: 'done' })
   } catch (error) {
     // A stopped answer has been ended by whoever stopped it.
-    if (!signal.aborted) end(running, { state: 'failed', error })
+    if (!signal.aborted) end(running, { state: 'failed', error: toShownError(error) })
   }
+}
+
+/** A page that can't be reached tries again by itself; a message doesn't. */
+function toShownError(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.code !== 'offline') return error
+  return new ApiError({ status: 0, code: 'offline', detail: text.playground.offline })
 }
 
 function stopAnswers(meant: (running: RunningAnswer) => boolean) {

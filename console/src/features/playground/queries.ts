@@ -6,7 +6,8 @@ import { nameDeployments } from './deployment-names.ts'
 
 const moving = new Set<Deployment['status']>(['requested', 'provisioning', 'deploying', 'terminating'])
 
-const deploymentsQuery = queryOptions({
+/** The person's deployments; often while one of them is on its way, else now and then. */
+export const deploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
     callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { limit: 500 }, signal }),

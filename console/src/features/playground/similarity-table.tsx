@@ -20,7 +20,7 @@ export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'te
       label={text.playground.similarities}
       head={
         <>
-          <th scope="col" className="px-4 py-2 font-medium">
+          <th scope="col" className="px-5 py-2 font-medium">
             {text.playground.textColumn}
           </th>
           {texts.map((words, column) => (
@@ -33,7 +33,7 @@ export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'te
     >
       {texts.map((words, row) => (
         <tr key={row}>
-          <th scope="row" className="max-w-44 min-w-28 px-4 py-2 font-normal sm:max-w-64">
+          <th scope="row" className="max-w-44 min-w-28 px-5 py-2 font-normal sm:max-w-64">
             <span className="block truncate" title={words}>
               <span className="tabular pr-2 text-muted">{row + 1}</span>
               {words}

@@ -33,7 +33,9 @@ export function ViewFrame({ heading, choice, wideChoice, actions, children }: Vi
         {heading}
         {(choice || actions) && <span aria-hidden className="basis-full sm:hidden" />}
         {choice && (
-          <div className={classNames('min-w-0 flex-1 sm:order-last sm:basis-full', wideChoice && 'basis-full')}>
+          <div
+            className={classNames('min-w-0 flex-1 sm:order-last sm:basis-full', wideChoice && 'basis-full')}
+          >
             {choice}
           </div>
         )}
