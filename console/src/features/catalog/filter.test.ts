@@ -22,6 +22,11 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
       quantizations: ['Q4_K_M'],
       default: false,
     })),
+    default_variant: {
+      model_format: 'ggufv2',
+      model_size_in_billions: sizes[0] ?? 1,
+      quantization: 'Q4_K_M',
+    },
     ...fields,
   }
 }

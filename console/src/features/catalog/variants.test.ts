@@ -3,7 +3,7 @@ import type { Placement } from '../../../../server/src/contract.ts'
 import { completeChoice, listFormats, listSizes, type VariantChoice } from './variants.ts'
 
 const model = {
-  model_type: 'LLM' as const,
+  default_variant: { model_format: 'ggufv2', model_size_in_billions: 7, quantization: 'Q4_K_M' },
   variants: [
     {
       model_format: 'pytorch',
@@ -43,7 +43,7 @@ function place(choice: VariantChoice, feasible: boolean): Placement {
 }
 
 describe('the variant that a dialog begins with', () => {
-  it('is the default with the usual quantization while it is not known what fits', () => {
+  it('is the default while it is not known what fits', () => {
     expect(completeChoice(model, {}, [])).toEqual(large)
   })
 
@@ -63,7 +63,7 @@ describe('the variant that a dialog begins with', () => {
   })
 
   it('is nothing for a model without variants', () => {
-    expect(completeChoice({ model_type: 'LLM', variants: [] }, {}, [])).toBeUndefined()
+    expect(completeChoice({ ...model, variants: [] }, {}, [])).toBeUndefined()
   })
 })
 

@@ -1,4 +1,4 @@
-import type { DeployableModel, ModelVariant, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
 
 /** One thing that can be deployed: a format, size and quantization of a model. */
 export type VariantChoice = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>
@@ -42,19 +42,19 @@ export function findPlacement(
  * the wish leaves open is settled by what fits, then by the model's default, then by size: the largest.
  */
 export function completeChoice(
-  model: Pick<DeployableModel, 'variants' | 'model_type'>,
+  model: Pick<DeployableModel, 'variants' | 'default_variant'>,
   wish: Partial<VariantChoice>,
   placements: readonly Placement[],
 ): VariantChoice | undefined {
-  const usual = findUsual(model)
+  const usual = model.default_variant
   const preferences: ((choice: VariantChoice) => boolean)[] = [
     (choice) => choice.model_size_in_billions === wish.model_size_in_billions,
     (choice) => choice.model_format === wish.model_format,
     (choice) => choice.quantization.toLowerCase() === wish.quantization?.toLowerCase(),
     (choice) => findPlacement(placements, choice)?.feasible === true,
-    (choice) => choice.model_size_in_billions === usual?.model_size_in_billions,
-    (choice) => choice.model_format === usual?.model_format,
-    (choice) => choice.quantization === usual?.quantization,
+    (choice) => choice.model_size_in_billions === usual.model_size_in_billions,
+    (choice) => choice.model_format === usual.model_format,
+    (choice) => choice.quantization === usual.quantization,
   ]
   let candidates = listChoices(model)
   for (const agrees of preferences) {
@@ -63,16 +63,4 @@ export function completeChoice(
   }
   const largest = Math.max(...candidates.map((choice) => choice.model_size_in_billions))
   return candidates.find((choice) => choice.model_size_in_billions === largest)
-}
-
-/** The default; the catalog tells its format and size alone, so its quantization is the one that is usual for the type. */
-function findUsual({
-  variants,
-  model_type,
-}: Pick<DeployableModel, 'variants' | 'model_type'>): VariantChoice | undefined {
-  const row: ModelVariant | undefined = variants.find((variant) => variant.default) ?? variants[0]
-  if (!row) return undefined
-  const wanted = model_type === 'embedding' ? 'Q8_0' : 'Q4_K_M'
-  const quantization = row.quantizations.includes(wanted) ? wanted : (row.quantizations[0] ?? '')
-  return { ...row, quantization }
 }

@@ -47,6 +47,13 @@ export const deployableModelBody = z
         }),
       )
       .describe('What can be deployed'),
+    default_variant: z
+      .object({
+        model_format: z.string(),
+        model_size_in_billions: z.number(),
+        quantization: z.string(),
+      })
+      .describe('What a deployment gets that names none of these'),
   })
   .meta({ id: 'DeployableModel' })
 
@@ -70,5 +77,10 @@ export function toDeployableModelBody(
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     variants: listVariants(entry),
+    default_variant: {
+      model_format: entry.default.format,
+      model_size_in_billions: entry.default.sizeInBillions,
+      quantization: entry.default.quantization,
+    },
   }
 }

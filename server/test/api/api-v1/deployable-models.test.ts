@@ -94,6 +94,7 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
       { model_format: 'ggufv2', model_size_in_billions: 0.5, quantizations: ['Q4_0', 'Q8_0'], default: true },
       { model_format: 'pytorch', model_size_in_billions: 0.5, quantizations: ['none'], default: false },
     ],
+    default_variant: { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_0' },
   })
 })
 
