@@ -104,26 +104,28 @@ export function sendPage(
         ${styleElement}
       </head>
       <body>
-        <p class="sandbox" role="note">Sandbox: nothing is charged</p>
-        <header class="brand">
-          <svg viewBox="0 0 32 32" aria-hidden="true">
-            <rect width="32" height="32" rx="8" fill="#0f766e" />
-            <path
-              d="M7 20.5c3 2.4 6 2.4 9 0s6-2.4 9 0"
-              fill="none"
-              stroke="#fff"
-              stroke-width="2.6"
-              stroke-linecap="round"
-            />
-            <path
-              d="M10 16V9.5h7.2a3.2 3.2 0 0 1 0 6.5z"
-              fill="none"
-              stroke="#fff"
-              stroke-width="2.6"
-              stroke-linejoin="round"
-            />
-          </svg>
-          Berth
+        <header>
+          <p class="sandbox" role="note">Sandbox: nothing is charged</p>
+          <div class="brand">
+            <svg viewBox="0 0 32 32" aria-hidden="true">
+              <rect width="32" height="32" rx="8" fill="#0f766e" />
+              <path
+                d="M7 20.5c3 2.4 6 2.4 9 0s6-2.4 9 0"
+                fill="none"
+                stroke="#fff"
+                stroke-width="2.6"
+                stroke-linecap="round"
+              />
+              <path
+                d="M10 16V9.5h7.2a3.2 3.2 0 0 1 0 6.5z"
+                fill="none"
+                stroke="#fff"
+                stroke-width="2.6"
+                stroke-linejoin="round"
+              />
+            </svg>
+            Berth
+          </div>
         </header>
         <main>${body}</main>
       </body>
