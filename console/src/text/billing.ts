@@ -85,7 +85,6 @@ export const billing = {
   chooseCard: 'Charge this card',
   needsCard: 'A card is needed that is charged each month. You enter it on the next page and come back here.',
   otherCard: 'Use another card',
-  activateWith: (card: string) => `Activate with ${card}`,
   activated: 'Billing is active.',
   remedies: {
     card_declined: 'Choose another card, or add one.',

@@ -55,7 +55,7 @@ export function ActivateDialog({ adding }: { adding: Adding }) {
           <Button onClick={close}>{text.common.cancel}</Button>
           {chosen ? (
             <Button look="primary" busy={activate.isPending} onClick={() => confirm(chosen)}>
-              {text.billing.activateWith(nameCard(chosen))}
+              {text.billing.activate}
             </Button>
           ) : (
             cards && addCard
@@ -112,9 +112,11 @@ function CardChoice({
               onChange={() => onChoose(card.id)}
               className="size-4 accent-accent"
             />
-            <span className="tabular font-medium">{nameCard(card)}</span>
-            <span className="tabular ml-auto text-[0.8125rem] text-muted">
-              {hasExpired ? text.billing.expired(expiry) : text.billing.expires(expiry)}
+            <span className="flex flex-1 flex-wrap items-baseline justify-between gap-x-3">
+              <span className="tabular font-medium">{nameCard(card)}</span>
+              <span className="tabular text-[0.8125rem] whitespace-nowrap text-muted">
+                {hasExpired ? text.billing.expired(expiry) : text.billing.expires(expiry)}
+              </span>
             </span>
           </label>
         )
