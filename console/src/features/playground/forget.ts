@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { organizationQuery } from '../../api/session.ts'
+import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 const watched = new WeakSet<QueryClient>()
 let owner: Owner | null = null
@@ -19,11 +19,19 @@ export function forgetForOthers(queryClient: QueryClient, current: Owner, forget
   owner = current
   if (watched.has(queryClient)) return
   watched.add(queryClient)
-  queryClient.getQueryCache().subscribe(({ type, query }) => {
-    if (!owner || query.queryKey[0] !== organizationQuery.queryKey[0]) return
-    const shown = query.state.data as { id: number } | undefined
-    if (type !== 'removed' && shown?.id === owner.organizationId) return
+  const isKept = () => queryClient.getQueryData(sessionQuery.queryKey)?.user.id === owner?.userId
+  const end = () => {
     owner = null
     forget()
+  }
+  queryClient.getQueryCache().subscribe(({ type, query }) => {
+    if (!owner || query.queryKey[0] !== organizationQuery.queryKey[0]) return
+    if (type === 'removed') {
+      // Signing in drops what was read, as signing out does; only after it there is a session.
+      queueMicrotask(() => owner && !isKept() && end())
+      return
+    }
+    const shown = query.state.data as { id: number } | undefined
+    if (shown && shown.id !== owner.organizationId) end()
   })
 }
