@@ -76,7 +76,6 @@ export const billing = {
     },
   },
   payInvoice: 'Pay the invoice',
-  changeCard: 'Change the card',
 
   activate: 'Activate billing',
   activateTitle: 'Activate billing',

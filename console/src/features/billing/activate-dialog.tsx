@@ -102,7 +102,7 @@ function CardChoice({
         return (
           <label
             key={card.id}
-            className="flex cursor-pointer items-center gap-3 rounded-lg border px-3 py-2.5 hover:bg-subtle has-checked:border-accent has-checked:bg-accent-soft"
+            className="flex cursor-pointer flex-wrap items-center gap-x-3 rounded-lg border px-3 py-2.5 hover:bg-subtle has-checked:border-accent has-checked:bg-accent-soft"
           >
             <input
               type="radio"
@@ -112,11 +112,9 @@ function CardChoice({
               onChange={() => onChoose(card.id)}
               className="size-4 accent-accent"
             />
-            <span className="flex flex-1 flex-wrap items-baseline justify-between gap-x-3">
-              <span className="tabular font-medium">{nameCard(card)}</span>
-              <span className="tabular text-[0.8125rem] whitespace-nowrap text-muted">
-                {hasExpired ? text.billing.expired(expiry) : text.billing.expires(expiry)}
-              </span>
+            <span className="tabular font-medium whitespace-nowrap">{nameCard(card)}</span>
+            <span className="tabular ml-auto text-[0.8125rem] whitespace-nowrap text-muted">
+              {hasExpired ? text.billing.expired(expiry) : text.billing.expires(expiry)}
             </span>
           </label>
         )
