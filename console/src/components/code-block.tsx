@@ -12,7 +12,7 @@ export function CodeBlock({ code, label }: { code: string; label: string }) {
       >
         <code>{code}</code>
       </pre>
-      <div className="absolute top-2 right-2">
+      <div className="absolute top-2 right-2 rounded-md bg-subtle">
         <CopyButton value={code} label={text.common.copy(label)} />
       </div>
     </div>
