@@ -14,7 +14,7 @@ import type { DeploymentStatistics } from '../../../../server/src/contract.ts'
 import { formatCompact, formatDuration, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-const words = text.deployments
+const words = text.deployment
 const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const formatHour = (at: unknown) => hour.format(new Date(String(at)))
 

@@ -52,11 +52,11 @@ function DeployAgainButton({ deployment }: { deployment: Deployment }) {
   const { model_name, model_format, model_size_in_billions, quantization } = deployment
   const { data: models } = useQuery(modelsQuery)
   const model = models?.find((one) => one.model_name === model_name)
-  if (models && !model) return <p className="py-2 text-muted">{words.modelGone(model_name)}</p>
+  if (models && !model) return <p className="py-2 text-muted">{text.deployment.modelGone(model_name)}</p>
   return (
     <>
       <Button look="primary" disabled={!model} onClick={() => setOpen(true)}>
-        {words.deployAgain}
+        {text.deployment.deployAgain}
       </Button>
       {model && (
         <DeployDialog

@@ -17,7 +17,7 @@ import { StatusBadge } from './status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
 import { nameChoice } from '../catalog/names.ts'
 
-const words = text.deployments
+const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
 const tabs = ['overview', 'metrics', 'logs', 'use'] as const
 

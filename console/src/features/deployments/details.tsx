@@ -10,7 +10,7 @@ import { text } from '../../text/index.ts'
 import { deploymentUsageQuery } from './queries.ts'
 import { isEnding } from './status.ts'
 
-const words = text.deployments
+const words = text.deployment
 
 /** What a deployment cost so far, and the names and ids by which it is known. */
 export function Details({ deployment }: { deployment: Deployment }) {

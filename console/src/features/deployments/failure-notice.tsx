@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { parseFailure } from './status.ts'
 
-const words = text.deployments
+const words = text.deployment
 
 /** Failures about which the engine's log says more */
 const told = new Set([

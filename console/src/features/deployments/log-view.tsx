@@ -20,7 +20,7 @@ export function LogView({ ref, lines, wrap, placeholder, onScroll }: LogViewProp
       ref={ref}
       role="log"
       aria-live="off"
-      aria-label={text.deployments.logsLabel}
+      aria-label={text.deployment.logsLabel}
       tabIndex={0}
       onScroll={({ currentTarget }) => onScroll(currentTarget)}
       className="h-[max(20rem,calc(100dvh-22rem))] overflow-auto overscroll-contain py-2 font-mono text-[0.8125rem] leading-relaxed focus-visible:-outline-offset-2"

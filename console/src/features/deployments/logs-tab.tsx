@@ -12,7 +12,7 @@ import { LogView } from './log-view.tsx'
 import { toText, type NumberedLine } from './log-lines.ts'
 import { useLog } from './use-log.ts'
 
-const words = text.deployments
+const words = text.deployment
 /** Pixels from the end within which one still counts as being there */
 const nearEnd = 24
 

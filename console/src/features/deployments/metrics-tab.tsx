@@ -12,7 +12,7 @@ import { UsageFigures } from './details.tsx'
 import { statisticsQuery } from './queries.ts'
 import { SeriesTable } from './series-table.tsx'
 
-const words = text.deployments
+const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
 
 // The charts' library is the heaviest part of the console.

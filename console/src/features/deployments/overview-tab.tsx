@@ -13,7 +13,7 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
         <FailureNotice deployment={deployment} />
         <Timeline deployment={deployment} />
         {deployment.selection_reason !== null && (
-          <Section title={text.deployments.whyInstance}>
+          <Section title={text.deployment.whyInstance}>
             <p className="max-w-prose">{deployment.selection_reason}</p>
           </Section>
         )}

@@ -3,7 +3,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDuration, formatMoment, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-const words = text.deployments
+const words = text.deployment
 
 /** The numbers of the charts as a table, folded; steps without a request are left out. */
 export function SeriesTable({ statistics }: { statistics: DeploymentStatistics }) {

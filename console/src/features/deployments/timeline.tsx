@@ -10,7 +10,7 @@ import { findStartTime, nameStep, toSteps, type Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
 import { useNow } from './use-now.ts'
 
-const words = text.deployments
+const words = text.deployment
 
 /** What happened to a deployment, how long each step took, and what it waits for now. */
 export function Timeline({ deployment }: { deployment: Deployment }) {
@@ -102,7 +102,11 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
       </p>
       {current && deployment.progress !== null && (
         <div className="col-span-full mt-2 flex items-center gap-3">
-          <Progress value={deployment.progress} label={words.downloadProgress} className="flex-1" />
+          <Progress
+            value={deployment.progress}
+            label={text.deployments.downloadProgress}
+            className="flex-1"
+          />
           <span className="tabular w-10 text-right text-[0.8125rem] text-muted">
             {formatPercent(deployment.progress)}
           </span>

@@ -12,7 +12,7 @@ import { modelsQuery } from '../catalog/queries.ts'
 import { languages, writeSnippet, type Language } from './snippets.ts'
 import { isEnding } from './status.ts'
 
-const words = text.deployments
+const words = text.deployment
 
 /** How to call a deployment from one's own code. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
