@@ -66,7 +66,9 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
             </Primitive.Close>
           </header>
           <div className="overflow-y-auto px-5 py-4">{children}</div>
-          {actions && <footer className="flex justify-end gap-2 border-t px-5 py-3">{actions}</footer>}
+          {actions && (
+            <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{actions}</footer>
+          )}
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>

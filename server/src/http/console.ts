@@ -51,7 +51,7 @@ export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promis
       reply
         .header('content-security-policy', contentSecurityPolicy(nonce, stripe))
         .header('cache-control', 'no-cache')
-        .header('cross-origin-opener-policy', 'same-origin')
+        .header('cross-origin-opener-policy', stripe ? 'same-origin-allow-popups' : 'same-origin')
         .header('permissions-policy', 'camera=(), geolocation=(), microphone=()')
         // The links in mails hold secrets in their addresses.
         .header('referrer-policy', 'no-referrer')
@@ -69,18 +69,21 @@ export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promis
   }
 }
 
-/** CSP Level 3: scripts and styles from here alone; the nonce is for the style element that an open dialog writes. */
+/**
+ * CSP Level 3: scripts and styles from here alone; the nonce is for the style element that an open dialog writes. Stripe's
+ * hosts are those that its security guide names for Stripe.js and embedded Checkout.
+ */
 function contentSecurityPolicy(nonce: string, stripe: boolean): string {
   const stripeSource = (...names: string[]) =>
     stripe ? names.map((name) => ` https://${name}.stripe.com`).join('') : ''
   return [
     "default-src 'none'",
-    `script-src 'self'${stripeSource('js')}`,
+    `script-src 'self'${stripeSource('js', '*.js', 'checkout')}`,
     `style-src 'self' 'nonce-${nonce}'`,
     `img-src 'self' data:${stripeSource('*')}`,
     "font-src 'self'",
     `connect-src 'self'${stripeSource('api', 'checkout')}`,
-    ...(stripe ? [`frame-src${stripeSource('js', 'hooks', 'checkout')}`] : []),
+    ...(stripe ? [`frame-src${stripeSource('js', '*.js', 'hooks', 'checkout')}`] : []),
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
