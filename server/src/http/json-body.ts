@@ -9,9 +9,10 @@ export function parseJsonBodies(app: App): void {
     if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
   })
-  app.addHook('preValidation', async ({ body, routeOptions }) => {
-    if (routeOptions.schema?.body !== undefined && body === undefined) {
-      throw new ApplicationError('malformed', 'malformed_json', 'A JSON body is required.')
-    }
+  app.addHook('preValidation', ({ body, routeOptions }, _reply, done) => {
+    const isMissing = body === undefined && routeOptions.schema?.body !== undefined
+    done(
+      isMissing ? new ApplicationError('malformed', 'malformed_json', 'A JSON body is required.') : undefined,
+    )
   })
 }

@@ -34,7 +34,8 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
   app.decorate('metrics', metrics)
   app.decorate('readMetrics', readMetrics)
   app.decorateRequest('accountedFor', false)
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
+    done()
     if (request.accountedFor) return
     const { method } = request
     // The pattern, never the address itself: that may hold a token.

@@ -65,7 +65,8 @@ export class Answer implements TurnTask {
     this.raw = reply.raw
   }
 
-  begin({ status, headers, length }: AnswerHead): void {
+  /** Returns where the body is to be read to, if it is held there. */
+  begin({ status, headers, length }: AnswerHead): Buffer | null {
     this.status = status
     this.headers = headers
     this.length = length
@@ -78,7 +79,10 @@ export class Answer implements TurnTask {
     } else if (status === 200 && asked.wantsBase64) {
       this.passage = 'rewritten'
       this.pieces = []
+    } else if (length !== null && length > textBytes && length <= heldBytes) {
+      this.held = this.exchange.application.engines.buffers.take()
     }
+    return this.held
   }
 
   take(bytes: Buffer): void {
@@ -95,7 +99,8 @@ export class Answer implements TurnTask {
     }
     if (this.size + bytes.length <= heldBytes) {
       this.held ??= this.exchange.application.engines.buffers.take()
-      bytes.copy(this.held, this.size)
+      // The client may have read it there.
+      if (bytes.buffer !== this.held.buffer) bytes.copy(this.held, this.size)
       this.size += bytes.length
       return
     }
@@ -141,7 +146,9 @@ export class Answer implements TurnTask {
       this.pending += this.meter.finish()
       this.exchange.record(this.meter.usage())
     }
-    this.schedule()
+    // What is long leaves while the processor still has it at hand.
+    if (this.size > textBytes) this.atTurnEnd()
+    else this.schedule()
   }
 
   /** Writes what has come; what it throws becomes the caller's error. */

@@ -75,6 +75,7 @@ export class Exchange implements AnswerHandler, Entrant {
   enteredAt = 0
   dispatchedAt = 0
   firstByteAt = 0
+  endedAt = 0
 
   constructor(
     application: Application,
@@ -135,16 +136,16 @@ export class Exchange implements AnswerHandler, Entrant {
     )
   }
 
-  onHead(head: AnswerHead): void {
+  onHead(head: AnswerHead): Buffer | null {
     this.unauthorized = head.status === 401 && this.application.runtime.authorizeEngine !== undefined
-    if (this.unauthorized && !this.renewed) return
+    if (this.unauthorized && !this.renewed) return null
     this.firstByteAt = performance.now()
     // Nothing is sent again from here on: a stream may be long, and the prompt with it.
     this.asked.body = ''
     const { health } = this.application.engines
     if (head.status < 500) health.succeeded(this.target!.deploymentId)
     else health.failed(this.target!.deploymentId)
-    this.answer.begin(head)
+    return this.answer.begin(head)
   }
 
   onBody(bytes: Buffer): void {
@@ -244,6 +245,7 @@ export class Exchange implements AnswerHandler, Entrant {
   close(): void {
     if (this.closed) return
     this.closed = true
+    this.endedAt = performance.now()
     if (this.target === null) this.application.engines.admission.cancel(this)
     if (!this.side.reply.raw.writableFinished) this.brokenBy ??= 'caller'
     this.answer.close()

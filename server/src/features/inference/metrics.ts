@@ -79,7 +79,7 @@ export function measureExchanges(
     const route = byRoute(exchange.path)
     const series = route.byModel(model)
     series.byStatus(exchange.sentStatus())[brokenBy ?? 'complete'](1)
-    series.duration((performance.now() - receivedAt) / 1000)
+    series.duration((exchange.endedAt - receivedAt) / 1000)
     if (firstByteAt > 0) series.firstByte((firstByteAt - receivedAt) / 1000)
     if (exchange.answer.passedAt > 0) route.overhead(exchange.overhead() / 1000)
     if (usage === null) return

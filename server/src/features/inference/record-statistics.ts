@@ -8,7 +8,7 @@ export function recordStatistics(statistics: StatisticsRecorder, exchange: Excha
   statistics.record(target.deploymentId, {
     failed: brokenBy === 'engine' || exchange.sentStatus() >= 500,
     firstByteMilliseconds: firstByteAt > 0 ? firstByteAt - receivedAt : null,
-    durationMilliseconds: performance.now() - receivedAt,
+    durationMilliseconds: exchange.endedAt - receivedAt,
     inputTokens: usage?.inputTokens ?? 0,
     outputTokens: usage?.outputTokens ?? 0,
   })

@@ -49,7 +49,7 @@ export function inferenceRoutes(app: App, application: Application): void {
     measure(exchange)
     recordStatistics(application.engines.statistics, exchange)
     exchange.span?.end(exchange)
-    logExchange(exchange)
+    logExchange(application.log, exchange)
   }
   for (const [path, operationId, summary, body] of [
     ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],

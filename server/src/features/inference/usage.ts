@@ -49,18 +49,27 @@ function skipTo(text: string, from: number): number {
 
 /** The object whose bracket opens at `start`, whatever follows it. */
 function parseObjectAt(text: string, start: number): unknown {
+  // Mostly it has none within itself, and ends where the first one does.
+  return parse(text.slice(start, text.indexOf('}', start) + 1)) ?? parse(sliceObject(text, start))
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === '' ? null : JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** The object whose bracket opens at `start`; nothing where it does not end. */
+function sliceObject(text: string, start: number): string {
   const brackets = /"(?:[^"\\]|\\.)*"|[{}]/g
   brackets.lastIndex = start
   let depth = 0
   for (let match = brackets.exec(text); match !== null; match = brackets.exec(text)) {
     if (match[0] === '{') depth += 1
     if (match[0] === '}') depth -= 1
-    if (depth > 0) continue
-    try {
-      return JSON.parse(text.slice(start, brackets.lastIndex))
-    } catch {
-      return null
-    }
+    if (depth === 0) return text.slice(start, brackets.lastIndex)
   }
-  return null
+  return ''
 }

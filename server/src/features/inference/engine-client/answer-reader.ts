@@ -22,6 +22,8 @@ export class AnswerReader {
   rest: Buffer | null = null
   /** Bytes of a body whose length is known that are still to come */
   remaining = 0
+  /** Where the handler wants what is still to come of the body */
+  room: Buffer | null = null
   chunks: ChunkedReader | null = null
 
   constructor(handler: AnswerHandler) {
@@ -59,18 +61,29 @@ export class AnswerReader {
     this.head = head
     this.remaining = head.length ?? 0
     if (head.framing === 'chunked') this.chunks = new ChunkedReader()
-    this.handler?.onHead(head)
+    const room = this.handler?.onHead(head) ?? null
+    if (room !== null && head.framing === 'length') this.room = room.subarray(0, this.remaining)
     this.readBody(body)
   }
 
   readBody(bytes: Buffer): void {
     if (this.chunks !== null) return this.readChunks(this.chunks, bytes)
-    const data = this.head!.framing === 'close' ? bytes : bytes.subarray(0, this.remaining)
+    const isLast = this.head!.framing === 'close'
+    const data = isLast ? bytes : this.place(bytes.subarray(0, this.remaining))
     if (data.length > 0) this.handler?.onBody(data)
-    if (this.head!.framing === 'close') return
+    if (isLast) return
     this.remaining -= data.length
     this.excess = bytes.length - data.length
     this.whole = this.remaining === 0
+  }
+
+  /** Puts a piece of the body where the handler wants it, unless it was read there. */
+  place(data: Buffer): Buffer {
+    const { room } = this
+    if (room === null) return data
+    if (data.buffer !== room.buffer) data.copy(room)
+    this.room = room.subarray(data.length)
+    return room.subarray(0, data.length)
   }
 
   readChunks(chunks: ChunkedReader, bytes: Buffer): void {

@@ -30,8 +30,9 @@ export interface AnswerHead {
 
 /** Who is told of an answer; a client calls it from a later turn of the event loop than that of the request. */
 export interface AnswerHandler {
-  onHead(head: AnswerHead): void
-  /** `bytes` are another answer's after it returns */
+  /** May return where a body of a known length is to be read to: its pieces then follow each other there */
+  onHead(head: AnswerHead): Buffer | null
+  /** `bytes` are another answer's after it returns, unless they lie where the handler wanted them */
   onBody(bytes: Buffer): void
   onEnd(): void
   /** Nothing follows */

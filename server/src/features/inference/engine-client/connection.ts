@@ -75,7 +75,10 @@ export class EngineConnection implements EngineCall, TurnTask {
       : connect({
           host,
           port,
-          onread: { buffer: owner.buffer, callback: (length, buffer) => this.onRead(length, buffer) },
+          onread: {
+            buffer: () => this.nextBuffer(),
+            callback: (length, buffer) => this.onRead(length, buffer),
+          },
         })
     this.socket.setNoDelay(true)
     if (secure) this.socket.on('data', (bytes: Buffer) => this.read(bytes))
@@ -143,6 +146,12 @@ export class EngineConnection implements EngineCall, TurnTask {
   onConnect(): void {
     this.connected = true
     this.deadline = this.owner.deadline('firstByte')
+  }
+
+  /** Where the next bytes are read to. */
+  nextBuffer(): Buffer {
+    const room = this.reader?.room
+    return room === null || room === undefined || room.length === 0 ? this.owner.buffer : room
   }
 
   onRead(length: number, buffer: Uint8Array): boolean {

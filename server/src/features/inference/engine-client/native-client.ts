@@ -4,7 +4,8 @@ import type { EngineClient, EngineTimeouts } from './client.ts'
 import { EngineConnection, parseAddress } from './connection.ts'
 import type { ConnectionOwner } from './connection.ts'
 
-const bufferBytes = 64 * 1024
+/** Longer answers are read to where they are held, if their lengths are known. */
+const bufferBytes = 32 * 1024
 
 /**
  * A client of HTTP/1.1 for engines alone: one buffer for all that is read, one write for a request, one timer for all connections.

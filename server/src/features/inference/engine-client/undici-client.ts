@@ -142,7 +142,7 @@ class Call implements EngineCall, Dispatcher.DispatchHandler {
     if (status < 200 || this.handler === null) return
     this.heard = true
     const length = headers['content-length']
-    this.handler.onHead({
+    void this.handler.onHead({
       status,
       headers: pickHeaders(headers),
       length: length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null,
