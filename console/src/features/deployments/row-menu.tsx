@@ -1,22 +1,26 @@
 import { Link } from '@tanstack/react-router'
 import { Ellipsis, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
-import { useLayoutEffect, useRef, useState } from 'react'
+import { lazy, Suspense, useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { text } from '../../text/index.ts'
 import { isEnding } from './status.ts'
-import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
+
+const TerminateDialog = lazy(() =>
+  import('./terminate-dialog.tsx').then((module) => ({ default: module.TerminateDialog })),
+)
 
 /** What can be done with a deployment of the list. */
 export function RowMenu({ deployment }: { deployment: Deployment }) {
   const can = useCan()
   const button = useRef<HTMLButtonElement>(null)
   const wantsDialog = useRef(false)
-  const [asking, setAsking] = useState(false)
+  // null until it was first asked for
+  const [asking, setAsking] = useState<boolean | null>(null)
   const { id, model_name, status } = deployment
   // A row that goes away once its deployment is terminated must not take the focus along.
   useLayoutEffect(() => {
@@ -66,7 +70,11 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
           </MenuItem>
         )}
       </Menu>
-      <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
+      {asking !== null && (
+        <Suspense>
+          <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
+        </Suspense>
+      )}
     </>
   )
 }

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { changeLog, keptLines, toText, unreadLog, type FollowedLog, type LogChange } from './log-lines.ts'
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
+const line = (second: number, words = `line ${second}`) => ({ at: at(second), line: words })
+const follow = (...changes: LogChange[]) => changes.reduce(changeLog, unreadLog)
+const read = ({ log }: FollowedLog) => log.lines.map((one) => one.line)
+
+test('a line that came while the past was asked for stands there once', () => {
+  const log = follow(
+    { type: 'connected' },
+    { type: 'line', line: line(2) },
+    { type: 'line', line: line(3) },
+    { type: 'past', lines: [line(1), line(2)] },
+    { type: 'line', line: line(4) },
+  )
+  expect(read(log)).toEqual(['line 1', 'line 2', 'line 3', 'line 4'])
+  expect(log.isLoading).toBe(false)
+})
+
+test('what was missed while the connection was lost comes in, and what is older stays', () => {
+  const log = follow(
+    { type: 'connected' },
+    { type: 'past', lines: [line(1), line(2)] },
+    { type: 'lost' },
+    { type: 'connected' },
+    { type: 'past', lines: [line(2), line(3), line(4)] },
+    { type: 'line', line: line(5) },
+  )
+  expect(read(log)).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5'])
+  expect(log.lost).toBe(false)
+  expect(new Set(log.log.lines.map(({ number }) => number)).size).toBe(5)
+})
+
+test('a past that can not be read loses no line that came', () => {
+  const error = new Error('no')
+  const log = follow(
+    { type: 'connected' },
+    { type: 'line', line: line(1) },
+    { type: 'failed', error },
+    { type: 'line', line: line(2) },
+  )
+  expect(read(log)).toEqual(['line 1', 'line 2'])
+  expect(log.error).toBe(error)
+})
+
+test('the oldest lines go', () => {
+  const many = Array.from({ length: keptLines + 5 }, (_, index) => line(index))
+  const log = follow({ type: 'past', lines: many })
+  expect(read(log)).toHaveLength(keptLines)
+  expect(read(log)[0]).toBe('line 5')
+  expect(toText([line(1)])).toBe('2026-01-01T00:00:01.000Z line 1')
+})

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import type { DeploymentEvent } from '../../../../server/src/contract.ts'
+import { findStartTime, mergeEvent, nameStep, toSteps } from './steps.ts'
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
+const event = (
+  second: number,
+  status: DeploymentEvent['status'],
+  stage: string | null,
+  message = `message ${second}`,
+): DeploymentEvent => ({ at: at(second), status, stage, message })
+
+const events = [
+  event(0, 'requested', null),
+  event(1, 'provisioning', 'instance_selection'),
+  event(2, 'provisioning', 'provisioning'),
+  event(9, 'deploying', 'provisioning'),
+  event(10, 'deploying', 'model_download'),
+  event(20, 'deploying', 'model_download'),
+  event(30, 'deploying', 'model_download'),
+  event(40, 'running', null),
+]
+
+test('what a stage says several times is one step, which lasts until the next', () => {
+  const steps = toSteps(events)
+  expect(steps.map(nameStep)).toEqual([
+    'requested',
+    'instance_selection',
+    'waiting_for_instance',
+    'provisioning',
+    'model_download',
+    'running',
+  ])
+  const download = steps[4]
+  expect(download).toMatchObject({ at: at(10), message: 'message 30', tookMilliseconds: 30_000 })
+  expect(download?.earlier.map(({ message }) => message)).toEqual(['message 10', 'message 20'])
+  expect(steps.at(-1)?.tookMilliseconds).toBeNull()
+  expect(toSteps([])).toEqual([])
+})
+
+test('an event that is known is not added again, and a new one has its place by time', () => {
+  const shuffled = [7, 3, 3, 0, 1, 5, 2, 4, 6, 0].map((index) => events[index] as DeploymentEvent)
+  expect(shuffled.reduce<DeploymentEvent[]>(mergeEvent, [])).toEqual(events)
+})
+
+test('the start takes from the request to the first answer', () => {
+  expect(findStartTime(events)).toBe(40_000)
+  expect(findStartTime(events.slice(0, -1))).toBeNull()
+  expect(findStartTime([])).toBeNull()
+})
