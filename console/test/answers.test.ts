@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  lastChunk,
+  startMisbehavingEngine,
+  streamHead,
+  toChunk,
+} from '../../server/test/support/misbehaving-engine.ts'
+import type { MisbehavingEngine } from '../../server/test/support/misbehaving-engine.ts'
+import { createScriptedRuntime } from '../../server/test/support/scripted-runtime.ts'
+import { startTestServer } from '../../server/test/support/server.ts'
+import { useConsole } from './support/console.ts'
+import { deployByApi, inventPerson, registerByApi, see } from './support/steps.ts'
+
+let engine: MisbehavingEngine
+beforeAll(async () => {
+  engine = await startMisbehavingEngine()
+})
+afterAll(() => engine.close())
+
+const site = useConsole(() => startTestServer({ runtime: createScriptedRuntime(engine.url) }))
+
+const piece = (content: string) =>
+  toChunk(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: null }] })}\n\n`)
+
+async function openPlayground() {
+  const visitor = await site.visit()
+  const { page } = visitor
+  await registerByApi(page, inventPerson())
+  const id = await deployByApi(page)
+  await page.goto(`/playground?deployment=${id}`)
+  await page.getByRole('textbox', { name: 'Message' }).fill('Tell me a story.')
+  return { ...visitor, send: () => page.getByRole('button', { name: 'Send' }).click() }
+}
+
+test('stopped in mid-stream: what came stays, and the engine is told', async () => {
+  const { page, send } = await openPlayground()
+  engine.answer((socket) => socket.write(streamHead + piece('Once upon ') + piece('a time')))
+  await send()
+  await see(page.getByText('Once upon a time'))
+  await page.getByRole('button', { name: 'Stop' }).click()
+  await see(page.getByText('Stopped.'))
+  await see(page.getByText('Once upon a time'))
+  await expect.poll(() => engine.last().ended, { timeout: 20_000 }).toBe(true)
+  expect(JSON.parse(engine.last().body)).toMatchObject({ stream: true })
+
+  engine.answer((socket) => socket.write(`${streamHead}${piece('Another story.')}${lastChunk}`))
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await see(page.getByText('Another story.'))
+  expect(await page.getByText('Once upon a time').count()).toBe(0)
+})
+
+test('an answer that breaks off: what came stays, with another try', async () => {
+  const { page, send, expectComplaint } = await openPlayground()
+  expectComplaint(/ERR_INCOMPLETE_CHUNKED_ENCODING|status of 50\d/)
+  engine.answer((socket) => {
+    socket.write(streamHead + piece('Once upon '))
+    socket.end()
+  })
+  await send()
+  await see(page.getByText('Once upon'))
+  await see(page.getByRole('alert'))
+  engine.answer((socket) => socket.write(`${streamHead}${piece('All of it.')}${lastChunk}`))
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await see(page.getByText('All of it.'))
+})
+
+test('what a model writes is text and Markdown, never a page of its own', async () => {
+  const { page, send } = await openPlayground()
+  const hostile =
+    '**bold** <img src=x onerror="document.title=1"> [link](javascript:alert(1)) <script>alert(1)</script>'
+  engine.answer((socket) => socket.write(`${streamHead}${piece(hostile)}${lastChunk}`))
+  await send()
+  await see(page.locator('strong', { hasText: 'bold' }))
+  const conversation = page.getByRole('main')
+  expect(await conversation.locator('img, script').count()).toBe(0)
+  expect(await conversation.locator('a[href^="javascript"]').count()).toBe(0)
+})

@@ -1,0 +1,137 @@
+import type { Locator, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleServer } from './support/server.ts'
+import { heading, inventPerson, registerByApi, see, seeGone } from './support/steps.ts'
+
+const site = useConsole(startConsoleServer)
+
+test('sign in, deploy, chat and terminate without a pointer', async () => {
+  const { page } = await site.visit()
+  const person = inventPerson()
+  await registerByApi(page, person)
+  await page.request.post('/v1/user/logout')
+
+  await page.goto('/sign-in')
+  await tabTo(page, page.getByLabel('E-mail'))
+  await page.keyboard.type(person.email)
+  await tabTo(page, page.getByLabel('Password', { exact: true }))
+  await page.keyboard.type(person.password)
+  await page.keyboard.press('Enter')
+
+  await see(heading(page, 'Deploy your first model'))
+  await tabTo(page, page.getByRole('button', { name: /^Deploy / }))
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog')
+  await see(dialog.getByRole('region', { name: 'What would be chosen' }))
+  await tabTo(page, dialog.getByRole('button', { name: 'Deploy', exact: true }))
+  await page.keyboard.press('Enter')
+
+  await page.waitForURL('**/deployments/*')
+  const overview = page.getByRole('tab', { name: 'Overview' })
+  await tabTo(page, overview)
+  await page.keyboard.press('ArrowLeft')
+  await see(page.getByRole('tabpanel', { name: 'Use it' }))
+  await page.keyboard.press('Home')
+  await see(page.getByRole('tabpanel', { name: 'Overview' }))
+  const playground = page.getByRole('link', { name: 'Open in playground' })
+  await see(playground)
+  await tabTo(page, playground, 'Shift+Tab')
+  await page.keyboard.press('Enter')
+
+  await tabTo(page, page.getByRole('textbox', { name: 'Message' }))
+  await page.keyboard.type('Who are you?')
+  await page.keyboard.press('Enter')
+  await see(page.getByText(/\d+ tokens in · \d+ out/))
+
+  const list = page.getByRole('link', { name: 'Deployments', exact: true })
+  await tabTo(page, list, 'Shift+Tab')
+  await page.keyboard.press('Enter')
+  await see(heading(page, 'Deployments'))
+  const actions = page.getByRole('button', { name: /^Actions for/ })
+  await see(actions)
+  await tabTo(page, actions)
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Open', exact: true }).waitFor()
+  await page.keyboard.press('End')
+  await expectFocus(page.getByRole('menuitem', { name: 'Terminate' }))
+  await page.keyboard.press('Enter')
+  await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Cancel' }))
+  await page.keyboard.press('Escape')
+  await seeGone(page.getByRole('dialog'))
+  await expectFocus(actions)
+
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Open', exact: true }).waitFor()
+  await page.keyboard.press('End')
+  await page.keyboard.press('Enter')
+  await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Terminate' }))
+  await page.keyboard.press('Enter')
+  await see(page.getByText('Nothing is deployed now'))
+})
+
+test('the command palette: pages, actions and models by a few letters', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, inventPerson())
+  await page.goto('/deployments')
+  await see(heading(page, 'Deploy your first model'))
+  const palette = page.getByRole('dialog', { name: 'Commands' })
+
+  await page.keyboard.press('Control+k')
+  await see(palette)
+  await page.keyboard.type('bill')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/billing')
+  await seeGone(palette)
+
+  await page.keyboard.press('Control+k')
+  await see(palette.getByRole('option', { name: 'Berth Tiny', exact: true }))
+  await page.keyboard.type('tiny')
+  await see(palette.getByRole('option', { name: 'Berth Tiny', exact: true }))
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/catalog/*')
+
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('invite')
+  await page.keyboard.press('Enter')
+  await see(page.getByRole('dialog', { name: 'Invite somebody' }))
+  await page.keyboard.press('Escape')
+
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('theme dark')
+  await page.keyboard.press('Enter')
+  await seeGone(palette)
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('no such thing')
+  await see(palette.getByText('Nothing found.'))
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('sign out')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/sign-in')
+})
+
+/** Presses Tab until the focus is there, and sees that it shows. */
+async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  await target.waitFor()
+  for (let pressed = 0; !(await hasFocus(target)); pressed += 1) {
+    if (pressed === 80) throw new Error(`80 times ${key} did not lead to ${target.toString()}`)
+    await page.keyboard.press(key)
+  }
+  expect(await target.evaluate(showsFocus), `${target.toString()} shows its focus`).toBe(true)
+}
+
+const hasFocus = (target: Locator) => target.evaluate((node) => node === document.activeElement)
+const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target), { timeout: 20_000 }).toBe(true)
+
+/** An outline on the element, on what it stretches over its row, or on the box that it stands in. */
+function showsFocus(node: Element): boolean {
+  const hasOutline = (element: Element, part?: string) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(element, part)
+    return outlineStyle !== 'none' && outlineWidth !== '0px'
+  }
+  const parent = node.parentElement
+  return hasOutline(node) || hasOutline(node, '::after') || (parent !== null && hasOutline(parent))
+}

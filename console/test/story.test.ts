@@ -1,0 +1,185 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleServer } from './support/server.ts'
+import {
+  deployFirstModel,
+  enterCard,
+  heading,
+  inventPerson,
+  register,
+  see,
+  seeGone,
+  signIn,
+} from './support/steps.ts'
+
+const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '2' }))
+
+test('from an account to a bill, with a second person, and back to nothing', async () => {
+  const { page } = await site.visit()
+  const ada = inventPerson()
+  await register(page, ada)
+  await deployFirstModel(page)
+  await watchItComeUp(page)
+  await chat(page)
+  await stopAnAnswer(page)
+  await lookAtUsage(page)
+  await activateBilling(page)
+
+  const grace = inventPerson('Grace Hopper')
+  const invitation = await invite(page, grace.email, 'Viewer')
+  const { page: other } = await site.visit()
+  await acceptWithNewAccount(other, invitation, grace.password)
+  await seeAsViewer(other)
+
+  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  const { page: third } = await site.visit()
+  await register(third, barbara)
+  await acceptWithAccount(third, await invite(page, barbara.email, 'Admin'))
+  await seeAsAdmin(third)
+
+  await resetPassword(other, grace.email, 'a moth in the relay')
+  await signIn(other, { ...grace, password: 'a moth in the relay' })
+  await see(heading(other, 'Deployments'))
+
+  await terminate(page)
+})
+
+/** The page of a deployment that runs: how it came up, its log, and code to call it. */
+async function watchItComeUp(page: Page): Promise<void> {
+  const timeline = page.getByRole('region', { name: 'What happened' }).or(page.locator('main'))
+  await see(timeline.getByRole('heading', { name: 'Requested' }))
+  await see(timeline.getByRole('heading', { name: 'Running' }))
+  await see(page.getByText(/Up .* after the request/))
+  await page.getByRole('tab', { name: 'Logs' }).click()
+  await see(page.getByRole('log', { name: 'Engine log' }).getByText(/context of \d+ tokens/))
+  await page.getByRole('tab', { name: 'Use it' }).click()
+  await see(page.getByText('/v1/chat/completions'))
+  await page.getByRole('tab', { name: 'Metrics' }).click()
+  await see(page.getByText('Requests'))
+}
+
+async function chat(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Open in playground' }).click()
+  const message = page.getByRole('textbox', { name: 'Message' })
+  await message.fill('Who are you?')
+  await message.press('Enter')
+  await see(page.getByText(/\d+ tokens in · \d+ out/))
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await see(page.getByText(/\d+ tokens in · \d+ out/))
+}
+
+/** The engine is held, so that the answer can't be over before it is stopped. */
+async function stopAnAnswer(page: Page): Promise<void> {
+  await site.server.signalEngines('SIGSTOP')
+  try {
+    await page.getByRole('textbox', { name: 'Message' }).fill('Tell me more.')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await see(page.getByText('Stopped.'))
+  } finally {
+    await site.server.signalEngines('SIGCONT')
+  }
+}
+
+async function lookAtUsage(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Usage', exact: true }).click()
+  await see(heading(page, 'Usage by day'))
+  await see(page.getByRole('img', { name: /^Cost from/ }).or(page.getByRole('application')))
+  await see(page.getByRole('row', { name: /Input tokens/ }))
+}
+
+/** No card yet: one is led to enter it and finds the activation where one left it. */
+async function activateBilling(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Billing', exact: true }).click()
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page)
+  await page.getByRole('button', { name: 'Activate with Visa •••• 4242' }).click()
+  await see(page.getByText('Billing is active.'))
+  await see(heading(page, /Pay as you go/))
+  await see(page.getByRole('listitem').filter({ hasText: '4242' }).getByText('Default'))
+}
+
+/** Invites and takes the link out of the mail. */
+async function invite(page: Page, email: string, role: 'Viewer' | 'Admin'): Promise<string> {
+  await page.getByRole('link', { name: 'Organization', exact: true }).click()
+  await page.getByRole('button', { name: 'Invite' }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('E-mail').fill(email)
+  // The label covers the whole box of its button.
+  await dialog.getByText(role, { exact: true }).click()
+  expect(await dialog.getByRole('radio', { name: role }).isChecked()).toBe(true)
+  await dialog.getByRole('button', { name: 'Send invitation' }).click()
+  await see(page.getByRole('listitem').filter({ hasText: email }))
+  return site.server.waitForMailedLink(email, 'Analytical Engines')
+}
+
+async function acceptWithNewAccount(page: Page, link: string, password: string): Promise<void> {
+  await page.goto(link)
+  await see(heading(page, 'Join Analytical Engines'))
+  await page.getByLabel('First name').fill('Grace')
+  await page.getByLabel('Last name').fill('Hopper')
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Create account and join' }).click()
+  await see(page.getByText('You now work in Analytical Engines.'))
+}
+
+async function acceptWithAccount(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Accept' }).click()
+  await see(page.getByText('You now work in Analytical Engines.'))
+}
+
+/** A viewer is offered neither deploying nor what admins do. */
+async function seeAsViewer(page: Page): Promise<void> {
+  await page.waitForURL('**/deployments')
+  await see(page.getByText('Viewer', { exact: true }))
+  await see(page.getByText(/Your role may look but not deploy/))
+  expect(await page.getByRole('button', { name: /Deploy/ }).count()).toBe(0)
+  expect(await page.getByRole('link', { name: 'Billing', exact: true }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Catalog', exact: true }).click()
+  await page.getByRole('link', { name: /tiny/i }).first().click()
+  await see(page.getByRole('region', { name: 'Variants' }))
+  expect(await page.getByRole('button', { name: /Deploy/ }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Organization', exact: true }).click()
+  await see(page.getByRole('region', { name: 'Members' }))
+  expect(await page.getByRole('button', { name: 'Invite' }).count()).toBe(0)
+  expect(await page.getByRole('tab', { name: 'Invitations' }).count()).toBe(0)
+}
+
+/** An admin deploys and invites; in another organization the person stays who they were. */
+async function seeAsAdmin(page: Page): Promise<void> {
+  await page.waitForURL('**/deployments')
+  await see(page.getByRole('button', { name: /^Deploy / }))
+  await page.getByRole('link', { name: 'Organization', exact: true }).click()
+  await see(page.getByRole('button', { name: 'Invite' }))
+  await page.getByRole('button', { name: /Analytical Engines/ }).click()
+  await page.getByRole('menuitem', { name: /Abstractions/ }).click()
+  await see(page.getByText('You now work in Abstractions.'))
+  await see(page.getByText('Owner', { exact: true }))
+}
+
+async function resetPassword(page: Page, email: string, password: string): Promise<void> {
+  await page.getByRole('button', { name: /: account$/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByRole('button', { name: 'Send link' }).click()
+  await see(page.getByText(/a link is on its way/))
+  await page.goto(await site.server.waitForMailedLink(email, 'password'))
+  await page.getByLabel('New password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await see(page.getByText('Your new password is set.'))
+}
+
+async function terminate(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Deployments', exact: true }).click()
+  await page.getByRole('button', { name: /^Actions for/ }).click()
+  await page.getByRole('menuitem', { name: 'Terminate' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+  await see(page.getByText('Nothing is deployed now'))
+  await page.getByRole('radio', { name: 'All' }).click()
+  await see(page.getByText('Terminated'))
+  await seeGone(page.getByRole('dialog'))
+}

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs'
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { patience } from './server.ts'
+
+/** Somebody at a browser of their own: one page, with the cookies of nobody else. */
+export interface Visitor {
+  page: Page
+  context: BrowserContext
+  /** What the page complained about so far: console errors and warnings, violations of the content security policy, exceptions */
+  complaints: string[]
+  /** Complaints that a test brings about itself, such as an answer of 409, are not kept from now on. */
+  expectComplaint: (pattern: RegExp) => void
+}
+
+/** Nobody being signed in is told by a 401, which Chromium logs. */
+const always = [/status of 401 .*\/v1\/auth\/session/]
+
+/** Debian's Chromium, or the one at $CHROMIUM; throws where there is none. */
+export function browserPath(): string {
+  const { CHROMIUM: path = '/usr/bin/chromium' } = process.env
+  if (existsSync(path)) return path
+  throw new Error(
+    `There is no browser at ${path}: install Debian's package chromium, or name another by CHROMIUM.`,
+  )
+}
+
+export async function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: browserPath(),
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}
+
+/** Opens a browser for one person, in light, 1280 by 800, unless the options say otherwise. */
+export async function openVisitor(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Visitor> {
+  const context = await browser.newContext({
+    baseURL: url,
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    colorScheme: 'light',
+    viewport: { width: 1280, height: 800 },
+    ...options,
+  })
+  context.setDefaultTimeout(patience)
+  const complaints: string[] = []
+  const expected = [...always]
+  const complain = (words: string) => {
+    if (!expected.some((pattern) => pattern.test(words))) complaints.push(words)
+  }
+  context.on('console', (message) => {
+    if (!['error', 'warning'].includes(message.type())) return
+    complain(`${message.type()}: ${message.text()} at ${message.location().url}`)
+  })
+  context.on('weberror', (error) => complain(`exception: ${error.error().stack}`))
+  const page = await context.newPage()
+  return { page, context, complaints, expectComplaint: (pattern) => void expected.push(pattern) }
+}

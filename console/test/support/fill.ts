@@ -1,0 +1,150 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { openVisitor } from './browser.ts'
+import type { ConsoleServer } from './server.ts'
+import {
+  callByApi,
+  deployByApi,
+  enterCard,
+  inventPerson,
+  registerByApi,
+  see,
+  waitForStatus,
+} from './steps.ts'
+import type { Person } from './steps.ts'
+
+type StorageState = NonNullable<BrowserContextOptions['storageState']>
+
+/** What a filled server holds that the scenes need. */
+export interface Filled {
+  /** The cookies of whoever looks at a scene */
+  sessions: Record<Actor, StorageState>
+  deployments: { chat: string; embedding: string; failed: string }
+  /** The id of the bundled chat model in the catalog */
+  model: string
+  /** The id of one that comes in many sizes */
+  largeModel: string
+  /** Of somebody who has no account yet */
+  invitationLink: string
+  resetLink: string
+}
+
+/** The owner of an organization at work, one who has just registered, a viewer of the first one, and a visitor. */
+export type Actor = 'owner' | 'newcomer' | 'viewer' | 'visitor'
+
+const questions = [
+  'Who are you?',
+  'How do I deploy a model?',
+  'What is 17 + 25?',
+  'Reverse the words: sea ship harbour',
+  'Tell me a story about an otter.',
+  'What does a berth hold?',
+]
+
+/** Gives a fresh server an organization at work: people, deployments of every kind, chats, a card and an invoice. */
+export async function fillServer(browser: Browser, server: ConsoleServer): Promise<Filled> {
+  const open = () => openVisitor(browser, server.url)
+  const { page, context } = await open()
+  await registerByApi(page, { ...inventPerson(), email: 'ada@example.com' })
+  await callByApi(page.request, 'PATCH', '/v1/organization', {
+    description: 'Calculating machines and the notes that go with them.',
+  })
+
+  const deployments = await deployAll(page)
+  await ask(page, deployments)
+  await payByCard(page)
+
+  const invite = async (email: string, role: string) => {
+    await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
+    return server.waitForMailedLink(email, 'Analytical Engines')
+  }
+  const accept = async (name: string, email: string, role: string) => {
+    const visitor = await open()
+    const [first_name, last_name] = name.split(' ')
+    const token = new URL(await invite(email, role)).pathname.split('/').at(-1) ?? ''
+    const body = { token, password: 'punched cards', first_name, last_name }
+    await callByApi(visitor.page.request, 'POST', '/v1/invitations/register', body)
+    const state = await visitor.context.storageState()
+    await visitor.context.close()
+    return state
+  }
+  await accept('Charles Babbage', 'charles@example.com', 'admin')
+  await accept('Mary Somerville', 'mary@example.com', 'member')
+  const viewer = await accept('Luigi Menabrea', 'luigi@example.com', 'viewer')
+  const invitationLink = await invite('augustus@example.com', 'member')
+  await invite('joan@example.com', 'viewer')
+
+  const newcomer = await open()
+  const grace: Person = inventPerson('Grace Hopper', 'Compilers')
+  await registerByApi(newcomer.page, grace)
+  await callByApi(newcomer.page.request, 'POST', '/v1/auth/password-reset/request', { email: grace.email })
+  const resetLink = await server.waitForMailedLink(grace.email, 'password')
+
+  const models = await callByApi<{ items: { id: string; model_name: string }[] }>(
+    page.request,
+    'GET',
+    '/api/v1/deployable-models?limit=100',
+  )
+  const findModel = (name: string) => models.items.find(({ model_name }) => model_name === name)?.id ?? ''
+  const filled = {
+    sessions: {
+      owner: await context.storageState(),
+      newcomer: await newcomer.context.storageState(),
+      viewer,
+      visitor: { cookies: [], origins: [] },
+    },
+    deployments,
+    model: findModel('berth-tiny'),
+    largeModel: findModel('qwen3'),
+    invitationLink,
+    resetLink,
+  }
+  await newcomer.context.close()
+  await context.close()
+  return filled
+}
+
+/** One of each: terminated, failed for want of memory, running. */
+async function deployAll(page: Page) {
+  const ended = await deployByApi(page)
+  await callByApi(page.request, 'DELETE', `/api/v1/model-deployments/${ended}`)
+  await waitForStatus(page.request, ended, 'terminated')
+  const { id: failed } = await callByApi<{ id: string }>(
+    page.request,
+    'POST',
+    '/api/v1/model-deployments',
+    hugeVariant,
+  )
+  await waitForStatus(page.request, failed, 'failed')
+  const embedding = await deployByApi(page, 'berth-tiny-embedding')
+  return { failed, embedding, chat: await deployByApi(page) }
+}
+
+const hugeVariant = {
+  model_name: 'qwen3',
+  model_format: 'pytorch',
+  model_size_in_billions: 235,
+  quantization: 'none',
+}
+
+async function ask(page: Page, { chat, embedding }: Filled['deployments']): Promise<void> {
+  const uid = async (id: string) => {
+    const path = `/api/v1/model-deployments/${id}`
+    return (await callByApi<{ inference_model_uid: string }>(page.request, 'GET', path)).inference_model_uid
+  }
+  const model = await uid(chat)
+  for (const content of [...questions, ...questions, ...questions]) {
+    const body = { model, messages: [{ role: 'user', content }], max_tokens: 64 }
+    await callByApi(page.request, 'POST', '/v1/chat/completions', body)
+  }
+  await callByApi(page.request, 'POST', '/v1/embeddings', { model: await uid(embedding), input: questions })
+}
+
+/** A card, and billing activated with it: the first invoice comes with that. */
+async function payByCard(page: Page): Promise<void> {
+  await page.goto('/billing')
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page)
+  await page.getByRole('button', { name: /^Activate with/ }).click()
+  await see(page.getByText('Billing is active.'))
+}

@@ -1,0 +1,26 @@
+import pg from 'pg'
+
+/** Repeats what the first organization used over the days before, in amounts that differ, as settled hours of the ledger. */
+export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    // What was used a moment ago is in the ledger once it is settled; the prices are those of the server.
+    await client.query(
+      `INSERT INTO usage_buckets (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
+         service_key, display_name, unit_amount, currency, sealed_at)
+       SELECT organization_id, deployment_id, meter, date_trunc('day', now(), 'UTC') - day * interval '1 day', dimensions,
+         round((CASE meter WHEN 'gpu_instance_seconds' THEN 25000 ELSE 60000 END
+           * (1.2 + sin(day * 1.3) * 0.5 + cos(day * 0.4) * 0.3))::numeric
+           * (CASE WHEN extract(isodow FROM now() - day * interval '1 day') > 5 THEN 0.35 ELSE 1 END)),
+         price_key, service_key, display_name, unit_amount, currency, now()
+       FROM (SELECT DISTINCT ON (deployment_id, meter, dimensions_key) * FROM usage_buckets
+             WHERE organization_id = (SELECT min(organization_id) FROM usage_buckets) AND unit_amount IS NOT NULL
+             ORDER BY deployment_id, meter, dimensions_key, hour) AS used, generate_series(1, $1::int) AS day
+       ON CONFLICT DO NOTHING`,
+      [days],
+    )
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,243 @@
+import type { Page } from 'playwright-core'
+import type { Actor, Filled } from './fill.ts'
+import { heading, see } from './steps.ts'
+
+/** A page or a dialog in one of its states, as somebody sees it. */
+export interface Scene {
+  name: string
+  actor: Actor
+  /** Ends when all of it is there */
+  open: (page: Page, filled: Filled) => Promise<void>
+}
+
+const dialog = (page: Page) => page.getByRole('dialog')
+
+/** Every page of the console, its main states and dialogs. */
+export const scenes: readonly Scene[] = [
+  ...scenesOf('visitor', {
+    'sign-in': async (page) => {
+      await page.goto('/sign-in')
+      await see(page.getByRole('button', { name: 'Sign in' }))
+    },
+    'sign-in-refused': async (page) => {
+      await page.goto('/sign-in?error=sso_denied')
+      await page.getByLabel('E-mail').fill('nobody@example.com')
+      await page.getByLabel('Password', { exact: true }).fill('not my password')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await see(page.getByRole('alert'))
+    },
+    register: async (page) => {
+      await page.goto('/register')
+      await see(page.getByRole('button', { name: 'Create account' }))
+    },
+    'forgot-password': async (page) => {
+      await page.goto('/forgot-password')
+      await see(page.getByRole('button', { name: 'Send link' }))
+    },
+    'forgot-password-sent': async (page) => {
+      await page.goto('/forgot-password')
+      await page.getByLabel('E-mail').fill('nobody@example.com')
+      await page.getByRole('button', { name: 'Send link' }).click()
+      await see(heading(page, 'Look into your mail'))
+    },
+    'reset-password': async (page, { resetLink }) => {
+      await page.goto(resetLink)
+      await see(page.getByRole('button', { name: 'Set password' }))
+    },
+    invitation: async (page, { invitationLink }) => {
+      await page.goto(invitationLink)
+      await see(page.getByRole('button', { name: 'Create account and join' }))
+    },
+    'invitation-unknown': async (page) => {
+      await page.goto('/invitations/unknown')
+      await see(heading(page, 'This invitation can’t be found'))
+    },
+  }),
+
+  ...scenesOf('newcomer', {
+    'first-run': async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByRole('button', { name: /^Deploy Berth/ }))
+    },
+    'first-run-deploy': async (page) => {
+      await page.goto('/deployments')
+      await page.getByRole('button', { name: /^Deploy Berth/ }).click()
+      await see(dialog(page).getByRole('region', { name: 'What would be chosen' }))
+    },
+    'playground-empty': async (page) => {
+      await page.goto('/playground')
+      await see(heading(page, 'Deploy a model to talk to it'))
+    },
+    'usage-empty': async (page) => {
+      await page.goto('/usage')
+      await see(heading(page, 'Nothing used in this period'))
+    },
+    'billing-trial': async (page) => {
+      await page.goto('/billing')
+      await see(heading(page, 'No card is saved'))
+      await see(heading(page, 'No invoices yet'))
+      await see(page.getByRole('button', { name: 'Activate billing' }))
+    },
+    'billing-activate': async (page) => {
+      await page.goto('/billing')
+      await page.getByRole('button', { name: 'Activate billing' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Add a card' }))
+    },
+    'invitation-other': async (page, { invitationLink }) => {
+      await page.goto(invitationLink)
+      await see(page.getByText(/you are signed in as/))
+    },
+  }),
+
+  ...scenesOf('viewer', {
+    'viewer-deployments': async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByText(/Your role may look but not deploy/))
+    },
+    'viewer-billing': async (page) => {
+      await page.goto('/billing')
+      await see(heading(page, 'Billing is in the hands of your admins'))
+    },
+    'viewer-organization': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await see(page.getByText('Admins can change this.'))
+    },
+  }),
+
+  ...scenesOf('owner', {
+    deployments: async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByText('Running', { exact: true }))
+    },
+    'deployments-all': async (page) => {
+      await page.goto('/deployments?show=all')
+      await see(page.getByText('Terminated', { exact: true }))
+    },
+    'deployments-menu': async (page) => {
+      await page.goto('/deployments')
+      await page
+        .getByRole('button', { name: /^Actions for/ })
+        .first()
+        .click()
+      await see(page.getByRole('menuitem', { name: 'Terminate' }))
+    },
+    deployment: async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await see(page.getByText(/Up .* after the request/))
+    },
+    'deployment-metrics': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
+      await see(page.getByRole('img', { name: /^Requests over time/ }))
+    },
+    'deployment-logs': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=logs`)
+      await see(page.getByText(/context of \d+ tokens/))
+    },
+    'deployment-use': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}?tab=use`)
+      await see(page.getByText('/v1/chat/completions'))
+    },
+    'deployment-failed': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.failed}`)
+      await see(heading(page, 'What to do'))
+      await see(heading(page, 'What happened'))
+    },
+    'deployment-terminate': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await page.getByRole('button', { name: 'Terminate' }).click()
+      await see(dialog(page))
+    },
+    catalog: async (page) => {
+      await page.goto('/catalog')
+      await see(page.getByRole('link', { name: /Qwen3/ }))
+    },
+    'catalog-none': async (page) => {
+      await page.goto('/catalog?q=no-such-model')
+      await see(heading(page, 'No model matches'))
+    },
+    model: async (page, { model }) => {
+      await page.goto(`/catalog/${model}`)
+      await see(page.getByRole('button', { name: 'Deploy', exact: true }))
+    },
+    'model-large': async (page, { largeModel }) => {
+      await page.goto(`/catalog/${largeModel}`)
+      await see(page.getByRole('region', { name: 'Variants' }))
+    },
+    'model-deploy': async (page, { largeModel }) => {
+      await page.goto(`/catalog/${largeModel}`)
+      await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+      await see(dialog(page).getByRole('region', { name: 'What would be chosen' }))
+    },
+    playground: async (page, { deployments }) => {
+      await page.goto(`/playground?deployment=${deployments.chat}`)
+      const message = page.getByRole('textbox', { name: 'Message' })
+      for (const [index, question] of ['Who are you?', 'How do I deploy a model?'].entries()) {
+        await message.fill(question)
+        await message.press('Enter')
+        await page
+          .getByText(/\d+ tokens in · \d+ out/)
+          .nth(index)
+          .waitFor()
+      }
+    },
+    'playground-code': async (page, { deployments }) => {
+      await page.goto(`/playground?deployment=${deployments.chat}`)
+      await page.getByRole('button', { name: 'View code' }).click()
+      await see(dialog(page).getByText('/v1/chat/completions'))
+    },
+    'playground-embeddings': async (page, { deployments }) => {
+      await page.goto(`/playground?deployment=${deployments.embedding}`)
+      await page.getByRole('button', { name: 'Compare' }).click()
+      await see(page.getByText(/Most alike: texts/))
+    },
+    usage: async (page) => {
+      await page.goto('/usage')
+      await see(page.getByRole('row', { name: /Output tokens/ }))
+      await see(page.locator('.recharts-surface'))
+    },
+    billing: async (page) => {
+      await page.goto('/billing')
+      await see(heading(page, /Pay as you go/))
+      await see(page.getByRole('region', { name: 'Invoices' }))
+    },
+    'billing-remove-card': async (page) => {
+      await page.goto('/billing')
+      await page.getByRole('button', { name: /^Remove/ }).click()
+      await see(dialog(page))
+    },
+    organization: async (page) => {
+      await page.goto('/organization')
+      await see(page.getByText('charles@example.com'))
+    },
+    'organization-invitations': async (page) => {
+      await page.goto('/organization?tab=invitations')
+      await see(page.getByText('joan@example.com'))
+    },
+    'organization-settings': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await see(page.getByRole('button', { name: 'Save' }))
+    },
+    'organization-invite': async (page) => {
+      await page.goto('/organization?invite=yes')
+      await see(dialog(page))
+    },
+    profile: async (page) => {
+      await page.goto('/profile')
+      await see(page.getByText(/A link|We mail you a link/))
+    },
+    commands: async (page) => {
+      await page.goto('/deployments')
+      await see(page.getByText('Running', { exact: true }))
+      await page.keyboard.press('Control+k')
+      await see(dialog(page).getByRole('option', { name: 'Berth Tiny', exact: true }))
+    },
+    'not-found': async (page) => {
+      await page.goto('/no/such/page')
+      await see(heading(page, 'There is nothing here'))
+    },
+  }),
+]
+
+function scenesOf(actor: Actor, all: Record<string, Scene['open']>): Scene[] {
+  return Object.entries(all).map(([name, open]) => ({ name, actor, open }))
+}

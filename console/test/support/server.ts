@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { simpleParser } from 'mailparser'
+import {
+  createDataDirectory,
+  findEngineProcesses,
+  removeDataDirectory,
+  signal,
+  spawnServer,
+  waitUntil,
+} from '../../../server/test/support/process.ts'
+import type { ServerProcess } from '../../../server/test/support/process.ts'
+
+/** How long anything may take before a test gives up on it, in milliseconds; generous, for busy machines. */
+export const patience = 60_000
+
+/** A server as `npm start` runs it, with a folder of its own, at an address that stays over restarts. */
+export interface ConsoleServer {
+  url: string
+  dataDirectory: string
+  start(): Promise<void>
+  /** Ends it as an operator does; the engines that it started run on. */
+  stop(): Promise<void>
+  /** Sends a signal to every engine. */
+  signalEngines(name: NodeJS.Signals): Promise<void>
+  /** The link in the newest mail to an address whose subject holds a text; waits for the mail. */
+  waitForMailedLink(recipient: string, subject: string): Promise<string>
+  /** Stops it and removes all that it wrote. */
+  close(): Promise<void>
+}
+
+/** Starts a server with these settings beside those of a first start. */
+export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
+  const port = await findFreePort()
+  const url = `http://127.0.0.1:${port}`
+  const dataDirectory = await createDataDirectory()
+  let running: ServerProcess | null = null
+
+  const start = async () => {
+    running = spawnServer({ DATA_DIR: dataDirectory, PORT: String(port), PUBLIC_URL: url, ...settings })
+    await running.listening
+  }
+  const stop = async () => {
+    running?.child.kill('SIGTERM')
+    await running?.exited
+    running = null
+  }
+  const close = async () => {
+    await stop()
+    await removeDataDirectory(dataDirectory)
+  }
+  try {
+    await start()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    url,
+    dataDirectory,
+    start,
+    stop,
+    close,
+    async signalEngines(name) {
+      for (const { pid } of await findEngineProcesses(dataDirectory)) signal(pid, name)
+    },
+    async waitForMailedLink(recipient, subject) {
+      let link: string | undefined
+      const look = async () => {
+        link = await findMailedLink(join(dataDirectory, 'mail'), recipient, subject)
+        return link !== undefined
+      }
+      await waitUntil(look, patience, `a mail to ${recipient} about “${subject}”`)
+      return link ?? ''
+    },
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+/** Mails are files whose names begin with their time; a link stands alone on its line. */
+async function findMailedLink(
+  folder: string,
+  recipient: string,
+  subject: string,
+): Promise<string | undefined> {
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml'))
+  for (const name of names.toSorted().toReversed()) {
+    const mail = await simpleParser(await readFile(join(folder, name)))
+    const addresses = [mail.to ?? []].flat().map(({ text }) => text)
+    if (!addresses.includes(recipient) || !mail.subject?.includes(subject)) continue
+    return mail.text?.split('\n').find((line) => /^https?:\/\/\S+$/.test(line))
+  }
+  return undefined
+}

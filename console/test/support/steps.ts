@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto'
+import type { APIRequestContext, Locator, Page } from 'playwright-core'
+import { waitUntil } from '../../../server/test/support/process.ts'
+import { patience } from './server.ts'
+
+/** Somebody who has an account, or will. */
+export interface Person {
+  name: string
+  email: string
+  password: string
+  organization: string
+}
+
+/** A person whom no other test knows. */
+export function inventPerson(name = 'Ada Lovelace', organization = 'Analytical Engines'): Person {
+  const id = randomBytes(4).toString('hex')
+  const [first = 'somebody'] = name.toLowerCase().split(' ')
+  return {
+    name,
+    email: `${first}-${id}@example.com`,
+    password: `difference engine ${id}`,
+    organization,
+  }
+}
+
+/** Waits until something is in sight. */
+export const see = (locator: Locator) => locator.first().waitFor()
+
+/** Waits until something is gone. */
+export const seeGone = (locator: Locator) => locator.waitFor({ state: 'hidden' })
+
+/** The heading of a page, or of a dialog. */
+export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name })
+
+/** Registers through the page; ends on the deployments. */
+export async function register(page: Page, person: Person): Promise<void> {
+  await page.goto('/register')
+  await page.getByLabel('Your name').fill(person.name)
+  await page.getByLabel('E-mail').fill(person.email)
+  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByLabel('Organization').fill(person.organization)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.waitForURL('**/deployments')
+}
+
+/** Signs in on the sign-in page, wherever one came from. */
+export async function signIn(page: Page, { email, password }: Person): Promise<void> {
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await seeGone(page.getByRole('button', { name: 'Sign in' }))
+}
+
+/** Registers by the API: the page's browser has the session afterwards. */
+export async function registerByApi(page: Page, person: Person): Promise<void> {
+  const { name, email, password, organization } = person
+  await callByApi(page.request, 'POST', '/v1/user/register', { name, email, password, organization })
+}
+
+/** Deploys by the API and waits until it runs; resolves to the deployment's id. */
+export async function deployByApi(
+  page: Page,
+  model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny',
+): Promise<string> {
+  const body = { model_name: model }
+  const { id } = await callByApi<{ id: string }>(page.request, 'POST', '/api/v1/model-deployments', body)
+  await waitForStatus(page.request, id, 'running')
+  return id
+}
+
+/** Waits until a deployment has a status. */
+export async function waitForStatus(request: APIRequestContext, id: string, status: string): Promise<void> {
+  const path = `/api/v1/model-deployments/${id}`
+  const look = async () => (await callByApi<{ status: string }>(request, 'GET', path)).status === status
+  await waitUntil(look, patience, `deployment ${id} to be ${status}`)
+}
+
+/** A call as the page makes them; throws for an answer that is no success. */
+export async function callByApi<Body>(
+  request: APIRequestContext,
+  method: string,
+  path: string,
+  data?: object,
+): Promise<Body> {
+  const response = await request.fetch(path, { method, ...(data && { data }) })
+  if (!response.ok()) throw new Error(`${method} ${path} was answered with ${await response.text()}`)
+  return (response.status() === 204 ? undefined : await response.json()) as Body
+}
+
+/** From the first visit's empty list to a deployment that runs, in three clicks. */
+export async function deployFirstModel(page: Page): Promise<void> {
+  await see(heading(page, 'Deploy your first model'))
+  await page.getByRole('button', { name: /^Deploy / }).click()
+  const dialog = page.getByRole('dialog')
+  await see(dialog.getByRole('region', { name: 'What would be chosen' }))
+  await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
+  await page.waitForURL('**/deployments/*')
+  await see(page.getByRole('link', { name: 'Open in playground' }))
+}
+
+/** Fills in the sandbox's form for a card, and comes back. */
+export async function enterCard(page: Page, number = '4242 4242 4242 4242'): Promise<void> {
+  await page.waitForURL('**/sandbox/billing/checkout/**')
+  await page.getByLabel('Card number').fill(number)
+  await page.getByLabel('Expires').fill('12 / 34')
+  await page.getByLabel('CVC').fill('123')
+  await page.getByLabel('Name on the card').fill('Ada Lovelace')
+  await page.getByRole('button', { name: 'Save card' }).click()
+  await page.waitForURL('**/billing**')
+}

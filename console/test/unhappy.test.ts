@@ -1,0 +1,168 @@
+import { expect, test } from 'vitest'
+import { waitUntil } from '../../server/test/support/process.ts'
+import { useConsole } from './support/console.ts'
+import { patience, startConsoleServer } from './support/server.ts'
+import {
+  deployByApi,
+  heading,
+  inventPerson,
+  registerByApi,
+  see,
+  seeGone,
+  signIn,
+  waitForStatus,
+} from './support/steps.ts'
+
+const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '1' }))
+const lostConnection = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/
+const away = /No connection to the server/
+
+test('an engine that dies again and again: why, and what to do about it', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, inventPerson())
+  const id = await deployByApi(page)
+  await page.goto(`/deployments/${id}`)
+  await see(page.getByRole('link', { name: 'Open in playground' }))
+
+  const failure = heading(page, /^Failed: /)
+  const kill = async () => {
+    await site.server.signalEngines('SIGKILL')
+    return (await failure.count()) > 0
+  }
+  await waitUntil(kill, 2 * patience, 'the page to tell of the failure')
+  await see(page.getByText('engine_crashed'))
+  await see(heading(page, 'What to do'))
+  await see(page.getByText(/The engine ended several times in a row/))
+  expect(await page.getByRole('link', { name: 'Open in playground' }).count()).toBe(0)
+
+  await page.getByRole('link', { name: 'See the logs' }).click()
+  await see(page.getByRole('log', { name: 'Engine log' }))
+  await page.getByRole('button', { name: 'Deploy again' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await see(page.getByText('Terminated', { exact: true }))
+})
+
+test('a server that restarts under open pages: they say so, and go on by themselves', async () => {
+  const { page, context, expectComplaint } = await site.visit()
+  expectComplaint(lostConnection)
+  await registerByApi(page, inventPerson())
+  const id = await deployByApi(page)
+  await page.goto('/deployments')
+  await see(page.getByText('Running', { exact: true }))
+  const logs = await context.newPage()
+  await logs.goto(`/deployments/${id}?tab=logs`)
+  await see(logs.getByRole('log', { name: 'Engine log' }).getByText(/context of/))
+
+  await site.server.stop()
+  await page.bringToFront()
+  await see(page.getByText(away))
+  await see(page.getByRole('link', { name: 'berth-tiny' }))
+  await site.server.start()
+  await seeGone(page.getByText(away))
+  await see(page.getByText('Running', { exact: true }))
+
+  await logs.bringToFront()
+  await seeGone(logs.getByText(/The connection to the log was lost/))
+  await logs.getByRole('tab', { name: 'Overview' }).click()
+  await page.request.delete(`/api/v1/model-deployments/${id}`)
+  await see(logs.getByRole('heading', { name: 'Terminated' }))
+})
+
+test('offline: a notice, and back', async () => {
+  const { page, context, expectComplaint } = await site.visit()
+  expectComplaint(/ERR_INTERNET_DISCONNECTED/)
+  await registerByApi(page, inventPerson())
+  await page.goto('/catalog')
+  await see(page.getByRole('link', { name: /tiny/i }))
+  await context.setOffline(true)
+  await page.getByRole('link', { name: 'Organization', exact: true }).click()
+  await see(page.getByText(away))
+  await context.setOffline(false)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await see(page.getByRole('region', { name: 'Members' }))
+  await seeGone(page.getByText(away))
+})
+
+test('a session that ended: to the sign-in page, and back to where one was', async () => {
+  const { page, context, expectComplaint } = await site.visit()
+  expectComplaint(/status of 401/)
+  const person = inventPerson()
+  await registerByApi(page, person)
+  await page.goto('/usage?from=2026-01-01&to=2026-01-31')
+  await see(heading(page, 'Usage by day'))
+
+  // Ended on the server: the browser still has the cookie.
+  const cookies = await context.cookies()
+  await page.request.post('/v1/user/logout')
+  await context.addCookies(cookies)
+  await page.getByRole('link', { name: 'Catalog', exact: true }).click()
+  await page.waitForURL('**/sign-in?return_to=**')
+  await signIn(page, person)
+  await page.waitForURL('**/catalog')
+  await see(page.getByRole('link', { name: /tiny/i }))
+
+  // A deep link comes back whole.
+  await page.request.post('/v1/user/logout')
+  await page.goto('/usage?from=2026-01-01&to=2026-01-31')
+  await page.waitForURL('**/sign-in?return_to=**')
+  await signIn(page, person)
+  await page.waitForURL('**/usage?from=2026-01-01&to=2026-01-31')
+})
+
+test('the limit of deployments: refused with the ways out of it', async () => {
+  const { page, expectComplaint } = await site.visit()
+  expectComplaint(/status of 409/)
+  await registerByApi(page, inventPerson())
+  const id = await deployByApi(page)
+  await page.goto('/catalog')
+  await page.getByRole('link', { name: /tiny/i }).first().click()
+  await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
+  await see(dialog.getByRole('alert'))
+  await see(dialog.getByRole('link', { name: 'Go to your deployments' }))
+  await dialog.getByRole('link', { name: 'Go to billing' }).click()
+  await see(page.getByText('1 of 1'))
+  await see(page.getByRole('button', { name: 'Activate billing' }))
+  await page.request.delete(`/api/v1/model-deployments/${id}`)
+  await waitForStatus(page.request, id, 'terminated')
+})
+
+test('a card that asks at every payment: refused with what helps', async () => {
+  const { page, expectComplaint } = await site.visit()
+  expectComplaint(/status of 409/)
+  await registerByApi(page, inventPerson())
+  await page.goto('/billing')
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  await page.waitForURL('**/sandbox/billing/checkout/**')
+  await page.getByLabel('Card number').fill('4000 0027 6000 3184')
+  await page.getByLabel('Expires').fill('12 / 34')
+  await page.getByLabel('CVC').fill('123')
+  await page.getByRole('button', { name: 'Save card' }).click()
+  await page.getByRole('button', { name: 'Yes, it is me' }).click()
+  await see(page.getByText(/was saved/))
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  await page.getByRole('button', { name: /^Activate with/ }).click()
+  await see(page.getByText(/Your bank asks at every payment with this card/))
+  await see(page.getByRole('button', { name: 'Use another card' }))
+})
+
+test('addresses of nothing: said in words, with a way on', async () => {
+  const { page, expectComplaint } = await site.visit()
+  expectComplaint(/status of (404|422)/)
+  await registerByApi(page, inventPerson())
+  await page.goto('/no/such/page')
+  await see(heading(page, 'There is nothing here'))
+  await page.goto('/deployments/0199a0b1-0000-7000-8000-000000000000')
+  await see(heading(page, 'No such deployment'))
+  await page.goto('/catalog/0199a0b1-0000-7000-8000-000000000000')
+  await see(heading(page, 'This model is not in the catalog'))
+  await page.goto('/invitations/no-such-token')
+  await see(heading(page, 'This invitation can’t be found'))
+  await page.goto('/reset-password?token=no-such-token')
+  await page.getByLabel('New password', { exact: true }).fill('a long enough password')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await see(heading(page, 'This link does not work'))
+})

@@ -1,0 +1,87 @@
+// Scores of the sign-in page and the deployments as Lighthouse gives them to a phone on a slow network, and the compressed
+// JavaScript of the first view: `npm run console:lighthouse`. Lighthouse itself is fetched by npx: it is large and nothing else
+// needs it.
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { browserPath, launchBrowser, openVisitor } from '../console/test/support/browser.ts'
+import { measureFirstView } from '../console/test/support/first-view.ts'
+import { startConsoleServer } from '../console/test/support/server.ts'
+import { deployByApi, inventPerson, registerByApi } from '../console/test/support/steps.ts'
+
+const lighthouse = 'lighthouse@13.5.0'
+const categories = ['performance', 'accessibility', 'best-practices'] as const
+const required = 0.95
+
+async function main(): Promise<void> {
+  await using cleanup = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'berth-lighthouse-'))
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }))
+  const server = await startConsoleServer()
+  cleanup.defer(() => server.close())
+  const browser = await launchBrowser()
+  cleanup.defer(() => browser.close())
+
+  const { page, context } = await openVisitor(browser, server.url)
+  await registerByApi(page, inventPerson())
+  await deployByApi(page)
+  const scripts = await measureFirstView(page)
+  const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+  await context.close()
+
+  await score('sign-in', `${server.url}/sign-in`, folder)
+  await score('deployments', `${server.url}/deployments`, folder, { Cookie: cookies })
+  const bytes = scripts.reduce((sum, script) => sum + script.bytes, 0)
+  console.log(
+    `first view: ${(bytes / 1_000).toFixed(1)} kB of compressed JavaScript in ${scripts.length} files`,
+  )
+}
+
+async function score(name: string, url: string, folder: string, headers: object = {}): Promise<void> {
+  const report = join(folder, `${name}.json`)
+  const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic']
+  const { status } = spawnSync(
+    'npx',
+    [
+      '--yes',
+      lighthouse,
+      url,
+      '--quiet',
+      '--output=json',
+      `--output-path=${report}`,
+      `--only-categories=${categories.join(',')}`,
+      `--extra-headers=${JSON.stringify(headers)}`,
+      `--chrome-flags=${flags.join(' ')} --user-data-dir=${join(folder, 'profile')}`,
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, CHROME_PATH: browserPath() } },
+  )
+  if (status !== 0) throw new Error(`Lighthouse ended with ${status} for ${url}`)
+  const result = JSON.parse(await readFile(report, 'utf8')) as Report
+  const scores = categories.map((category) => `${category} ${result.categories[category].score * 100}`)
+  console.log(`${name}: ${scores.join(', ')}`)
+  for (const category of categories) {
+    if (result.categories[category].score < required) process.exitCode = 1
+  }
+  for (const { id, score, scoreDisplayMode, title, displayValue = '' } of Object.values(result.audits)) {
+    const isWanting = score !== null && score < 0.9 && scoreDisplayMode !== 'informative'
+    if (isWanting) console.log(`  ${id} ${score}: ${title} ${displayValue}`)
+  }
+}
+
+/** What is read of Lighthouse's report. */
+interface Report {
+  categories: Record<(typeof categories)[number], { score: number }>
+  audits: Record<
+    string,
+    {
+      id: string
+      title: string
+      score: number | null
+      scoreDisplayMode: string
+      displayValue?: string
+    }
+  >
+}
+
+await main()

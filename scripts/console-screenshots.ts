@@ -1,0 +1,83 @@
+// Takes every page of the console and its main dialogs, in light and dark, on a phone and a wide screen, from a server filled for
+// it: `npm run console:screenshots [folder] [part of a name]`.
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
+import { fillServer } from '../console/test/support/fill.ts'
+import type { Filled } from '../console/test/support/fill.ts'
+import { addPastUsage } from '../console/test/support/past-usage.ts'
+import { scenes } from '../console/test/support/scenes.ts'
+import type { Scene } from '../console/test/support/scenes.ts'
+import { startConsoleServer } from '../console/test/support/server.ts'
+import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
+
+const sizes = [
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+]
+const themes = ['light', 'dark'] as const
+
+async function main(folder: string, wanted: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await using cleanup = new AsyncDisposableStack()
+  const databaseDirectory = await mkdtemp(join(tmpdir(), 'berth-screenshots-'))
+  cleanup.defer(() => rm(databaseDirectory, { recursive: true, force: true, maxRetries: 5 }))
+  // Started by root, PostgreSQL has an account of its own, which must get in.
+  await chmod(databaseDirectory, 0o755)
+  const database = await startEmbeddedDatabase({ dataDirectory: databaseDirectory, log: () => {} })
+  cleanup.defer(() => database.stop())
+  const server = await startConsoleServer({ DATABASE_URL: database.url, BILLING_TRIAL_MAX_ACTIVE: '3' })
+  cleanup.defer(() => server.close())
+  const browser = await launchBrowser()
+  cleanup.defer(() => browser.close())
+
+  const filled = await fillServer(browser, server)
+  await addPastUsage(database.url)
+  for (const scene of scenes.filter(({ name }) => name.includes(wanted))) {
+    for (const colorScheme of themes) {
+      for (const viewport of sizes) {
+        const path = join(folder, `${scene.name}-${colorScheme}-${viewport.width}.png`)
+        await takeScene(browser, server.url, filled, scene, { colorScheme, viewport }, path)
+        console.log(path)
+      }
+    }
+  }
+}
+
+/** The whole page where nothing lies over it; a dialog with what is in sight beneath. */
+async function takeScene(
+  browser: Browser,
+  url: string,
+  filled: Filled,
+  { actor, open, name }: Scene,
+  look: { colorScheme: 'light' | 'dark'; viewport: { width: number; height: number } },
+  path: string,
+): Promise<void> {
+  const { page, context, complaints, expectComplaint } = await openVisitor(browser, url, {
+    ...look,
+    reducedMotion: 'reduce',
+    storageState: filled.sessions[actor],
+  })
+  expectComplaint(/status of 40[0149]/)
+  try {
+    await open(page, filled)
+    await page.evaluate('document.fonts.ready.then(() => undefined)')
+    await page.mouse.move(0, 0)
+    const isCovered = (await page.getByRole('dialog').or(page.getByRole('menu')).count()) > 0
+    await page.screenshot({ path, fullPage: !isCovered, animations: 'disabled', caret: 'hide' })
+  } catch (error) {
+    console.error(`${name} did not come about: ${error instanceof Error ? error.message : String(error)}`)
+    process.exitCode = 1
+  } finally {
+    await context.close()
+  }
+  for (const complaint of complaints) {
+    console.error(`${name}: ${complaint}`)
+    process.exitCode = 1
+  }
+}
+
+const [folder = 'screenshots', wanted = ''] = process.argv.slice(2)
+await main(resolve(folder), wanted)
