@@ -10,6 +10,7 @@ import {
   stringifySearchWith,
 } from '@tanstack/react-router'
 import { organizationQuery, sessionQuery } from './api/session.ts'
+import { keepTrying } from './shell/keep-trying.ts'
 import { LoadingPage, NotFoundPage, RouteError } from './shell/route-states.tsx'
 
 /** A search parameter as a text, or absent. The router reads digits as a number where that loses none of them. */
@@ -36,7 +37,10 @@ const signIn = createRoute({
     return_to: textOf(search.return_to),
     error: textOf(search.error),
   }),
-  component: lazyRouteComponent(() => import('./features/doors/sign-in-page.tsx'), 'SignInPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/doors/sign-in-page.tsx')),
+    'SignInPage',
+  ),
 })
 
 const register = createRoute({
@@ -45,14 +49,17 @@ const register = createRoute({
   validateSearch: (search: Record<string, unknown>): { return_to?: string | undefined } => ({
     return_to: textOf(search.return_to),
   }),
-  component: lazyRouteComponent(() => import('./features/doors/register-page.tsx'), 'RegisterPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/doors/register-page.tsx')),
+    'RegisterPage',
+  ),
 })
 
 const forgotPassword = createRoute({
   getParentRoute: () => root,
   path: '/forgot-password',
   component: lazyRouteComponent(
-    () => import('./features/doors/forgot-password-page.tsx'),
+    keepTrying(() => import('./features/doors/forgot-password-page.tsx')),
     'ForgotPasswordPage',
   ),
 })
@@ -62,7 +69,7 @@ const resetPassword = createRoute({
   path: '/reset-password',
   validateSearch: (search: Record<string, unknown>) => ({ token: textOf(search.token) ?? '' }),
   component: lazyRouteComponent(
-    () => import('./features/doors/reset-password-page.tsx'),
+    keepTrying(() => import('./features/doors/reset-password-page.tsx')),
     'ResetPasswordPage',
   ),
 })
@@ -70,7 +77,10 @@ const resetPassword = createRoute({
 const invitation = createRoute({
   getParentRoute: () => root,
   path: '/invitations/$token',
-  component: lazyRouteComponent(() => import('./features/doors/invitation-page.tsx'), 'InvitationPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/doors/invitation-page.tsx')),
+    'InvitationPage',
+  ),
 })
 
 /** Who is signed in; whoever isn't is led to the sign-in page, and back from there. */
@@ -89,7 +99,10 @@ const app = createRoute({
     if (user.requires_profile_completion) throw redirect({ to: '/complete-profile' })
   },
   loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
-  component: lazyRouteComponent(() => import('./shell/app-shell.tsx'), 'AppShell'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./shell/app-shell.tsx')),
+    'AppShell',
+  ),
 })
 
 /** The last door of an account that came in through a provider. */
@@ -100,7 +113,7 @@ const completeProfile = createRoute({
     await requireSession(queryClient, '/')
   },
   component: lazyRouteComponent(
-    () => import('./features/profile/complete-profile-page.tsx'),
+    keepTrying(() => import('./features/profile/complete-profile-page.tsx')),
     'CompleteProfilePage',
   ),
 })
@@ -123,7 +136,7 @@ const deployments = createRoute({
     page: textOf(search.page),
   }),
   component: lazyRouteComponent(
-    () => import('./features/deployments/deployments-page.tsx'),
+    keepTrying(() => import('./features/deployments/deployments-page.tsx')),
     'DeploymentsPage',
   ),
 })
@@ -134,7 +147,10 @@ const deployment = createRoute({
   validateSearch: (search: Record<string, unknown>): { tab?: string | undefined } => ({
     tab: textOf(search.tab),
   }),
-  component: lazyRouteComponent(() => import('./features/deployments/deployment-page.tsx'), 'DeploymentPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/deployments/deployment-page.tsx')),
+    'DeploymentPage',
+  ),
 })
 
 const catalog = createRoute({
@@ -148,7 +164,10 @@ const catalog = createRoute({
     size: textOf(search.size),
     fits: search.fits === 'yes' ? 'yes' : undefined,
   }),
-  component: lazyRouteComponent(() => import('./features/catalog/catalog-page.tsx'), 'CatalogPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/catalog/catalog-page.tsx')),
+    'CatalogPage',
+  ),
 })
 
 /** The filters of the catalog, kept in the address so that they can be shared and come back with the back button. */
@@ -164,7 +183,10 @@ export interface CatalogSearch {
 const model = createRoute({
   getParentRoute: () => app,
   path: '/catalog/$modelId',
-  component: lazyRouteComponent(() => import('./features/catalog/model-page.tsx'), 'ModelPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/catalog/model-page.tsx')),
+    'ModelPage',
+  ),
 })
 
 const playground = createRoute({
@@ -176,7 +198,10 @@ const playground = createRoute({
     deployment: textOf(search.deployment),
     tab: textOf(search.tab),
   }),
-  component: lazyRouteComponent(() => import('./features/playground/playground-page.tsx'), 'PlaygroundPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/playground/playground-page.tsx')),
+    'PlaygroundPage',
+  ),
 })
 
 const usage = createRoute({
@@ -188,7 +213,10 @@ const usage = createRoute({
     from: textOf(search.from),
     to: textOf(search.to),
   }),
-  component: lazyRouteComponent(() => import('./features/usage/usage-page.tsx'), 'UsagePage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/usage/usage-page.tsx')),
+    'UsagePage',
+  ),
 })
 
 const billing = createRoute({
@@ -197,7 +225,10 @@ const billing = createRoute({
   validateSearch: (search: Record<string, unknown>): { setup?: string | undefined } => ({
     setup: textOf(search.setup),
   }),
-  component: lazyRouteComponent(() => import('./features/billing/billing-page.tsx'), 'BillingPage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/billing/billing-page.tsx')),
+    'BillingPage',
+  ),
 })
 
 const organization = createRoute({
@@ -210,7 +241,7 @@ const organization = createRoute({
     invite: search.invite === 'yes' ? 'yes' : undefined,
   }),
   component: lazyRouteComponent(
-    () => import('./features/organization/organization-page.tsx'),
+    keepTrying(() => import('./features/organization/organization-page.tsx')),
     'OrganizationPage',
   ),
 })
@@ -218,7 +249,10 @@ const organization = createRoute({
 const profile = createRoute({
   getParentRoute: () => app,
   path: '/profile',
-  component: lazyRouteComponent(() => import('./features/profile/profile-page.tsx'), 'ProfilePage'),
+  component: lazyRouteComponent(
+    keepTrying(() => import('./features/profile/profile-page.tsx')),
+    'ProfilePage',
+  ),
 })
 
 const tree = root.addChildren([

@@ -80,7 +80,6 @@ test('offline: a notice, and back', async () => {
   await page.getByRole('link', { name: 'Organization', exact: true }).click()
   await see(page.getByText(away))
   await context.setOffline(false)
-  await page.getByRole('button', { name: 'Try again' }).click()
   await see(page.getByRole('region', { name: 'Members' }))
   await seeGone(page.getByText(away))
 })

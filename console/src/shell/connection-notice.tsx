@@ -3,6 +3,7 @@ import { CloudOff } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { ApiError } from '../api/client.ts'
 import { text } from '../text/index.ts'
+import { awayEvent } from './keep-trying.ts'
 
 /** Says so while the server can't be reached; it goes away with the first answer. */
 export function ConnectionNotice() {
@@ -19,6 +20,11 @@ export function ConnectionNotice() {
       }),
     [queryClient],
   )
+  useEffect(() => {
+    const onChange = (event: Event) => setAway((event as CustomEvent<boolean>).detail)
+    window.addEventListener(awayEvent, onChange)
+    return () => window.removeEventListener(awayEvent, onChange)
+  }, [])
   if (!away) return null
   return (
     <p role="status" className="flex items-center gap-2 bg-warn-soft px-4 py-2 text-warn sm:px-8">
