@@ -31,7 +31,8 @@ export function buildConsole(): boolean {
     const { status, stderr } = spawnSync(
       process.execPath,
       [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'],
-      { cwd: folder, encoding: 'utf8' },
+      // Whatever this process is: started by a test runner, it would else build React for development.
+      { cwd: folder, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
     )
     if (status !== 0) throw new Error(`The console could not be built.\n${stderr}`)
     try {
