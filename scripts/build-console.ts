@@ -1,6 +1,6 @@
 // Builds the web console where it is missing or older than its sources. `npm start` does it first, `npm run build` by itself.
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -35,6 +35,8 @@ export function buildConsole(): boolean {
       { cwd: folder, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
     )
     if (status !== 0) throw new Error(`The console could not be built.\n${stderr}`)
+    // Another account may run the server than the one that builds.
+    chmodSync(fresh, 0o755)
     try {
       rmSync(consoleDist, { recursive: true, force: true })
       renameSync(fresh, consoleDist)
