@@ -10,7 +10,25 @@ export default defineConfig({
   plugins: [react(), tailwindcss(), precompress()],
   // The server puts the nonce of each answer in the place of this word.
   html: { cspNonce: '__CSP_NONCE__' },
-  build: { target: 'es2024', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  build: {
+    target: 'es2024',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // What many pages need in one file: small ones compress badly.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'shared',
+              test: /console.src.(api|components|shell|class-names|format)/,
+              minShareCount: 3,
+            },
+          ],
+        },
+      },
+    },
+  },
   server: {
     proxy: Object.fromEntries(
       ['/v1', '/api', '/docs', '/redoc', '/openapi.json', '/sandbox'].map((path) => [

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
 import {
+  activateBilling,
   deployFirstModel,
-  enterCard,
   heading,
   inventPerson,
   register,
@@ -24,7 +24,7 @@ test('from an account to a bill, with a second person, and back to nothing', asy
   await chat(page)
   await stopAnAnswer(page)
   await lookAtUsage(page)
-  await activateBilling(page)
+  await payFromNowOn(page)
 
   const grace = inventPerson('Grace Hopper')
   const invitation = await invite(page, grace.email, 'Viewer')
@@ -89,14 +89,9 @@ async function lookAtUsage(page: Page): Promise<void> {
   await see(page.getByRole('row', { name: /Input tokens/ }))
 }
 
-/** No card yet: one is led to enter it and finds the activation where one left it. */
-async function activateBilling(page: Page): Promise<void> {
+async function payFromNowOn(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Billing', exact: true }).click()
-  await page.getByRole('button', { name: 'Activate billing' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Add a card' }).click()
-  await enterCard(page)
-  await page.getByRole('button', { name: 'Activate with Visa •••• 4242' }).click()
-  await see(page.getByText('Billing is active.'))
+  await activateBilling(page)
   await see(heading(page, /Pay as you go/))
   await see(page.getByRole('listitem').filter({ hasText: '4242' }).getByText('Default'))
 }

@@ -4,6 +4,7 @@ import { useConsole } from './support/console.ts'
 import { patience, startConsoleServer } from './support/server.ts'
 import {
   deployByApi,
+  enterCard,
   heading,
   inventPerson,
   registerByApi,
@@ -135,15 +136,10 @@ test('a card that asks at every payment: refused with what helps', async () => {
   await registerByApi(page, inventPerson())
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Add a card' }).click()
-  await page.waitForURL('**/sandbox/billing/checkout/**')
-  await page.getByLabel('Card number').fill('4000 0027 6000 3184')
-  await page.getByLabel('Expires').fill('12 / 34')
-  await page.getByLabel('CVC').fill('123')
-  await page.getByRole('button', { name: 'Save card' }).click()
-  await page.getByRole('button', { name: 'Yes, it is me' }).click()
+  await enterCard(page, '4000 0027 6000 3184', true)
   await see(page.getByText(/was saved/))
   await page.getByRole('button', { name: 'Activate billing' }).click()
-  await page.getByRole('button', { name: /^Activate with/ }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
   await see(page.getByText(/Your bank asks at every payment with this card/))
   await see(page.getByRole('button', { name: 'Use another card' }))
 })

@@ -2,7 +2,7 @@ import { useId, type ComponentProps, type ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 
 const control =
-  'w-full rounded-md border border-line-strong/70 bg-surface px-3 text-ink placeholder:text-muted ' +
+  'rounded-md border border-line-strong/70 bg-surface px-3 text-ink placeholder:text-muted ' +
   'focus-visible:outline-2 focus-visible:outline-offset-0 focus-visible:outline-accent aria-invalid:border-bad ' +
   'disabled:bg-subtle disabled:text-muted'
 
@@ -48,7 +48,7 @@ export function TextField({
   ...props
 }: FieldProps & ComponentProps<'input'> & { trailing?: ReactNode }) {
   const { attributes, wrap } = useField({ label, hint, error })
-  const looks = classNames(control, 'h-9', trailing && 'pr-10', className)
+  const looks = classNames(control, 'h-9 w-full', trailing && 'pr-10', className)
   const input = <input {...attributes} className={looks} {...props} />
   if (!trailing) return wrap(input)
   return wrap(
@@ -69,7 +69,11 @@ export function TextArea({
 }: FieldProps & ComponentProps<'textarea'>) {
   const { attributes, wrap } = useField({ label, hint, error })
   return wrap(
-    <textarea {...attributes} className={classNames(control, 'min-h-20 py-2', className)} {...props} />,
+    <textarea
+      {...attributes}
+      className={classNames(control, 'min-h-20 w-full py-2', className)}
+      {...props}
+    />,
   )
 }
 
@@ -84,7 +88,7 @@ export function SelectField({
 }: FieldProps & ComponentProps<'select'>) {
   const { attributes, wrap } = useField({ label, hint, error })
   return wrap(
-    <select {...attributes} className={classNames(control, 'h-9 pr-8', className)} {...props}>
+    <select {...attributes} className={classNames(control, 'h-9 w-full pr-8', className)} {...props}>
       {children}
     </select>,
   )
@@ -92,10 +96,10 @@ export function SelectField({
 
 /** An input of the same looks without a visible label: give `aria-label`. */
 export function BareInput({ className, ...props }: ComponentProps<'input'>) {
-  return <input className={classNames(control, 'h-9', className)} {...props} />
+  return <input className={classNames(control, 'h-9 w-full', className)} {...props} />
 }
 
 /** A choice of the same looks without a visible label: give `aria-label`. */
 export function BareSelect({ className, ...props }: ComponentProps<'select'>) {
-  return <select className={classNames(control, 'h-9 w-auto pr-8', className)} {...props} />
+  return <select className={classNames(control, 'h-9 pr-8', className)} {...props} />
 }

@@ -39,8 +39,8 @@ export function MenuItem({
     <DropdownMenu.Item
       className={classNames(
         'flex cursor-default items-center gap-2.5 rounded-md px-2.5 py-1.5 outline-none select-none',
-        'data-[disabled]:opacity-50 data-[highlighted]:bg-subtle [&_svg]:size-4 [&_svg]:text-muted',
-        dangerous && 'text-bad [&_svg]:text-bad',
+        'data-[disabled]:opacity-50 data-[highlighted]:bg-subtle [&_svg]:size-4',
+        dangerous ? 'text-bad' : '[&_svg]:text-muted',
         className,
       )}
       {...props}

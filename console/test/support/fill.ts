@@ -2,12 +2,11 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { openVisitor } from './browser.ts'
 import type { ConsoleServer } from './server.ts'
 import {
+  activateBilling,
   callByApi,
   deployByApi,
-  enterCard,
   inventPerson,
   registerByApi,
-  see,
   waitForStatus,
 } from './steps.ts'
 import type { Person } from './steps.ts'
@@ -51,7 +50,8 @@ export async function fillServer(browser: Browser, server: ConsoleServer): Promi
 
   const deployments = await deployAll(page)
   await ask(page, deployments)
-  await payByCard(page)
+  await page.goto('/billing')
+  await activateBilling(page)
 
   const invite = async (email: string, role: string) => {
     await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
@@ -137,14 +137,4 @@ async function ask(page: Page, { chat, embedding }: Filled['deployments']): Prom
     await callByApi(page.request, 'POST', '/v1/chat/completions', body)
   }
   await callByApi(page.request, 'POST', '/v1/embeddings', { model: await uid(embedding), input: questions })
-}
-
-/** A card, and billing activated with it: the first invoice comes with that. */
-async function payByCard(page: Page): Promise<void> {
-  await page.goto('/billing')
-  await page.getByRole('button', { name: 'Activate billing' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Add a card' }).click()
-  await enterCard(page)
-  await page.getByRole('button', { name: /^Activate with/ }).click()
-  await see(page.getByText('Billing is active.'))
 }

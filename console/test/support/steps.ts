@@ -24,7 +24,7 @@ export function inventPerson(name = 'Ada Lovelace', organization = 'Analytical E
 }
 
 /** Waits until something is in sight. */
-export const see = (locator: Locator) => locator.first().waitFor()
+export const see = (locator: Locator) => locator.filter({ visible: true }).first().waitFor()
 
 /** Waits until something is gone. */
 export const seeGone = (locator: Locator) => locator.waitFor({ state: 'hidden' })
@@ -98,13 +98,25 @@ export async function deployFirstModel(page: Page): Promise<void> {
   await see(page.getByRole('link', { name: 'Open in playground' }))
 }
 
-/** Fills in the sandbox's form for a card, and comes back. */
-export async function enterCard(page: Page, number = '4242 4242 4242 4242'): Promise<void> {
+/** Activates billing where there is no card yet: one is led to enter it, and finds the activation where one left it. */
+export async function activateBilling(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page)
+  await see(dialog.getByText('Visa •••• 4242'))
+  await dialog.getByRole('button', { name: 'Activate billing' }).click()
+  await see(page.getByText('Billing is active.'))
+}
+
+/** Fills in the sandbox's form for a card, consents where the bank asks, and comes back. */
+export async function enterCard(page: Page, number = '4242 4242 4242 4242', bankAsks = false): Promise<void> {
   await page.waitForURL('**/sandbox/billing/checkout/**')
   await page.getByLabel('Card number').fill(number)
   await page.getByLabel('Expires').fill('12 / 34')
   await page.getByLabel('CVC').fill('123')
   await page.getByLabel('Name on the card').fill('Ada Lovelace')
   await page.getByRole('button', { name: 'Save card' }).click()
-  await page.waitForURL('**/billing**')
+  if (bankAsks) await page.getByRole('button', { name: 'Yes, it is me' }).click()
+  await page.waitForURL(({ pathname }) => pathname === '/billing')
 }

@@ -65,7 +65,7 @@ export function CatalogPage() {
         <div className="flex h-7 items-center justify-between gap-4 text-[0.8125rem] text-muted">
           <p role="status">{!isWaiting && words.count(entries.length, known.length)}</p>
           {isFiltered && (
-            <Button look="quiet" size="small" className="h-7" onClick={clear}>
+            <Button look="quiet" size="small" className="h-7!" onClick={clear}>
               {words.clearFilters}
             </Button>
           )}

@@ -146,7 +146,7 @@ function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) 
         {price}
       </Cell>
       {onDeploy && (
-        <Cell className="w-px py-1.5 pl-0">
+        <Cell className="w-px py-1.5! pl-0">
           <Button
             size="small"
             {...(placement?.feasible === false && { look: 'quiet' })}

@@ -70,7 +70,7 @@ function Row({ deployment, price }: { deployment: Deployment; price: string | nu
           {formatRelative(deployment.created_at)}
         </time>
       </Cell>
-      <Cell className="py-2 pr-3 pl-0">
+      <Cell className="py-2! pr-3 pl-0">
         <RowMenu deployment={deployment} />
       </Cell>
     </tr>

@@ -68,16 +68,15 @@ interface TimelineStepProps {
 function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) {
   const { at, earlier, tookMilliseconds } = step
   const failed = step.status === 'failed' && step.stage !== 'termination'
+  const isUp = step.stage === null && step.status === 'running'
   return (
     <li className="relative grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 pb-5 pl-6 last:pb-0">
       {!isLast && <span aria-hidden className="absolute top-3 -bottom-2 left-[0.21875rem] w-px bg-line" />}
       <span
         aria-hidden
         className={classNames(
-          'absolute top-[0.4375rem] left-0 size-2 rounded-full bg-line-strong ring-4 ring-surface',
-          step.stage === null && step.status === 'running' && 'bg-good',
-          failed && 'bg-bad',
-          current && 'animate-pulse bg-busy',
+          'absolute top-[0.4375rem] left-0 size-2 rounded-full ring-4 ring-surface',
+          current ? 'animate-pulse bg-busy' : failed ? 'bg-bad' : isUp ? 'bg-good' : 'bg-line-strong',
         )}
       />
       <h3 className="font-medium">

@@ -45,7 +45,7 @@ export function ParametersForm({ errors }: { errors: ParameterErrors }) {
       <TextArea
         label={text.playground.stopSequences}
         hint={text.playground.stopSequencesHint}
-        className="field-sizing-content max-h-40 min-h-9 font-mono text-[0.8125rem]"
+        className="field-sizing-content max-h-40 min-h-9! font-mono text-[0.8125rem]"
         {...field('stop')}
       />
       <TextArea
@@ -53,7 +53,7 @@ export function ParametersForm({ errors }: { errors: ParameterErrors }) {
         hint={text.playground.extraHint}
         placeholder={text.playground.extraPlaceholder}
         spellCheck={false}
-        className="field-sizing-content max-h-60 min-h-9 font-mono text-[0.8125rem]"
+        className="field-sizing-content max-h-60 min-h-9! font-mono text-[0.8125rem]"
         {...field('extra')}
       />
     </div>

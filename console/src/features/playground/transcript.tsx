@@ -49,7 +49,7 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
         <Button
           size="icon"
           aria-label={text.playground.toEnd}
-          className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full shadow"
+          className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full! shadow"
           onClick={toEnd}
         >
           <ArrowDown />
@@ -71,7 +71,7 @@ function Beginning({ many }: { many: boolean }) {
           <li key={example}>
             <Button
               look="quiet"
-              className="h-auto max-w-full py-2 font-normal whitespace-normal"
+              className="h-auto! max-w-full py-2 font-normal! whitespace-normal!"
               onClick={() => {
                 setDraft(example)
                 focusComposer()

@@ -43,7 +43,7 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
         <BareInput
           type="date"
           aria-label={text.usage.from}
-          className="min-w-0 flex-1 px-2 sm:w-36 sm:flex-none sm:px-3"
+          className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"
           value={draft.from}
           max={draft.to}
           onChange={({ target }) => change({ from: target.value })}
@@ -54,7 +54,7 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
         <BareInput
           type="date"
           aria-label={text.usage.to}
-          className="min-w-0 flex-1 px-2 sm:w-36 sm:flex-none sm:px-3"
+          className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"
           value={draft.to}
           min={draft.from}
           onChange={({ target }) => change({ to: target.value })}
