@@ -35,7 +35,10 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
   const { data: deployments } = useQuery({
     queryKey: ['commands', 'deployments'],
     queryFn: ({ signal }) =>
-      callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { limit: 100 }, signal }),
+      callApi<DeploymentPage>('GET', '/api/v1/model-deployments', {
+        query: { active: true, limit: 100 },
+        signal,
+      }),
   })
   const { data: models } = useQuery({
     queryKey: ['commands', 'models'],
@@ -122,23 +125,21 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
                   {words.signOut}
                 </Item>
               </Group>
-              {deployments?.items.some(({ status }) => status !== 'terminated') && (
+              {deployments && deployments.items.length > 0 && (
                 <Group heading={words.yourDeployments}>
-                  {deployments.items
-                    .filter(({ status }) => status !== 'terminated')
-                    .map(({ id, model_name, status }) => (
-                      <Item
-                        key={id}
-                        value={`${model_name} ${id}`}
-                        icon={<Boxes />}
-                        onSelect={run(() =>
-                          navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }),
-                        )}
-                      >
-                        {model_name}
-                        <span className="ml-auto text-xs text-muted">{status}</span>
-                      </Item>
-                    ))}
+                  {deployments.items.map(({ id, model_name, status }) => (
+                    <Item
+                      key={id}
+                      value={`${model_name} ${id}`}
+                      icon={<Boxes />}
+                      onSelect={run(() =>
+                        navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }),
+                      )}
+                    >
+                      {model_name}
+                      <span className="ml-auto text-xs text-muted">{status}</span>
+                    </Item>
+                  ))}
                 </Group>
               )}
               {models && (

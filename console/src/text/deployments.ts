@@ -20,8 +20,6 @@ export const deployments = {
   previous: 'Previous',
   next: 'Next',
   pages: 'Pages',
-  seenOnly: (count: string) =>
-    `Only your newest ${count} deployments were looked through. Older ones are under All.`,
 
   statuses: {
     requested: 'Requested',

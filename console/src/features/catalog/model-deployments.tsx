@@ -11,7 +11,7 @@ const words = text.catalog
 
 /** One's deployments of a model that have not ended, with links; nothing where there are none. */
 export function ModelDeployments({ modelName }: { modelName: string }) {
-  const { data } = useQuery(deploymentsQuery({ all: false }))
+  const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
   if (deployments.length === 0) return null
   return (

@@ -29,7 +29,7 @@ export function ModelPage() {
   const { modelId } = route.useParams()
   const model = useModel(modelId)
   // One's deployments stand above the variants, which they would push down if they came later.
-  const deployments = useQuery(deploymentsQuery({ all: false }))
+  const deployments = useQuery(deploymentsQuery({ all: false, page: 1 }))
   if (model.isPending || deployments.isPending) return <LoadingPage />
   // Another model begins with nothing of this one's.
   if (model.data) return <Model key={modelId} model={model.data} />

@@ -10,7 +10,7 @@ import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.ts
 import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { deploymentsQuery, pageSize, searchedAtMost } from './queries.ts'
+import { deploymentsQuery, everDeployedQuery, pageSize } from './queries.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
@@ -25,10 +25,10 @@ export function DeploymentsPage() {
   const can = useCan()
   const all = search.show === 'all'
   const page = Math.max(1, Math.trunc(Number(search.page)) || 1)
-  const { data, error, refetch, isPlaceholderData } = useQuery(
-    deploymentsQuery(all ? { all, page } : { all: false }),
-  )
-  const isFirstRun = data?.total === 0
+  const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery({ all, page }))
+  const isEmpty = data?.total === 0
+  const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty })
+  const isFirstRun = isEmpty && ever.data === false
   return (
     <Page
       title={words.title}
@@ -57,7 +57,7 @@ export function DeploymentsPage() {
       }
     >
       <Section flush>
-        {data === undefined ? (
+        {data === undefined || (isEmpty && ever.isPending) ? (
           error ? (
             <ErrorState error={error} onRetry={() => void refetch()} />
           ) : (
@@ -68,14 +68,11 @@ export function DeploymentsPage() {
             <FirstRun />
           </Suspense>
         ) : data.items.length === 0 ? (
-          <NothingHere all={all} />
+          <NothingHere all={all || data.total > 0} />
         ) : (
           <>
             <DeploymentsTable deployments={data.items} faded={isPlaceholderData} />
-            {all && data.total > pageSize && <Pages page={page} total={data.total} />}
-            {!all && data.total > searchedAtMost && (
-              <p className="border-t px-5 py-3 text-muted">{words.seenOnly(formatNumber(searchedAtMost))}</p>
-            )}
+            {data.total > pageSize && <Pages show={search.show} page={page} total={data.total} />}
           </>
         )}
       </Section>
@@ -115,7 +112,7 @@ function NothingHere({ all }: { all: boolean }) {
   )
 }
 
-function Pages({ page, total }: { page: number; total: number }) {
+function Pages({ show, page, total }: { show: 'all' | undefined; page: number; total: number }) {
   const last = Math.ceil(total / pageSize)
   const turn = (to: number, label: string) =>
     to < 1 || to > last ? (
@@ -124,7 +121,7 @@ function Pages({ page, total }: { page: number; total: number }) {
       </Button>
     ) : (
       <Button asChild size="small">
-        <Link to="/deployments" search={{ show: 'all', page: to === 1 ? undefined : String(to) }}>
+        <Link to="/deployments" search={{ show, page: to === 1 ? undefined : String(to) }}>
           {label}
         </Link>
       </Button>

@@ -20,36 +20,27 @@ const calm = 15_000
 /** The address of one deployment's route, such as its events. */
 export const deploymentPath = (id: string, part = '') => `${path}/${encodeURIComponent(id)}${part}`
 
-/** How many deployments a page of the whole list shows */
+/** How many deployments a page of the list shows */
 export const pageSize = 50
-/** How many of the newest deployments are looked through for those that are active */
-export const searchedAtMost = 1_000
-const searchedAtOnce = 200
-
-/** The person's deployments, newest first: a page (from 1) of all, or those that are not terminated. */
-export const deploymentsQuery = (shown: { all: true; page: number } | { all: false }) =>
+/** A page (from 1) of the person's deployments, newest first: of all, or of those that are not terminated. */
+export const deploymentsQuery = (shown: { all: boolean; page: number }) =>
   queryOptions({
     queryKey: ['deployments', 'list', shown],
     queryFn: ({ signal }) =>
-      shown.all ? listPage(pageSize, (shown.page - 1) * pageSize, signal) : listActive(signal),
+      callApi<DeploymentPage>('GET', path, {
+        query: { active: !shown.all, limit: pageSize, offset: (shown.page - 1) * pageSize },
+        signal,
+      }),
     refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? quick : calm),
     placeholderData: keepPreviousData,
   })
 
-function listPage(limit: number, offset: number, signal: AbortSignal) {
-  return callApi<DeploymentPage>('GET', path, { query: { limit, offset }, signal })
-}
-
-// The API lists all of them; most people's fit into the first answer.
-async function listActive(signal: AbortSignal): Promise<Pick<DeploymentPage, 'items' | 'total'>> {
-  const items = new Map<string, Deployment>()
-  for (let offset = 0; ; offset += searchedAtOnce) {
-    const page = await listPage(searchedAtOnce, offset, signal)
-    for (const one of page.items) if (one.status !== 'terminated') items.set(one.id, one)
-    const seen = offset + searchedAtOnce
-    if (seen >= page.total || seen >= searchedAtMost) return { items: [...items.values()], total: page.total }
-  }
-}
+/** Whether the person ever deployed anything. */
+export const everDeployedQuery = queryOptions({
+  queryKey: ['deployments', 'ever'],
+  queryFn: async ({ signal }) =>
+    (await callApi<DeploymentPage>('GET', path, { query: { limit: 1 }, signal })).total > 0,
+})
 
 /** One deployment, looked at often while it changes. */
 export const deploymentQuery = (id: string) =>

@@ -2,7 +2,6 @@ import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
-import { pageQuery } from '../../http/schemas.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
 import { listPlacements, planDeployment } from './plan.ts'
@@ -13,6 +12,7 @@ import {
   deploymentParams,
   deploymentsBody,
   eventsBody,
+  listDeploymentsQuery,
   logsBody,
   placementsBody,
   planBody,
@@ -39,13 +39,13 @@ export function deploymentRoutes(app: App, application: Application): void {
         operationId: 'listDeployments',
         summary: 'List your deployments, the newest first',
         tags,
-        querystring: pageQuery,
+        querystring: listDeploymentsQuery,
         response: { 200: deploymentsBody, ...protectedProblems, ...problems(422) },
       },
     },
     async ({ query, viewer }) => {
       const { items, total } = await listOwnDeployments(application.db, viewer.userId, query)
-      return { items: items.map(toDeploymentBody), total, ...query }
+      return { items: items.map(toDeploymentBody), total, limit: query.limit, offset: query.offset }
     },
   )
 

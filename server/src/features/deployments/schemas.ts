@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { page, timestamp, unicodeText } from '../../http/schemas.ts'
+import { page, pageQuery, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
@@ -94,6 +94,10 @@ export const placementBody = z
 export const placementsBody = z
   .object({ currency: z.string(), items: z.array(placementBody) })
   .meta({ id: 'Placements' })
+
+export const listDeploymentsQuery = pageQuery.extend({
+  active: queryBoolean(false).describe('true: leave out those that are terminated'),
+})
 
 export const deploymentParams = z.object({ deployment_id: z.string() })
 

@@ -84,21 +84,37 @@ export function findOwnDeployment(db: Database, userId: number, id: string): Pro
 export async function listOwnDeployments(
   db: Database,
   userId: number,
-  { limit, offset }: { limit: number; offset: number },
+  { limit, offset, active }: { limit: number; offset: number; active: boolean },
 ): Promise<{ items: ShownDeployment[]; total: number }> {
-  const [items, counted] = await Promise.all([
+  const [items, total] = await Promise.all([
     db
       .selectFrom('deployments')
       .select(shownColumns)
       .where('user_id', '=', userId)
+      .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .limit(limit)
       .offset(offset)
       .execute(),
-    db.selectFrom('deployment_counts').select('total').where('user_id', '=', userId).executeTakeFirst(),
+    active ? countUnterminated(db, userId) : countAll(db, userId),
   ])
-  return { items, total: counted?.total ?? 0 }
+  return { items, total }
+}
+
+async function countAll(db: Database, userId: number): Promise<number> {
+  const counts = db.selectFrom('deployment_counts').select('total')
+  return (await counts.where('user_id', '=', userId).executeTakeFirst())?.total ?? 0
+}
+
+async function countUnterminated(db: Database, userId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('deployments')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('status', '<>', sql.lit('terminated' as const))
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** A user's deployments that a request's `model` may mean, by id, engine's uid or model's name, newest first; none that is ending. */

@@ -139,6 +139,24 @@ test('GET /api/v1/model-deployments: one’s own alone, newest first, in pages o
   expect(await list('?offset=9')).toEqual({ items: [], total: 3, limit: 100, offset: 9 })
 })
 
+test('GET /api/v1/model-deployments?active=true: without those that are terminated', async () => {
+  const reader = await registerClient(server.url)
+  const ids: string[] = []
+  for (let made = 0; made < 3; made += 1) ids.unshift((await create(undefined, reader)).body.id)
+  await server.application.db
+    .updateTable('deployments')
+    .set({ status: 'terminated', terminated_at: new Date() })
+    .where('id', '=', ids[1] ?? '')
+    .execute()
+  const list = async (query: string) => {
+    const { body } = await reader.get(path + query)
+    return { total: body.total, ids: body.items.map(({ id }: { id: string }) => id) }
+  }
+  expect(await list('?active=true')).toEqual({ total: 2, ids: [ids[0], ids[2]] })
+  expect(await list('?active=true&limit=1&offset=1')).toEqual({ total: 2, ids: [ids[2]] })
+  expect(await list('?active=false')).toEqual({ total: 3, ids })
+})
+
 test.each([
   'limit=0',
   'limit=501',
@@ -146,6 +164,7 @@ test.each([
   'limit=1.5',
   'limit=ten',
   'limit=',
+  'active=maybe',
   'offset=-1',
   'offset=1e3',
 ])('GET /api/v1/model-deployments: %s is a 422', async (query) => {
