@@ -23,7 +23,7 @@ export function AccountMenu() {
       trigger={
         <button
           type="button"
-          aria-label={text.shell.account(user.name)}
+          aria-label={text.shell.account(`${user.name} ${user.email}`)}
           className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 text-left hover:bg-subtle"
         >
           <span

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { Command } from 'cmdk'
 import {
   Boxes,
+  Building2,
   ChartColumn,
   CreditCard,
   Library,
@@ -24,6 +25,7 @@ import { useCan } from '../api/session.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
 import { useSignOut } from './sign-out.ts'
+import { organizationsQuery, useSwitchOrganization } from './switch-organization.ts'
 
 const words = text.shell
 
@@ -32,6 +34,8 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate()
   const can = useCan()
   const signOut = useSignOut()
+  const change = useSwitchOrganization()
+  const { data: organizations = [] } = useQuery(organizationsQuery)
   const { data: deployments } = useQuery({
     queryKey: ['commands', 'deployments'],
     queryFn: ({ signal }) =>
@@ -112,6 +116,18 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
                     {words.invite}
                   </Item>
                 )}
+                {organizations
+                  .filter(({ current }) => !current)
+                  .map((one) => (
+                    <Item
+                      key={one.id}
+                      value={`${words.switchOrganization} ${one.name} ${one.id}`}
+                      icon={<Building2 />}
+                      onSelect={run(() => change.mutate(one))}
+                    >
+                      {words.switchTo(one.name)}
+                    </Item>
+                  ))}
                 <Item icon={<Sun />} onSelect={run(() => chooseTheme('light'))}>
                   {words.useTheme(words.themes.light)}
                 </Item>

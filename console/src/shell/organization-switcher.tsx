@@ -1,35 +1,15 @@
-import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Check, ChevronsUpDown } from 'lucide-react'
-import type { OwnOrganization, Session } from '../../../server/src/contract.ts'
-import { callApi } from '../api/client.ts'
 import { organizationQuery } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel } from '../components/menu.tsx'
-import { useToasts } from '../components/toast.tsx'
 import { text } from '../text/index.ts'
+import { organizationsQuery, useSwitchOrganization } from './switch-organization.ts'
 
 /** The organization that one works in; a menu where one has several. */
 export function OrganizationSwitcher() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
-  const { data: organizations = [] } = useQuery({
-    queryKey: ['organizations'],
-    queryFn: ({ signal }) => callApi<OwnOrganization[]>('GET', '/v1/user/organizations', { signal }),
-    staleTime: 60_000,
-  })
-  const queryClient = useQueryClient()
-  const navigate = useNavigate()
-  const toasts = useToasts()
-  const change = useMutation({
-    mutationFn: (chosen: OwnOrganization) =>
-      callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
-    onSuccess: async (_session, chosen) => {
-      // Nearly everything belongs to an organization: nothing of the other one may stay in sight.
-      await navigate({ to: '/deployments' })
-      await queryClient.resetQueries()
-      toasts.done(text.shell.switchedTo(chosen.name))
-    },
-    onError: toasts.failed,
-  })
+  const { data: organizations = [] } = useQuery(organizationsQuery)
+  const change = useSwitchOrganization()
   const face = (
     <>
       <span

@@ -12,6 +12,7 @@ export const shell = {
   profile: 'Your profile',
   signOut: 'Sign out',
   switchOrganization: 'Switch organization',
+  switchTo: (name: string) => `Switch to ${name}`,
   switchedTo: (name: string) => `You now work in ${name}.`,
   account: (name: string) => `${name}: account`,
   theme: 'Theme',

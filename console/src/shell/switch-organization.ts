@@ -1,0 +1,31 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import type { OwnOrganization, Session } from '../../../server/src/contract.ts'
+import { callApi } from '../api/client.ts'
+import { useToasts } from '../components/toast.tsx'
+import { text } from '../text/index.ts'
+
+/** The organizations that one belongs to. */
+export const organizationsQuery = queryOptions({
+  queryKey: ['organizations'],
+  queryFn: ({ signal }) => callApi<OwnOrganization[]>('GET', '/v1/user/organizations', { signal }),
+  staleTime: 60_000,
+})
+
+/** Begins to work in another organization of one's own. */
+export function useSwitchOrganization() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  const toasts = useToasts()
+  return useMutation({
+    mutationFn: (chosen: OwnOrganization) =>
+      callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
+    onSuccess: async (_session, chosen) => {
+      // Nearly everything belongs to an organization: nothing of the other one may stay in sight.
+      await navigate({ to: '/deployments' })
+      await queryClient.resetQueries()
+      toasts.done(text.shell.switchedTo(chosen.name))
+    },
+    onError: toasts.failed,
+  })
+}
