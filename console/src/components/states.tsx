@@ -6,14 +6,16 @@ import { formatRelative } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
-/** What stands where there is nothing yet: why it is empty and what to do about it. */
+/** What stands where there is nothing yet: why it is empty and what to do about it; `heading` h1 where it is the whole page. */
 export function EmptyState({
   icon,
+  heading: Heading = 'h2',
   title,
   children,
   action,
 }: {
   icon?: ReactNode
+  heading?: 'h1' | 'h2'
   title: string
   children?: ReactNode
   action?: ReactNode
@@ -25,7 +27,7 @@ export function EmptyState({
           {icon}
         </div>
       )}
-      <h2 className="text-base font-semibold">{title}</h2>
+      <Heading className="text-base font-semibold">{title}</Heading>
       {children && <div className="max-w-md text-muted">{children}</div>}
       {action}
     </div>

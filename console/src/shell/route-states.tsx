@@ -26,6 +26,7 @@ export function NotFoundPage() {
     <main className="grid min-h-[60dvh] place-items-center">
       <EmptyState
         icon={<Compass />}
+        heading="h1"
         title={text.errors.notFoundTitle}
         action={
           <Button asChild>
