@@ -23,7 +23,6 @@ export function AccountMenu() {
       trigger={
         <button
           type="button"
-          aria-label={text.shell.account(`${user.name} ${user.email}`)}
           className="flex items-center gap-2.5 rounded-md px-2.5 py-1.5 text-left hover:bg-subtle"
         >
           <span
@@ -36,6 +35,7 @@ export function AccountMenu() {
             <span className="truncate font-medium">{user.name}</span>
             <span className="truncate text-xs text-muted">{user.email}</span>
           </span>
+          <span className="sr-only">{text.shell.account}</span>
         </button>
       }
     >

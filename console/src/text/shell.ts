@@ -14,7 +14,7 @@ export const shell = {
   switchOrganization: 'Switch organization',
   switchTo: (name: string) => `Switch to ${name}`,
   switchedTo: (name: string) => `You now work in ${name}.`,
-  account: (name: string) => `${name}: account`,
+  account: 'account menu',
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   offline: 'No connection to the server. What you see may be out of date.',

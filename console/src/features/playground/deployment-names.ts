@@ -1,5 +1,5 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
-import { formatCompact } from '../../format.ts'
+import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 export const isEnding = ({ status }: Deployment) => status === 'terminating' || status === 'terminated'
@@ -9,7 +9,7 @@ export function nameDeployments(deployments: readonly Deployment[]): ReadonlyMap
   const plainName = (deployment: Deployment) =>
     text.playground.deploymentName(
       deployment.model_name,
-      formatCompact(deployment.model_size_in_billions * 1e9),
+      formatParameters(deployment.model_size_in_billions),
       deployment.quantization,
     )
   const sharing = Map.groupBy(
