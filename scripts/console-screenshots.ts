@@ -3,7 +3,7 @@
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
 import { fillServer } from '../console/test/support/fill.ts'
 import type { Filled } from '../console/test/support/fill.ts'
@@ -61,10 +61,11 @@ async function takeScene(
     await page.evaluate('document.fonts.ready.then(() => undefined)')
     await page.mouse.move(0, 0)
     const isCovered = (await page.getByRole('dialog').or(page.getByRole('menu')).count()) > 0
+    if (!isCovered) await makeRoom(page, viewport)
     for (const colorScheme of themes) {
       await page.emulateMedia({ colorScheme })
       const path = join(folder, `${name}-${colorScheme}-${viewport.width}.png`)
-      await page.screenshot({ path, fullPage: !isCovered, animations: 'disabled', caret: 'hide' })
+      await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
     }
   } catch (error) {
     complaints.push(`did not come about: ${error instanceof Error ? error.message : String(error)}`)
@@ -73,6 +74,12 @@ async function takeScene(
   }
   if (complaints.length > 0) process.exitCode = 1
   for (const complaint of complaints) console.error(`${name}: ${complaint}`)
+}
+
+/** Makes the window as high as the page: taken beyond the window, what sticks to it would end in the middle. */
+async function makeRoom(page: Page, { width, height }: { width: number; height: number }): Promise<void> {
+  const needed = Number(await page.evaluate('document.documentElement.scrollHeight'))
+  if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })
 }
 
 const [folder = 'screenshots', wanted = ''] = process.argv.slice(2)

@@ -156,7 +156,7 @@ async function seeAsAdmin(page: Page): Promise<void> {
 }
 
 async function resetPassword(page: Page, email: string, password: string): Promise<void> {
-  await page.getByRole('button', { name: /: account$/ }).click()
+  await page.getByRole('button', { name: /account menu$/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await page.getByLabel('E-mail').fill(email)

@@ -146,7 +146,7 @@ test('a card that asks at every payment: refused with what helps', async () => {
 
 test('addresses of nothing: said in words, with a way on', async () => {
   const { page, expectComplaint } = await site.visit()
-  expectComplaint(/status of (404|422)/)
+  expectComplaint(/status of (400|404|422)/)
   await registerByApi(page, inventPerson())
   await page.goto('/no/such/page')
   await see(heading(page, 'There is nothing here'))

@@ -1,11 +1,17 @@
 import pg from 'pg'
+import { waitUntil } from '../../../server/test/support/process.ts'
+import { patience } from './server.ts'
 
 /** Repeats what the first organization used over the days before, in amounts that differ, as settled hours of the ledger. */
 export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    // What was used a moment ago is in the ledger once it is settled; the prices are those of the server.
+    // What was used a moment ago is in the ledger once it is settled.
+    const isSettled = async () =>
+      (await client.query("SELECT 1 FROM usage_buckets WHERE meter <> 'gpu_instance_seconds' LIMIT 1"))
+        .rowCount === 1
+    await waitUntil(isSettled, 5 * patience, 'usage to be settled')
     await client.query(
       `INSERT INTO usage_buckets (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
          service_key, display_name, unit_amount, currency, sealed_at)

@@ -192,6 +192,7 @@ export const scenes: readonly Scene[] = [
     },
     usage: async (page) => {
       await page.goto('/usage')
+      await page.getByLabel('Days shown').selectOption({ label: 'Last 30 days' })
       await see(page.getByRole('row', { name: /Output tokens/ }))
       await see(page.locator('.recharts-surface'))
     },
@@ -239,5 +240,12 @@ export const scenes: readonly Scene[] = [
 ]
 
 function scenesOf(actor: Actor, all: Record<string, Scene['open']>): Scene[] {
-  return Object.entries(all).map(([name, open]) => ({ name, actor, open }))
+  return Object.entries(all).map(([name, show]) => {
+    const open: Scene['open'] = async (page, filled) => {
+      await show(page, filled)
+      // The grey bars in the place of what is still loading.
+      await page.locator('.animate-pulse.bg-subtle').first().waitFor({ state: 'hidden' })
+    }
+    return { name, actor, open }
+  })
 }
