@@ -35,6 +35,7 @@ export const deployments = {
   firstRunTitle: 'Deploy your first model',
   firstRun:
     'A deployment puts a model of the catalog on compute and answers any OpenAI client. Begin with a small one that fits this machine: it is up within seconds.',
+  firstRunViewerTitle: 'You have no deployments',
   firstRunViewer:
     'Deployments put a model on compute. Your role may look but not deploy: ask an admin for another role.',
   deployAny: 'Deploy',

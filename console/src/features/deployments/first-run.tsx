@@ -19,7 +19,7 @@ export function FirstRun() {
   return (
     <EmptyState
       icon={<Boxes />}
-      title={words.firstRunTitle}
+      title={mayDeploy ? words.firstRunTitle : words.firstRunViewerTitle}
       action={
         <div className="mt-2 flex flex-wrap justify-center gap-2">
           {mayDeploy && (
