@@ -1,6 +1,6 @@
-// Scores of the sign-in page and the deployments as Lighthouse gives them to a phone on a slow network, and the compressed
-// JavaScript of the first view: `npm run console:lighthouse`. Lighthouse itself is fetched by npx: it is large and nothing else
-// needs it.
+// Scores of the sign-in page and the deployments as Lighthouse gives them, on a desktop and on a slow phone in a slow network, and
+// the compressed JavaScript of the first view: `npm run console:lighthouse`. Fails below 95, the speed of the phone excepted.
+// Lighthouse itself is fetched by npx: it is large, and nothing else needs it.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,15 +30,23 @@ async function main(): Promise<void> {
   const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
   await context.close()
 
-  await score('sign-in', `${server.url}/sign-in`, folder)
-  await score('deployments', `${server.url}/deployments`, folder, { Cookie: cookies })
+  for (const device of ['desktop', 'phone'] as const) {
+    await score('sign-in', device, `${server.url}/sign-in`, folder)
+    await score('deployments', device, `${server.url}/deployments`, folder, { Cookie: cookies })
+  }
   const bytes = scripts.reduce((sum, script) => sum + script.bytes, 0)
   console.log(
     `first view: ${(bytes / 1_000).toFixed(1)} kB of compressed JavaScript in ${scripts.length} files`,
   )
 }
 
-async function score(name: string, url: string, folder: string, headers: object = {}): Promise<void> {
+async function score(
+  name: string,
+  device: 'desktop' | 'phone',
+  url: string,
+  folder: string,
+  headers: object = {},
+): Promise<void> {
   const report = join(folder, `${name}.json`)
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic']
   const { status } = spawnSync(
@@ -49,6 +57,7 @@ async function score(name: string, url: string, folder: string, headers: object 
       url,
       '--quiet',
       '--output=json',
+      ...(device === 'desktop' ? ['--preset=desktop'] : []),
       `--output-path=${report}`,
       `--only-categories=${categories.join(',')}`,
       `--extra-headers=${JSON.stringify(headers)}`,
@@ -58,10 +67,13 @@ async function score(name: string, url: string, folder: string, headers: object 
   )
   if (status !== 0) throw new Error(`Lighthouse ended with ${status} for ${url}`)
   const result = JSON.parse(await readFile(report, 'utf8')) as Report
-  const scores = categories.map((category) => `${category} ${result.categories[category].score * 100}`)
-  console.log(`${name}: ${scores.join(', ')}`)
+  const scores = categories.map(
+    (category) => `${category} ${Math.round(result.categories[category].score * 100)}`,
+  )
+  console.log(`${name} on a ${device}: ${scores.join(', ')}`)
   for (const category of categories) {
-    if (result.categories[category].score < required) process.exitCode = 1
+    const isRequired = device === 'desktop' || category !== 'performance'
+    if (isRequired && result.categories[category].score < required) process.exitCode = 1
   }
   for (const { id, score, scoreDisplayMode, title, displayValue = '' } of Object.values(result.audits)) {
     const isWanting = score !== null && score < 0.9 && scoreDisplayMode !== 'informative'
