@@ -79,7 +79,7 @@ export class Answer implements TurnTask {
     } else if (status === 200 && asked.wantsBase64) {
       this.passage = 'rewritten'
       this.pieces = []
-    } else if (length !== null && length > textBytes && length <= heldBytes) {
+    } else if (length !== null && length > textBytes && length < heldBytes) {
       this.held = this.exchange.application.engines.buffers.take()
     }
     return this.held
@@ -146,9 +146,7 @@ export class Answer implements TurnTask {
       this.pending += this.meter.finish()
       this.exchange.record(this.meter.usage())
     }
-    // What is long leaves while the processor still has it at hand.
-    if (this.size > textBytes) this.atTurnEnd()
-    else this.schedule()
+    this.schedule()
   }
 
   /** Writes what has come; what it throws becomes the caller's error. */

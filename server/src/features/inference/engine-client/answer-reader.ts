@@ -62,7 +62,8 @@ export class AnswerReader {
     this.remaining = head.length ?? 0
     if (head.framing === 'chunked') this.chunks = new ChunkedReader()
     const room = this.handler?.onHead(head) ?? null
-    if (room !== null && head.framing === 'length') this.room = room.subarray(0, this.remaining)
+    // With a byte more than the answer has: a read that fills its buffer would be followed by another.
+    if (room !== null && head.framing === 'length') this.room = room.subarray(0, this.remaining + 1)
     this.readBody(body)
   }
 

@@ -32,28 +32,52 @@ export class ChunkedReader {
   remaining = 0
   digits = 0
   extra = 0
+  /** Where the data of the last piece lie */
+  start = 0
+  end = 0
 
   /** The data in `bytes`, which is overwritten: the chunks are moved together. */
   decode(bytes: Buffer): Buffer {
-    let start = 0
-    let end = 0
+    this.start = 0
+    this.end = 0
     let at = 0
     while (at < bytes.length && !this.ended && !this.broken) {
-      if (this.expected !== 'data') {
-        this.take(bytes[at]!)
-        at += 1
-        continue
-      }
-      const stop = Math.min(at + this.remaining, bytes.length)
-      if (end === 0) start = at
-      else bytes.copyWithin(end, at, stop)
-      end = end === 0 ? stop : end + stop - at
-      this.remaining -= stop - at
-      at = stop
-      if (this.remaining === 0) this.expected = 'data return'
+      const next = this.expected === 'data' ? this.takeData(bytes, at) : this.takeWhole(bytes, at)
+      if (next === at) this.take(bytes[at]!)
+      at = next === at ? at + 1 : next
     }
     this.consumed = at
-    return bytes.subarray(start, end)
+    return bytes.subarray(this.start, this.end)
+  }
+
+  /** Takes what there is of a chunk's data; returns the position behind it. */
+  takeData(bytes: Buffer, at: number): number {
+    const stop = Math.min(at + this.remaining, bytes.length)
+    this.append(bytes, at, stop)
+    this.remaining -= stop - at
+    if (this.remaining === 0) this.expected = 'data return'
+    return stop
+  }
+
+  /** Takes a chunk that is there from its size to its end and has no extension, as most are; otherwise returns `at` as it is. */
+  takeWhole(bytes: Buffer, at: number): number {
+    if (this.expected !== 'size' || this.digits > 0) return at
+    let size = 0
+    let position = at
+    for (let digit = toDigit(bytes[at]); digit >= 0 && position - at < 6; digit = toDigit(bytes[position])) {
+      size = size * 16 + digit
+      position += 1
+    }
+    const end = position + 2 + size
+    if (size === 0 || !endsLine(bytes, position) || !endsLine(bytes, end)) return at
+    this.append(bytes, position + 2, end)
+    return end + 2
+  }
+
+  append(bytes: Buffer, from: number, stop: number): void {
+    if (this.end === 0) this.start = from
+    else bytes.copyWithin(this.end, from, stop)
+    this.end = this.end === 0 ? stop : this.end + stop - from
   }
 
   /** Takes a byte that is no data. */
@@ -117,7 +141,12 @@ export class ChunkedReader {
   }
 }
 
-function toDigit(byte: number): number {
+function endsLine(bytes: Buffer, at: number): boolean {
+  return bytes[at] === carriageReturn && bytes[at + 1] === lineFeed
+}
+
+function toDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const lower = byte | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
