@@ -28,6 +28,8 @@ test('sign in, deploy, chat and terminate without a pointer', async () => {
   await page.keyboard.press('Enter')
 
   await page.waitForURL('**/deployments/*')
+  await seeGone(dialog)
+  await expectFocus(page.getByRole('main'))
   const overview = page.getByRole('tab', { name: 'Overview' })
   await tabTo(page, overview)
   await page.keyboard.press('ArrowLeft')

@@ -83,6 +83,11 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('button', { name: 'Activate billing' }).click()
       await see(dialog(page).getByRole('button', { name: 'Add a card' }))
     },
+    'card-form': async (page) => {
+      await page.goto('/billing')
+      await page.getByRole('button', { name: 'Add a card' }).click()
+      await see(page.getByRole('button', { name: 'Save card' }))
+    },
     'invitation-other': async (page, { invitationLink }) => {
       await page.goto(invitationLink)
       await see(page.getByText(/you are signed in as/))
