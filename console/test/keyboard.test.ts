@@ -53,20 +53,13 @@ test('sign in, deploy, chat and terminate without a pointer', async () => {
   const actions = page.getByRole('button', { name: /^Actions for/ })
   await see(actions)
   await tabTo(page, actions)
-  await page.keyboard.press('Enter')
-  await page.getByRole('menuitem', { name: 'Open', exact: true }).waitFor()
-  await page.keyboard.press('End')
-  await expectFocus(page.getByRole('menuitem', { name: 'Terminate' }))
-  await page.keyboard.press('Enter')
+  await chooseTerminate(page)
   await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Cancel' }))
   await page.keyboard.press('Escape')
   await seeGone(page.getByRole('dialog'))
   await expectFocus(actions)
 
-  await page.keyboard.press('Enter')
-  await page.getByRole('menuitem', { name: 'Open', exact: true }).waitFor()
-  await page.keyboard.press('End')
-  await page.keyboard.press('Enter')
+  await chooseTerminate(page)
   await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Terminate' }))
   await page.keyboard.press('Enter')
   await see(page.getByText('Nothing is deployed now'))
@@ -114,6 +107,15 @@ test('the command palette: pages, actions and models by a few letters', async ()
   await page.keyboard.press('Enter')
   await page.waitForURL('**/sign-in')
 })
+
+/** From the button of a menu, whose last item it is. */
+async function chooseTerminate(page: Page): Promise<void> {
+  await page.keyboard.press('Enter')
+  await expectFocus(page.getByRole('menuitem', { name: 'Open', exact: true }))
+  await page.keyboard.press('End')
+  await expectFocus(page.getByRole('menuitem', { name: 'Terminate' }))
+  await page.keyboard.press('Enter')
+}
 
 /** Presses Tab until the focus is there, and sees that it shows. */
 async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
