@@ -108,6 +108,7 @@ test.each([
   [`{"model":"m","messages":["${padding}\\u00e9"],"stream":true}`, { model: '"m"', stream: 'true' }],
   ['{"model":7,"stream":"x"}', { model: '7', stream: '"x"' }],
   ['{"messages":[]}', {}],
+  ['{"a":"model","b":["model" , "stream"],"c":{"d":"stream_options"}}', {}],
   [
     `{"stream_options":{"a":["}",{}]} ,"x":"${padding}","encoding_format":"base64"}`,
     { stream_options: '{"a":["}",{}]}', encoding_format: '"base64"' },
@@ -125,8 +126,8 @@ test.each([
   ['a name of an inner object far from the beginning', `{"x":"${padding}","a":{"model":"m"}}`],
   ['a name of an inner object far from the end', `{"a":{"model":"m"},"x":"${padding}"}`],
   ['a name far from both', `{"x":"${padding}","model":"m","y":"${padding}"}`],
-  ['a value', '{"a":"model"}'],
-  ['an item', '{"a":["model"],"b":"m"}'],
+  ['a name behind a space of another kind', '{"model":"m","model"\f:"n"}'],
+  ['a name behind a comment', '{"model":"m","model"/**/:"n"}'],
   ['part of a name', '{"a \\"model":"m"}'],
   ['an escaped value', '{"model":"\\u0065"}'],
   ['a long value', `{"model":"${padding}"}`],

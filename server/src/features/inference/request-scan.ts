@@ -2,8 +2,18 @@ import type { MemberValue } from './json-edit.ts'
 
 const quote = 0x22
 const backslash = 0x5c
-/** The names, and escapes of the characters that they are written with: a name that hides in these is for a parser to find. */
-const signs = /"(?:model|stream(?:_options)?|encoding_format)"|\\u00[567]/g
+/**
+ * Ends of strings that may be names, because what follows is not what follows a value, and escapes of the characters that names are
+ * written with: one that hides in these is for a parser to find. A search for whole names would stop at each quote of a body.
+ */
+const signs = /[lmst]"(?![ \t\n\r]*[,}\]])|\\u00[567]/g
+/** The names by their last characters */
+const names: Record<string, string> = {
+  l: '"model"',
+  m: '"stream"',
+  s: '"stream_options"',
+  t: '"encoding_format"',
+}
 /** Bytes that are looked at one by one on one side of a name, or in a value, at most. */
 const reach = 4096
 
@@ -21,10 +31,13 @@ export function scanMembers(body: Buffer): MemberValue[] | null {
   const text = body.toString('latin1')
   signs.lastIndex = 0
   for (let match = signs.exec(text); match !== null; match = signs.exec(text)) {
-    const sign = match[0]
+    const sign = names[match[0][0]!]
+    if (sign === undefined) return null
+    const at = match.index + 2 - sign.length
+    if (at < 0 || !text.startsWith(sign, at)) continue
     const name = sign.slice(1, -1)
-    if (sign[0] === '\\' || members.some((member) => member.name === name)) return null
-    const start = findValue(body, first, match.index, sign.length)
+    if (members.some((member) => member.name === name)) return null
+    const start = findValue(body, first, at, sign.length)
     const end = start < 0 ? -1 : findEnd(body, start)
     if (end < 0) return null
     members.push({ name, start, end })
