@@ -1,5 +1,5 @@
 // Takes every page of the console and its main dialogs, in light and dark, on a phone and a wide screen, from a server filled for
-// it: `npm run console:screenshots [folder] [part of a name]`.
+// it: `npm run console:screenshots [folder] [part of a name]`. With `readme` for the name it takes those of docs/screenshots.
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -13,11 +13,45 @@ import type { Scene } from '../console/test/support/scenes.ts'
 import { startConsoleServer } from '../console/test/support/server.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 
-const sizes = [
-  { width: 1440, height: 900 },
-  { width: 390, height: 844 },
+type Theme = 'light' | 'dark'
+
+/** How a scene is taken. */
+interface Look {
+  width: number
+  height: number
+  themes: readonly Theme[]
+  /** Whether the whole page is taken, or as much as the window shows */
+  whole: boolean
+}
+
+const looks: readonly Look[] = [
+  { width: 1440, height: 900, themes: ['light', 'dark'], whole: true },
+  { width: 390, height: 844, themes: ['light', 'dark'], whole: true },
 ]
-const themes = ['light', 'dark'] as const
+
+/** Usage comes first: the checks of the ledger soon find that nothing was there for what past-usage.ts adds. */
+const readme: Record<string, Theme> = {
+  usage: 'light',
+  deployments: 'light',
+  deployment: 'dark',
+  'deployment-metrics': 'light',
+  catalog: 'light',
+  'model-deploy': 'dark',
+  playground: 'dark',
+  'playground-embeddings': 'light',
+}
+
+/** What is taken, in order. */
+function listTakes(wanted: string): { scene: Scene; look: Look }[] {
+  if (wanted !== 'readme') {
+    const named = scenes.filter(({ name }) => name.includes(wanted))
+    return named.flatMap((scene) => looks.map((look) => ({ scene, look })))
+  }
+  return Object.entries(readme).flatMap(([wantedName, theme]) => {
+    const look: Look = { width: 1440, height: 900, themes: [theme], whole: false }
+    return scenes.filter(({ name }) => name === wantedName).map((scene) => ({ scene, look }))
+  })
+}
 
 async function main(folder: string, wanted: string): Promise<void> {
   await mkdir(folder, { recursive: true })
@@ -35,23 +69,23 @@ async function main(folder: string, wanted: string): Promise<void> {
 
   const filled = await fillServer(browser, server)
   await addPastUsage(database.url)
-  for (const scene of scenes.filter(({ name }) => name.includes(wanted))) {
-    for (const viewport of sizes) await takeScene(browser, server.url, filled, scene, viewport, folder)
-    console.log(scene.name)
+  for (const { scene, look } of listTakes(wanted)) {
+    console.log(`${scene.name} ${look.width}`)
+    await takeScene(browser, server.url, filled, scene, look, folder)
   }
 }
 
-/** The whole page in both themes; where something lies over it, what is in sight. */
+/** Takes a scene in each theme; where something lies over the page, what is in sight. */
 async function takeScene(
   browser: Browser,
   url: string,
   filled: Filled,
   { actor, open, name }: Scene,
-  viewport: { width: number; height: number },
+  { width, height, themes, whole }: Look,
   folder: string,
 ): Promise<void> {
   const { page, context, complaints, expectComplaint } = await openVisitor(browser, url, {
-    viewport,
+    viewport: { width, height },
     reducedMotion: 'reduce',
     storageState: filled.sessions[actor],
   })
@@ -61,10 +95,10 @@ async function takeScene(
     await page.evaluate('document.fonts.ready.then(() => undefined)')
     await page.mouse.move(0, 0)
     const isCovered = (await page.getByRole('dialog').or(page.getByRole('menu')).count()) > 0
-    if (!isCovered) await makeRoom(page, viewport)
+    if (whole && !isCovered) await makeRoom(page, width, height)
     for (const colorScheme of themes) {
       await page.emulateMedia({ colorScheme })
-      const path = join(folder, `${name}-${colorScheme}-${viewport.width}.png`)
+      const path = join(folder, `${name}-${colorScheme}-${width}.png`)
       await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
     }
   } catch (error) {
@@ -77,7 +111,7 @@ async function takeScene(
 }
 
 /** Makes the window as high as the page: taken beyond the window, what sticks to it would end in the middle. */
-async function makeRoom(page: Page, { width, height }: { width: number; height: number }): Promise<void> {
+async function makeRoom(page: Page, width: number, height: number): Promise<void> {
   const needed = Number(await page.evaluate('document.documentElement.scrollHeight'))
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })
 }
