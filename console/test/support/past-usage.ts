@@ -2,7 +2,10 @@ import pg from 'pg'
 import { waitUntil } from '../../../server/test/support/process.ts'
 import { patience } from './server.ts'
 
-/** Repeats what the first organization used over the days before, in amounts that differ, as settled hours of the ledger. */
+/**
+ * Repeats what the first organization used over the days before, in amounts that differ, as settled hours of its terminated
+ * deployment in the ledger.
+ */
 export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -15,7 +18,9 @@ export async function addPastUsage(databaseUrl: string, days = 24): Promise<void
     await client.query(
       `INSERT INTO usage_buckets (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
          service_key, display_name, unit_amount, currency, sealed_at)
-       SELECT organization_id, deployment_id, meter, date_trunc('day', now(), 'UTC') - day * interval '1 day', dimensions,
+       SELECT organization_id,
+         (SELECT id FROM deployments WHERE status = 'terminated' AND deployments.organization_id = used.organization_id LIMIT 1),
+         meter, date_trunc('day', now(), 'UTC') - day * interval '1 day', dimensions,
          round((CASE meter WHEN 'gpu_instance_seconds' THEN 25000 ELSE 60000 END
            * (1.2 + sin(day * 1.3) * 0.5 + cos(day * 0.4) * 0.3))::numeric
            * (CASE WHEN extract(isodow FROM now() - day * interval '1 day') > 5 THEN 0.35 ELSE 1 END)),
