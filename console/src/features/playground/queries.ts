@@ -10,7 +10,10 @@ const moving = new Set<Deployment['status']>(['requested', 'provisioning', 'depl
 export const deploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
-    callApi<DeploymentPage>('GET', '/api/v1/model-deployments', { query: { active: true, limit: 500 }, signal }),
+    callApi<DeploymentPage>('GET', '/api/v1/model-deployments', {
+      query: { active: true, limit: 500 },
+      signal,
+    }),
   refetchInterval: ({ state }) =>
     state.data?.items.some(({ status }) => moving.has(status)) ? 2_000 : 15_000,
 })
