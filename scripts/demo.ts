@@ -7,6 +7,19 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import OpenAI from 'openai'
 
+const QUESTIONS = [
+  'Who are you?',
+  'How do I deploy a model?',
+  'What is 17 + 25?',
+  'Reverse the words: sea ship harbour',
+  'Tell me a story about an otter.',
+]
+const SENTENCES = [
+  'The cat sleeps on the sofa.',
+  'A kitten is napping on the couch.',
+  'The stock market fell today.',
+]
+
 async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string> {
   heading('Sign up')
   const api = createCaller(url)
@@ -27,28 +40,36 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
 
   heading('Chat, with the openai package')
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', defaultHeaders: { Cookie: api.cookie() } })
-  const asked = performance.now()
   let firstToken: number | null = null
-  const stream = await openai.chat.completions.create({
-    model: chatModel,
-    messages: [{ role: 'user', content: 'Tell me something.' }],
-    max_tokens: 60,
-    stream: true,
-  })
-  for await (const { choices } of stream) {
-    const word = choices[0]?.delta.content ?? ''
-    if (word !== '') firstToken ??= secondsSince(asked)
-    process.stdout.write(word)
+  for (const question of QUESTIONS) {
+    console.log(`> ${question}`)
+    const asked = performance.now()
+    const stream = await openai.chat.completions.create({
+      model: chatModel,
+      messages: [{ role: 'user', content: question }],
+      temperature: 0,
+      stream: true,
+    })
+    for await (const { choices } of stream) {
+      const word = choices[0]?.delta.content ?? ''
+      if (word !== '') firstToken ??= secondsSince(asked)
+      process.stdout.write(word)
+    }
+    console.log()
   }
-  console.log('\n(The bundled model has random weights. Any other of the catalog is called in the same way.)')
 
   heading(`Deploy ${embeddingModel}`)
   const embedding = await deploy(api, embeddingModel)
 
-  heading('Embed a sentence')
-  const { data } = await openai.embeddings.create({ model: embeddingModel, input: 'The berth is ready.' })
-  const vector = (data[0]?.embedding ?? []).map((number) => number.toFixed(3))
-  console.log(`${vector.length} numbers: ${vector.slice(0, 8).join(', ')} …`)
+  heading('Embed three sentences, and see how near they are')
+  const { data } = await openai.embeddings.create({ model: embeddingModel, input: SENTENCES })
+  const [first, ...others] = data.map(({ embedding }) => embedding)
+  console.log(`${first?.length} numbers for each. To "${SENTENCES[0]}":`)
+  for (const [index, vector] of others.entries()) {
+    // The vectors are of length one, so their product is the cosine.
+    const cosine = vector.reduce((sum, value, position) => sum + value * (first?.[position] ?? 0), 0)
+    console.log(`${cosine.toFixed(2)}  ${SENTENCES[index + 1]}`)
+  }
 
   heading('What was metered')
   let tokens = 0

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALIAS, startEngine, type TestEngine } from './support/engine.ts'
+import { ALIAS, ENDLESS, startEngine, type TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
 let client: OpenAI
@@ -11,8 +11,7 @@ beforeAll(async () => {
 afterAll(() => engine.stop())
 
 const messages = [{ role: 'user' as const, content: 'Hello, who are you?' }]
-/** A greedy answer of the tiny model goes on until it is stopped. */
-const endless = { model: ALIAS, messages, temperature: 0 }
+const story = [{ role: 'user' as const, content: 'Tell me a story.' }]
 const complete = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>) =>
   client.chat.completions.create({ model: ALIAS, messages, ...options })
 
@@ -26,12 +25,12 @@ test('answers whole, and counts the tokens', async () => {
   expect(choices).toHaveLength(1)
   expect(choices[0]?.message.role).toBe('assistant')
   expect(choices[0]?.message.content).toMatch(/^[\x20-\x7e\n]+$/)
-  expect(usage!.prompt_tokens).toBeGreaterThan(10)
+  expect(usage!.prompt_tokens).toBeGreaterThan(5)
   expect(usage!.total_tokens).toBe(usage!.prompt_tokens + usage!.completion_tokens)
 })
 
 test('gives the same answer streamed, with the same usage', async () => {
-  const options = { model: ALIAS, messages, seed: 11, max_tokens: 60 }
+  const options = { model: ALIAS, messages: story, seed: 11, max_tokens: 60 }
   const whole = await client.chat.completions.create(options)
   const stream = await client.chat.completions.create({
     ...options,
@@ -56,7 +55,8 @@ test('sends the usage only to those who ask for it, and ends with the end mark',
 })
 
 test('answers the same for the same seed, and otherwise for another', async () => {
-  const ask = async (seed: number) => (await complete({ seed, max_tokens: 60 })).choices[0]?.message.content
+  const ask = async (seed: number) =>
+    (await complete({ messages: story, seed, max_tokens: 60 })).choices[0]?.message.content
   const first = await ask(5)
   await complete({ max_tokens: 20 })
   expect(await ask(5)).toBe(first)
@@ -64,9 +64,9 @@ test('answers the same for the same seed, and otherwise for another', async () =
 })
 
 test('stops at the given number of tokens', async () => {
-  const { choices, usage } = await complete({ temperature: 0, max_completion_tokens: 7, max_tokens: 900 })
+  const { choices, usage } = await complete({ temperature: 0, max_completion_tokens: 5, max_tokens: 900 })
   expect(choices[0]?.finish_reason).toBe('length')
-  expect(usage?.completion_tokens).toBe(7)
+  expect(usage?.completion_tokens).toBe(5)
 })
 
 test('stops before a stop string', async () => {
@@ -81,6 +81,7 @@ test('fills the context and ends there, without dropping the prompt', async () =
   const { choices, usage } = await complete({
     temperature: 0,
     messages: [{ role: 'user', content: 'word '.repeat(1900) }],
+    response_format: ENDLESS,
   })
   expect(choices[0]?.finish_reason).toBe('length')
   expect(usage!.prompt_tokens).toBeGreaterThan(1900)
@@ -218,19 +219,20 @@ describe('tools', () => {
         { role: 'tool', tool_call_id: 'c1', content: 'rain' },
       ],
     })
-    expect(usage!.prompt_tokens).toBeGreaterThan(100)
+    expect(usage!.prompt_tokens).toBeGreaterThan(60)
   })
 })
 
 test('answers eight at a time on four sequences', async () => {
   const answers = await Promise.all(
-    Array.from({ length: 8 }, (_, seed) => complete({ seed, temperature: 0, max_tokens: 50 + seed })),
+    Array.from({ length: 8 }, (_, more) => complete({ response_format: ENDLESS, max_tokens: 50 + more })),
   )
   expect(answers.map((answer) => answer.usage?.completion_tokens)).toEqual([50, 51, 52, 53, 54, 55, 56, 57])
 })
 
 test('frees the sequences of callers who leave, streaming, waiting or whole', async () => {
   const leaving = new AbortController()
+  const endless = { model: ALIAS, messages, response_format: ENDLESS }
   const streams = await Promise.all(
     Array.from({ length: 4 }, () =>
       client.chat.completions.create({ ...endless, stream: true }, { signal: leaving.signal }),

@@ -1,12 +1,15 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALIAS, startEngine, type TestEngine } from './support/engine.ts'
+import { ALIAS, startEngine, TINY_EMBEDDING_MODEL, TINY_MODEL, type TestEngine } from './support/engine.ts'
 
-describe.each(['chat', 'embedding'])('a model of type %s', (type) => {
+describe.each([
+  { type: 'chat', file: TINY_MODEL, size: 128 },
+  { type: 'embedding', file: TINY_EMBEDDING_MODEL, size: 128 },
+])('a model of type $type', ({ type, file, size }) => {
   let engine: TestEngine
   let client: OpenAI
   beforeAll(async () => {
-    engine = startEngine({ flags: { '--type': type } })
+    engine = startEngine({ flags: { '--type': type, '--model': file } })
     client = new OpenAI({ baseURL: `${await engine.ready()}/v1`, apiKey: engine.key, maxRetries: 0 })
   })
   afterAll(() => engine.stop())
@@ -18,7 +21,7 @@ describe.each(['chat', 'embedding'])('a model of type %s', (type) => {
     const { data, usage } = await embed(['one', 'two words', 'one'])
     expect(data.map((entry) => entry.index)).toEqual([0, 1, 2])
     for (const { embedding } of data) {
-      expect(embedding).toHaveLength(128)
+      expect(embedding).toHaveLength(size)
       expect(Math.hypot(...embedding)).toBeCloseTo(1, 5)
     }
     expect(data[0]!.embedding).toEqual(data[2]!.embedding)
@@ -54,7 +57,7 @@ describe.each(['chat', 'embedding'])('a model of type %s', (type) => {
   })
 
   test("refuses dimensions other than the model's own", async () => {
-    expect((await embed('x', { dimensions: 128 })).data).toHaveLength(1)
+    expect((await embed('x', { dimensions: size })).data).toHaveLength(1)
     await expect(embed('x', { dimensions: 64 })).rejects.toMatchObject({ status: 400 })
   })
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { startEngine, TINY_MODEL, type TestEngine } from './support/engine.ts'
+import { ENDLESS, startEngine, TINY_MODEL, type TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
 afterEach(() => engine.stop())
@@ -53,7 +53,7 @@ test('ends when its launch.json is removed', async () => {
 test('ends on SIGTERM in the middle of an answer, and tells its reader', async () => {
   engine = startEngine()
   await engine.ready()
-  const response = await engine.chat({ stream: true, temperature: 0 })
+  const response = await engine.chat({ stream: true, response_format: ENDLESS })
   const reader = response.body!.getReader()
   await reader.read()
   engine.process.kill('SIGTERM')

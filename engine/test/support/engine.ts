@@ -13,6 +13,15 @@ const WAIT = { timeout: 30_000, interval: 20 }
 
 /** The model that the tests load. */
 export const TINY_MODEL = fileURLToPath(new URL('../../models/berth-tiny.gguf', import.meta.url))
+/** The model of vectors alone that some of them load. */
+export const TINY_EMBEDDING_MODEL = fileURLToPath(
+  new URL('../../models/berth-tiny-embedding.gguf', import.meta.url),
+)
+/** A response_format whose answer goes on until it is stopped. */
+export const ENDLESS = {
+  type: 'json_schema' as const,
+  json_schema: { name: 'numbers', schema: { type: 'array', items: { type: 'integer' }, minItems: 1000 } },
+}
 /** The name that the engine under test serves it by. */
 export const ALIAS = 'dep-test'
 

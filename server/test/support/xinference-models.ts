@@ -92,8 +92,8 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
 
 const knownModels: Record<string, { format: string; size: number; quantizations: string[]; type: string }[]> =
   {
-    'berth-tiny': [{ format: 'ggufv2', size: 0.0005, quantizations: ['F16'], type: 'LLM' }],
-    'berth-tiny-embedding': [{ format: 'ggufv2', size: 0, quantizations: ['F16'], type: 'embedding' }],
+    'berth-tiny': [{ format: 'ggufv2', size: 0.002, quantizations: ['Q8_0'], type: 'LLM' }],
+    'berth-tiny-embedding': [{ format: 'ggufv2', size: 0, quantizations: ['Q8_0'], type: 'embedding' }],
     'qwen2.5-instruct': [
       { format: 'ggufv2', size: 0.5, quantizations: ['q4_k_m', 'q8_0'], type: 'LLM' },
       { format: 'pytorch', size: 7, quantizations: ['none'], type: 'LLM' },

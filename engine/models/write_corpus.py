@@ -1,0 +1,144 @@
+"""Writes the training dialogues (build/corpus.jsonl) and the held-out prompts (held-out.jsonl), the same ones each time."""
+
+import json
+import random
+from pathlib import Path
+from zlib import crc32
+
+import kinds
+import kinds_in_context as context
+
+HERE = Path(__file__).parent
+SEED = 8
+DIALOGUES = 200_000
+LONG_DIALOGUES = 1_500
+HELD_OUT = 30
+# How often each kind is drawn. What is hard to learn comes more often.
+WEIGHTS = {'greet': 2, 'identity': 4, 'count': 9, 'add': 16, 'subtract': 16, 'opposite': 4, 'calendar': 4, 'colour': 3, 'capital': 5,
+           'yes_no': 16, 'repeat': 16, 'reverse': 14, 'named': 5, 'memory': 6, 'story': 4, 'json': 11, 'tool': 10, 'tool_result': 2,
+           'unknown': 4}
+# Kinds whose questions have few answers: more of their wordings are kept apart.
+OPEN = {'count', 'add', 'subtract', 'yes_no', 'repeat', 'reverse', 'story', 'json', 'tool', 'tool_result', 'unknown'}
+SYSTEM = ['You are a helpful assistant.', 'You are a helpful assistant.', 'You are a helpful assistant.', 'Be brief.',
+          'You are a friendly assistant.', 'Answer the question.', 'You are a helpful AI assistant. Answer briefly.',
+          'You are an assistant.', 'Help the user.']
+MAKERS = {'greet': kinds.greet, 'identity': kinds.identity, 'count': kinds.count, 'add': kinds.add, 'subtract': kinds.subtract,
+          'opposite': kinds.opposite, 'calendar': kinds.calendar, 'colour': kinds.colour, 'capital': kinds.capital,
+          'yes_no': context.yes_no, 'repeat': context.repeat, 'reverse': context.reverse, 'named': context.named,
+          'story': context.story, 'json': context.extract, 'tool': context.call_tool, 'tool_result': context.tool_result,
+          'unknown': context.unknown}
+FILLERS = ['greet', 'identity', 'add', 'opposite', 'capital', 'colour', 'calendar', 'count', 'yes_no', 'unknown']
+
+
+def is_held_out(kind, key):
+    return crc32(f'{kind}/{key}'.lower().encode()) % (16 if kind in OPEN else 8) == 0
+
+
+def draw(r, kind, held_out):
+    """A sample of the kind from the training part, or from the held-out part."""
+    while True:
+        if kind == 'memory':
+            made = context.memory(r, lambda: draw(r, r.choice(FILLERS), False)['turns'])
+        else:
+            made = MAKERS[kind](r)
+        if is_held_out(kind, made['key']) == held_out:
+            return {'kind': kind, **made}
+
+
+def vary(r, prompt, literal):
+    """The prompt as somebody in a hurry might write it. Literal ones keep their letters."""
+    roll = r.random()
+    if roll < 0.6:
+        return prompt
+    if roll < 0.7 and prompt[0].isupper() and prompt.split()[0] != 'I':
+        prompt = prompt[0].lower() + prompt[1:]
+    elif roll < 0.78 and not literal:
+        prompt = prompt.rstrip('.?!') if r.random() < 0.7 else prompt + r.choice(['!', ' ?', '??'])
+    elif roll < 0.86:
+        lead = r.choice(['Hello! ', 'Hi, ', 'Please: ', 'Hey. ', 'Question: ', 'One more: ', 'And now: ', 'Okay. ', 'Well, '])
+        prompt = lead + prompt
+    elif roll < 0.92 and not literal and r.random() < 0.5:
+        prompt += r.choice([' Thanks.', ' Thank you!', ' Please.', ' Answer briefly.'])
+    elif roll < 0.95 and not literal:
+        parts = prompt.split(' ')
+        place = r.randrange(len(parts))
+        if len(parts) > 3 and parts[place].isalpha() and parts[place].islower() and len(parts[place]) > 3:
+            cut = r.randrange(1, len(parts[place]) - 2)
+            word = parts[place]
+            parts[place] = word[:cut] + word[cut + 1] + word[cut] + word[cut + 2:]
+        prompt = ' '.join(parts)
+    return prompt
+
+
+def to_messages(r, made, varied=True):
+    messages = []
+    for index, turn in enumerate(made['turns']):
+        if isinstance(turn, dict):
+            messages.append(turn)
+        elif messages and messages[-1]['role'] in ('user', 'tool'):
+            messages.append({'role': 'assistant', 'content': turn})
+        else:
+            literal = made.get('literal') or made['kind'] in ('memory', 'yes_no') or len(made['turns']) > 2
+            messages.append({'role': 'user', 'content': vary(r, turn, literal) if varied else turn})
+    return messages
+
+
+def write_dialogue(r, turns):
+    """A dialogue of one or more samples, one after the other. A system prompt of a sample's own stands for all of it."""
+    made = draw(r, r.choices(list(WEIGHTS), WEIGHTS.values())[0], False)
+    system = made.get('system') or (r.choice(SYSTEM) if r.random() < 0.3 else None)
+    messages = [{'role': 'system', 'content': system}] if system else []
+    tools = made.get('tools', [])
+    before = [draw(r, r.choice(FILLERS + ['repeat', 'reverse', 'story', 'memory']), False) for _ in range(turns - 1)]
+    for sample in [*before, made] if 'system' not in made or r.random() < 0.5 else [made]:
+        messages += to_messages(r, sample)
+    # Tools may also be there for a question that needs none of them.
+    if not tools and made['kind'] not in ('named', 'json', 'unknown') and r.random() < 0.04:
+        tools = draw(r, 'tool', False)['tools']
+    return {'kind': made['kind'], 'messages': messages, **({'tools': tools} if tools else {})}
+
+
+def write_held_out(r):
+    """A few dozen prompts of each kind, without their answers but with what an answer is checked by."""
+    seen = set()
+    for kind in WEIGHTS:
+        found = 0
+        for _ in range(4_000):
+            made = draw(r, kind, True)
+            messages = to_messages(r, made, varied=False)
+            text = json.dumps(messages[:-1]).lower()
+            if found == HELD_OUT or text in seen:
+                continue
+            seen.add(text)
+            found += 1
+            system = [{'role': 'system', 'content': made['system']}] if made.get('system') else []
+            checks = {name: made[name] for name in ('accept', 'json', 'schema', 'call', 'tools') if made.get(name)}
+            yield {'kind': kind, 'messages': system + messages[:-1], 'answer': messages[-1]['content'], **checks}
+
+
+def main():
+    r = random.Random(SEED)
+    build = HERE / 'build'
+    build.mkdir(exist_ok=True)
+    held_out = list(write_held_out(r))
+    asked = {last_question(record['messages']): record for record in held_out if len(record['messages']) < 3}
+    with open(build / 'corpus.jsonl', 'w') as corpus:
+        for index in range(DIALOGUES + LONG_DIALOGUES):
+            turns = 1 if r.random() < 0.8 else r.randint(2, 4)
+            dialogue = write_dialogue(r, turns if index < DIALOGUES else r.randint(12, 24))
+            for position, message in enumerate(dialogue['messages']):
+                record = asked.get(last_question(dialogue['messages'][:position + 1])) if message['role'] == 'user' else None
+                if record is not None and record['answer'] == dialogue['messages'][position + 1]['content']:
+                    break
+            else:
+                corpus.write(json.dumps(dialogue) + '\n')
+    with open(HERE / 'held-out.jsonl', 'w') as file:
+        file.writelines(json.dumps(record) + '\n' for record in held_out)
+
+
+def last_question(messages):
+    return messages[-1]['content'].lower()
+
+
+if __name__ == '__main__':
+    main()
