@@ -93,40 +93,45 @@ test('API_PROCESSES=2 on a database that is not there: one sentence says so, and
   expect(server.output().match(/ECONNREFUSED 127\.0\.0\.1:1/g)).toHaveLength(1)
 })
 
-test('a rolling restart of two APIs behind a load balancer drops no request', async () => {
-  const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '1' })
-  const balancer = await startLoadBalancer()
-  onTestFinished(() => balancer.close())
-  let servers: ServerProcess[] = []
-  for (let index = 0; index < 2; index++) {
-    const server = start(settings)
-    await balancer.add(await server.listening)
-    servers.push(server)
-  }
-  const cookie = (await registerClient(balancer.url)).cookie()
-  const statuses = new Map<number | string, number>()
-  const over = new AbortController()
-  const callers = Array.from({ length: 4 }, async () => {
-    const client = createClient(balancer.url)
-    client.setCookie(cookie)
-    while (!over.signal.aborted) {
-      const status = await client.get('/v1/auth/session').then(
-        (answer) => answer.status,
-        (error: unknown) => String(error),
-      )
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+// Four starts of two processes each, while callers take what they can of the processor.
+test(
+  'a rolling restart of two APIs behind a load balancer drops no request',
+  { timeout: 180_000 },
+  async () => {
+    const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '1' })
+    const balancer = await startLoadBalancer()
+    onTestFinished(() => balancer.close())
+    let servers: ServerProcess[] = []
+    for (let index = 0; index < 2; index++) {
+      const server = start(settings)
+      await balancer.add(await server.listening)
+      servers.push(server)
     }
-  })
-  for (const old of servers) {
-    const next = start(settings)
-    await balancer.add(await next.listening)
-    old.child.kill('SIGTERM')
-    expect(await old.exited).toBe(0)
-    balancer.remove(await old.listening)
-  }
-  const answered = statuses.get(200)!
-  await expect.poll(() => statuses.get(200), patient).toBeGreaterThan(answered)
-  over.abort()
-  await Promise.all(callers)
-  expect([...statuses.keys()]).toEqual([200])
-})
+    const cookie = (await registerClient(balancer.url)).cookie()
+    const statuses = new Map<number | string, number>()
+    const over = new AbortController()
+    const callers = Array.from({ length: 4 }, async () => {
+      const client = createClient(balancer.url)
+      client.setCookie(cookie)
+      while (!over.signal.aborted) {
+        const status = await client.get('/v1/auth/session').then(
+          (answer) => answer.status,
+          (error: unknown) => String(error),
+        )
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    })
+    for (const old of servers) {
+      const next = start(settings)
+      await balancer.add(await next.listening)
+      old.child.kill('SIGTERM')
+      expect(await old.exited).toBe(0)
+      balancer.remove(await old.listening)
+    }
+    const answered = statuses.get(200)!
+    await expect.poll(() => statuses.get(200), patient).toBeGreaterThan(answered)
+    over.abort()
+    await Promise.all(callers)
+    expect([...statuses.keys()]).toEqual([200])
+  },
+)
