@@ -10,8 +10,8 @@ import OpenAI from 'openai'
 const QUESTIONS = [
   'Who are you?',
   'How do I deploy a model?',
-  'What is 17 + 25?',
-  'Reverse the words: sea ship harbour',
+  'What is the capital of France?',
+  'What is the opposite of hot?',
   'Tell me a story about an otter.',
 ]
 const SENTENCES = [
