@@ -47,7 +47,7 @@ export async function openRuntime(
   return runtime
 }
 
-export const tiny = makeVariant({ kind: 'file', path: 'x' }, { sizeInBillions: 0.0005, quantization: 'F16' })
+export const tiny = makeVariant({ kind: 'file', path: 'x' }, { sizeInBillions: 0.002, quantization: 'Q8_0' })
 
 /** A variant of a model that needs GPUs. */
 export function makeGpuVariant(changes: Partial<ModelVariant> = {}): ModelVariant {
