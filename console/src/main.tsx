@@ -8,7 +8,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from './api/query-client.ts'
 import { ToastProvider } from './components/toast.tsx'
-import { createAppRouter } from './router.tsx'
+import { createAppRouter, fetchFirstPage } from './router.tsx'
 import { signInAgain } from './shell/sign-in-again.ts'
 import { applyTheme } from './theme.ts'
 
@@ -18,6 +18,7 @@ setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.no
 
 const queryClient = createQueryClient(() => signInAgain(router))
 const router = createAppRouter(queryClient)
+fetchFirstPage(router)
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root.')

@@ -293,6 +293,14 @@ export function createAppRouter(queryClient: QueryClient) {
   })
 }
 
+/** Begins to fetch the code of the page that was asked for beside the question of who is signed in, not after it. */
+export function fetchFirstPage(router: AppRouter) {
+  const { pathname } = window.location
+  const [routes] = router.getMatchedRoutes(pathname === '/' ? '/deployments' : pathname)
+  // What fails here fails again where the router waits for it.
+  for (const { options } of routes) options.component?.preload?.()?.catch(() => {})
+}
+
 export type AppRouter = ReturnType<typeof createAppRouter>
 
 declare module '@tanstack/react-router' {
