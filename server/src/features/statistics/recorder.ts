@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import type { Database } from '../../database/tables.ts'
-import { count, createHistogram, toBuckets } from './histogram.ts'
-import type { Histogram } from './histogram.ts'
+import { count, toBuckets } from './histogram.ts'
 import { addMinutes } from './store.ts'
 import type { DeploymentMinute } from './store.ts'
+import { createCounts } from './summarize.ts'
+import type { Counts } from './summarize.ts'
 
 /** How one request went that was sent to an engine and has ended. */
 export interface RequestOutcome {
@@ -22,15 +23,6 @@ export interface StatisticsRecorder {
   /** Resolves when all that was recorded before is in the database, or the database could not be reached */
   flush(): Promise<void>
   close(): Promise<void>
-}
-
-interface Counts {
-  requests: number
-  errors: number
-  inputTokens: number
-  outputTokens: number
-  firstByte: Histogram
-  duration: Histogram
 }
 
 /** What was recorded in one minute since the last flush. */
@@ -109,17 +101,6 @@ export function openStatistics({
       clearInterval(timer)
       await flush()
     },
-  }
-}
-
-function createCounts(): Counts {
-  return {
-    requests: 0,
-    errors: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    firstByte: createHistogram(),
-    duration: createHistogram(),
   }
 }
 

@@ -71,8 +71,19 @@ export function summarizeMinutes(
   return { ...sums, firstByte: toPercentiles(firstByte), duration: toPercentiles(duration), series }
 }
 
-function addUp(rows: readonly DeploymentMinute[]) {
-  const sums = {
+/** The requests of some time, added up. */
+export interface Counts {
+  requests: number
+  errors: number
+  inputTokens: number
+  outputTokens: number
+  firstByte: Histogram
+  duration: Histogram
+}
+
+/** No request yet. */
+export function createCounts(): Counts {
+  return {
     requests: 0,
     errors: 0,
     inputTokens: 0,
@@ -80,6 +91,10 @@ function addUp(rows: readonly DeploymentMinute[]) {
     firstByte: createHistogram(),
     duration: createHistogram(),
   }
+}
+
+function addUp(rows: readonly DeploymentMinute[]) {
+  const sums = createCounts()
   for (const row of rows) {
     sums.requests += row.requests
     sums.errors += row.errors
