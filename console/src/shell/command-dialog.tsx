@@ -19,9 +19,10 @@ import {
 } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import type { ReactNode } from 'react'
-import type { DeployableModels, DeploymentPage } from '../../../server/src/contract.ts'
+import type { DeploymentPage } from '../../../server/src/contract.ts'
 import { callApi } from '../api/client.ts'
 import { useCan } from '../api/session.ts'
+import { modelsQuery } from '../features/catalog/queries.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
 import { useSignOut } from './sign-out.ts'
@@ -44,18 +45,7 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
         signal,
       }),
   })
-  const { data: models } = useQuery({
-    queryKey: ['commands', 'models'],
-    queryFn: async ({ signal }) => {
-      const answers = await Promise.all(
-        ['LLM', 'embedding'].map((model_type) =>
-          callApi<DeployableModels>('GET', '/api/v1/deployable-models', { query: { model_type }, signal }),
-        ),
-      )
-      return answers.flatMap(({ items }) => items)
-    },
-    staleTime: 60_000,
-  })
+  const { data: models } = useQuery(modelsQuery)
   const run = (action: () => unknown) => () => {
     onClose()
     void action()

@@ -6,10 +6,12 @@ type Seen = Pick<Deployment, 'status' | 'status_message'>
 export const isInterrupted = ({ status, status_message }: Seen) =>
   status === 'running' && status_message !== null
 
+/** Whether it is on the way from one state to another. */
+export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>
+  ['requested', 'provisioning', 'deploying', 'terminating'].includes(status)
+
 /** Whether something is under way that will change the deployment by itself. */
-export const isChanging = (deployment: Seen) =>
-  ['requested', 'provisioning', 'deploying', 'terminating'].includes(deployment.status) ||
-  isInterrupted(deployment)
+export const isChanging = (deployment: Seen) => isMoving(deployment) || isInterrupted(deployment)
 
 /** Whether it is ending or has ended. */
 export const isEnding = ({ status }: Seen) => status === 'terminating' || status === 'terminated'

@@ -1,9 +1,9 @@
 import { Link, useLocation } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
-import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { text } from '../../text/index.ts'
 import { DoorLayout, doorLink } from './door-layout.tsx'
+import { EmailField } from './email-field.tsx'
 import { useRequestPasswordReset } from './queries.ts'
 
 /** Where one asks for a link to set a new password. */
@@ -39,15 +39,7 @@ export function ForgotPasswordPage() {
         error={request.error}
         onSubmit={(values) => request.mutate(values.email)}
       >
-        <TextField
-          label={text.doors.email}
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          defaultValue={email}
-          error={fieldErrors(request.error).email}
-        />
+        <EmailField defaultValue={email} error={fieldErrors(request.error).email} />
       </Form>
     </DoorLayout>
   )

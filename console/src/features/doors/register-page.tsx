@@ -6,6 +6,7 @@ import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { DoorLayout, doorLink } from './door-layout.tsx'
+import { EmailField } from './email-field.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useLeadOn, useRegister } from './queries.ts'
 import { toReturnPath } from './return-path.ts'
@@ -57,16 +58,7 @@ export function RegisterPage() {
           maxLength={255}
           error={errors.name}
         />
-        <TextField
-          label={text.doors.email}
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-          error={errors.email}
-        />
+        <EmailField value={email} onChange={(event) => setEmail(event.target.value)} error={errors.email} />
         <PasswordField isNew label={text.doors.password} error={errors.password} />
         <TextField
           label={text.doors.organization}

@@ -1,10 +1,10 @@
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { DoorLayout, doorLink } from './door-layout.tsx'
+import { EmailField } from './email-field.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useLeadOn, useSignIn } from './queries.ts'
 import { toReturnPath } from './return-path.ts'
@@ -39,16 +39,7 @@ export function SignInPage() {
         error={signIn.error}
         onSubmit={(credentials) => signIn.mutate(credentials)}
       >
-        <TextField
-          label={text.doors.email}
-          name="email"
-          type="email"
-          autoComplete="username"
-          required
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-          error={errors.email}
-        />
+        <EmailField value={email} onChange={(event) => setEmail(event.target.value)} error={errors.email} />
         <PasswordField error={errors.password} />
         <Link
           to="/forgot-password"

@@ -2,9 +2,8 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import type { DeployableModels, Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import { isMoving } from '../deployments/status.ts'
 import { nameDeployments } from './deployment-names.ts'
-
-const moving = new Set<Deployment['status']>(['requested', 'provisioning', 'deploying', 'terminating'])
 
 /** The person's deployments; often while one of them is on its way, else now and then. */
 export const deploymentsQuery = queryOptions({
@@ -14,8 +13,7 @@ export const deploymentsQuery = queryOptions({
       query: { active: true, limit: 500 },
       signal,
     }),
-  refetchInterval: ({ state }) =>
-    state.data?.items.some(({ status }) => moving.has(status)) ? 2_000 : 15_000,
+  refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),
 })
 
 // The catalog alone knows which models embed instead of chatting.
