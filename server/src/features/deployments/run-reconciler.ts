@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Application } from '../../application.ts'
-import { endLeasesFrom, leaseDueDeployments, renewLeases } from './leases.ts'
+import { endLeasesFrom, leaseDueDeployments, renewLeases } from './lease-store.ts'
 import { reconcileDeployment } from './reconcile.ts'
 import { countScheduledDeployments } from './store.ts'
 

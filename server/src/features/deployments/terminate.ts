@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from './get.ts'
-import { moveDeployment } from './store.ts'
+import { moveDeployment } from './change-store.ts'
 import type { Deployment } from './store.ts'
 
 /** Begins a deployment's termination, whatever it is doing; one that is ending or has ended stays as it is. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { leaseDueDeployments, renewLeases } from '../../../src/features/deployments/leases.ts'
+import { leaseDueDeployments, renewLeases } from '../../../src/features/deployments/lease-store.ts'
 import { mayBecome } from '../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../src/features/deployments/lifecycle.ts'
 import { reconcileDeployment } from '../../../src/features/deployments/reconcile.ts'

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { Deployment, Lease } from './store.ts'
+import type { Lease } from './change-store.ts'
+import type { Deployment } from './store.ts'
 
 /** Leases all deployments that are due and free, at most `limit`, the longest due first. */
 export async function leaseDueDeployments(

@@ -1,0 +1,50 @@
+import { closeInstanceSpan } from '../../metering/spans.ts'
+import { moveDeployment, updateDeployment } from '../change-store.ts'
+import { pause } from './step.ts'
+import type { Look, Taken } from './step.ts'
+
+/** `failed`: releases the instance; the deployment stays, for its owner to see. */
+export async function giveBack(look: Look): Promise<Taken> {
+  const { deployment, lease, world } = look
+  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: pause.stopping }
+  if (deployment.instance_started_at !== null && deployment.instance_released_at === null) {
+    const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
+    const at = world.clock()
+    await updateDeployment(
+      world.db,
+      lease,
+      deployment.status,
+      { instance_released_at: at, status_message: null },
+      event,
+      at,
+      (transaction) => closeInstanceSpan(transaction, deployment, at),
+    )
+  }
+  return { waitMilliseconds: null }
+}
+
+/** `terminating`: releases whatever is held, and only then says `terminated`. */
+export async function terminate(look: Look): Promise<Taken> {
+  const { deployment, lease, world } = look
+  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: pause.stopping }
+  const at = world.clock()
+  const cleanedUp = deployment.failure_stage === 'termination'
+  const next = await moveDeployment(
+    world.db,
+    { id: deployment.id, from: 'terminating', to: 'terminated', lease, at },
+    {
+      terminated_at: at,
+      status_message: null,
+      reconcile_at: null,
+      ...(deployment.instance_started_at !== null && deployment.instance_released_at === null
+        ? { instance_released_at: at }
+        : {}),
+      ...(cleanedUp ? { failure_stage: null, failure_reason: null } : {}),
+    },
+    { stage: null, message: 'Everything that it held was given back.' },
+    (transaction) => closeInstanceSpan(transaction, deployment, at),
+  )
+  return { next }
+}
