@@ -1,4 +1,4 @@
-/** Numbers, money and times in the person's own locale. */
+/** Numbers, money and dates in the person's own locale; words about time are in the language of the texts around them. */
 
 const locale = undefined
 
@@ -12,7 +12,7 @@ const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
 const utcDay = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
+const relative = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto', style: 'short' })
 
 export const formatNumber = (value: number) => whole.format(value)
 
@@ -66,32 +66,35 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 /** "3 min. ago", "in 2 days" */
 export function formatRelative(timestamp: string, now = Date.now()): string {
   const seconds = (new Date(timestamp).getTime() - now) / 1000
+  // What has been is as old as it is in full; what will be is as near as can be said: seven days less a second are seven.
+  const round = seconds < 0 ? Math.ceil : Math.round
   for (const [unit, size] of spans) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit)
+    if (Math.abs(seconds) >= size) return relative.format(round(seconds / size), unit)
   }
-  return relative.format(Math.trunc(seconds), 'second')
+  return relative.format(round(seconds), 'second')
 }
 
-/** A span such as 2 h 5 min, 45 s, 320 ms */
+/** A span such as 2 h 5 min, 45 s, 320 ms: the signs of the units are the same in every language. */
 export function formatDuration(milliseconds: number): string {
-  if (milliseconds < 1_000) return unit(milliseconds, 'millisecond', milliseconds < 10 ? 1 : 0)
+  if (milliseconds > 0 && milliseconds < 1_000) {
+    return withSign(milliseconds, 'ms', milliseconds < 10 ? 1 : 0)
+  }
   const seconds = milliseconds / 1_000
-  if (seconds < 60) return unit(seconds, 'second', seconds < 10 ? 1 : 0)
+  if (seconds < 60) return withSign(seconds, 's', seconds < 10 ? 1 : 0)
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${unit(minutes, 'minute')} ${unit(Math.floor(seconds % 60), 'second')}`
+  if (minutes < 60) return `${withSign(minutes, 'min')} ${withSign(Math.floor(seconds % 60), 's')}`
   const hours = Math.floor(minutes / 60)
-  if (hours < 24) return `${unit(hours, 'hour')} ${unit(minutes % 60, 'minute')}`
-  return `${unit(Math.floor(hours / 24), 'day')} ${unit(hours % 24, 'hour')}`
+  if (hours < 24) return `${withSign(hours, 'h')} ${withSign(minutes % 60, 'min')}`
+  return `${withSign(Math.floor(hours / 24), 'd')} ${withSign(hours % 24, 'h')}`
 }
 
-/** Hours with the digits that say something: 0.0125 hr, 3.25 hr, 1,234.5 hr */
+/** Hours with the digits that say something: 0.0125 h, 3.25 h, 1,234.5 h */
 export function formatHours(hours: number): string {
-  return new Intl.NumberFormat(locale, {
-    style: 'unit',
-    unit: 'hour',
-    unitDisplay: 'short',
-    ...(hours < 10 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 1 }),
-  }).format(hours)
+  const number = new Intl.NumberFormat(
+    locale,
+    hours < 10 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 1 },
+  )
+  return `${number.format(hours)}\u00a0h`
 }
 
 /** Memory in GiB (as GB would be read by most) with one digit where it matters */
@@ -109,4 +112,9 @@ function unit(value: number, name: string, digits = 0): string {
     unitDisplay: 'short',
     maximumFractionDigits: digits,
   }).format(value)
+}
+
+/** A number and the sign of its unit, which stay on one line. */
+function withSign(value: number, sign: string, maximumFractionDigits = 0): string {
+  return `${new Intl.NumberFormat(locale, { maximumFractionDigits }).format(value)}\u00a0${sign}`
 }

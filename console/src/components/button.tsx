@@ -20,8 +20,8 @@ const sizes = {
 interface ButtonProps extends ComponentProps<'button'> {
   look?: keyof typeof looks
   size?: keyof typeof sizes
-  /** While true the button shows that it works and can't be pressed. */
-  busy?: boolean
+  /** While true the button shows that it works and can't be pressed; where it is given at all, a double click counts once. */
+  busy?: boolean | undefined
   /** Renders the child (a link, say) with the looks of a button. */
   asChild?: boolean
 }
@@ -30,11 +30,12 @@ interface ButtonProps extends ComponentProps<'button'> {
 export function Button({
   look = 'secondary',
   size = 'medium',
-  busy = false,
+  busy,
   asChild,
   className,
   children,
   disabled,
+  onClick,
   ...props
 }: ButtonProps) {
   const classes = classNames(
@@ -46,7 +47,7 @@ export function Button({
   )
   if (asChild) {
     return (
-      <Slot.Root className={classes} {...props}>
+      <Slot.Root className={classes} onClick={onClick} {...props}>
         {children}
       </Slot.Root>
     )
@@ -57,6 +58,11 @@ export function Button({
       className={classes}
       disabled={disabled || busy}
       aria-busy={busy || undefined}
+      onClick={(event) => {
+        // The second click comes before the work that the first one began has disabled the button.
+        if (busy !== undefined && event.detail > 1) event.preventDefault()
+        else onClick?.(event)
+      }}
       {...props}
     >
       {busy && <Spinner />}

@@ -2,6 +2,7 @@ import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
+import { copyText } from './copy-text.ts'
 import { useToasts } from './toast.tsx'
 
 /** Copies `value` to the clipboard and says so for a moment; `label` says what is copied. */
@@ -15,7 +16,7 @@ export function CopyButton({ value, label }: { value: string; label: string }) {
   }, [copied])
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(value)
+      await copyText(value)
       setCopied(true)
     } catch (error) {
       toasts.failed(error)

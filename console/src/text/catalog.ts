@@ -76,7 +76,8 @@ export const catalog = {
   yourDeployments: 'Your deployments of it',
   createdAgo: (when: string) => `requested ${when}`,
   call: 'How to call it',
-  callNote: 'Once it is deployed, any OpenAI client can call it by its name. The session cookie is the key.',
+  callNote:
+    'Once it is deployed, any OpenAI client can call it by its name. These commands take your password from BERTH_PASSWORD.',
   callCode: (model: string) => `commands to call ${model}`,
 
   deployTitle: (model: string) => `Deploy ${model}`,

@@ -106,9 +106,10 @@ export const deployment = {
   inputTokens: 'Input tokens',
   outputTokens: 'Output tokens',
   latency: 'Latency',
-  latencyWords: 'Half, 95 % and 99 % of the requests were at least this quick.',
+  latencyWords:
+    'Half, 95 % and 99 % of the requests were at least this quick. What is not streamed has its first token at its end.',
   measure: 'Measure',
-  timeToFirstByte: 'Time to first byte',
+  timeToFirstByte: 'Time to first token',
   duration: 'Whole answer',
   p50: 'p50',
   p95: 'p95',
@@ -136,7 +137,7 @@ export const deployment = {
   resume: 'Resume',
   newLines: (count: number) => (count === 1 ? '1 new line' : `${count} new lines`),
   wrap: 'Wrap',
-  copyLog: 'Copy all',
+  copyLog: 'Copy',
   copiedLog: 'The lines are copied.',
   lineCount: (count: string) => `${count} lines`,
   lineCountFiltered: (shown: string, count: string) => `${shown} of ${count} lines`,
@@ -162,6 +163,6 @@ export const deployment = {
   installFirst: (command: string) =>
     `Install the client with “${command}” and put your password into the environment as BERTH_PASSWORD.`,
   curlFirst:
-    'Put your password in the place of YOUR_PASSWORD. cookies.txt lets anybody in: keep it to yourself.',
+    'Put your password into the environment as BERTH_PASSWORD. cookies.txt lets anybody in: keep it to yourself.',
   code: (language: string) => `${language} code`,
 }

@@ -11,7 +11,7 @@ export const doors = {
   email: 'E-mail',
   password: 'Password',
   newPassword: 'New password',
-  passwordRule: '8 to 72 bytes. A few words that only you would put together are good.',
+  passwordRule: 'At least 8 characters. A few words that only you would put together are good.',
   showPassword: 'Show password',
   hidePassword: 'Hide password',
   or: 'or',

@@ -2,7 +2,7 @@ export const profile = {
   title: 'Your profile',
   about: 'About you',
   aboutDescription: 'Members of your organizations see your name and e-mail address.',
-  name: 'Name',
+  name: 'Display name',
   firstName: 'First name',
   lastName: 'Last name',
   country: 'Country',

@@ -30,10 +30,10 @@ export function Invoices() {
           head={
             <>
               <HeadCell>{text.billing.invoiceDate}</HeadCell>
-              <HeadCell>{text.billing.invoicePeriod}</HeadCell>
-              <HeadCell>{text.billing.invoiceStatus}</HeadCell>
+              <HeadCell className="max-md:hidden">{text.billing.invoicePeriod}</HeadCell>
+              <HeadCell className="max-md:hidden">{text.billing.invoiceStatus}</HeadCell>
               <HeadCell numeric>{text.billing.invoiceAmount}</HeadCell>
-              <HeadCell>
+              <HeadCell className="max-md:hidden">
                 <span className="sr-only">{text.billing.invoiceLinks}</span>
               </HeadCell>
             </>
@@ -51,27 +51,59 @@ export function Invoices() {
 const tones: Record<string, Tone> = { open: 'busy', overdue: 'bad', paid: 'good', uncollectible: 'bad' }
 const link = 'font-medium text-accent hover:underline'
 
+/** On a small screen the period and the status stand below the date, the links below the amount. */
 function InvoiceRow({ invoice }: { invoice: Invoice }) {
   const { status, amount_due: due, amount_paid: paid, currency, due_date: dueDate } = invoice
   const isOpen = status === 'open'
   const standing = isOverdue(invoice) ? 'overdue' : status
   const day = formatDay(invoice.created)
+  const standingBadge = (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+      <Badge tone={tones[standing] ?? 'neutral'}>{text.billing.invoiceStatuses[standing] ?? status}</Badge>
+      {isOpen && dueDate && (
+        <span className="text-[0.8125rem] whitespace-nowrap text-muted">
+          {text.billing.due(formatDay(dueDate))}
+        </span>
+      )}
+    </div>
+  )
+  const links = (
+    <div className="flex justify-end gap-4">
+      {invoice.hosted_invoice_url && (
+        <a
+          href={invoice.hosted_invoice_url}
+          target="_blank"
+          rel="noreferrer"
+          className={link}
+          aria-label={text.billing.ofInvoice(isOpen ? text.billing.pay : text.billing.view, day)}
+        >
+          {isOpen ? text.billing.pay : text.billing.view}
+        </a>
+      )}
+      {invoice.invoice_pdf && (
+        <a
+          href={invoice.invoice_pdf}
+          target="_blank"
+          rel="noreferrer"
+          className={link}
+          aria-label={text.billing.ofInvoice(text.billing.pdf, day)}
+        >
+          {text.billing.pdf}
+        </a>
+      )}
+    </div>
+  )
   return (
-    <tr>
-      <Cell className="whitespace-nowrap">{day}</Cell>
-      <Cell className="whitespace-nowrap text-muted">{describePeriod(invoice)}</Cell>
+    <tr className="max-md:align-top">
       <Cell>
-        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          <Badge tone={tones[standing] ?? 'neutral'}>
-            {text.billing.invoiceStatuses[standing] ?? status}
-          </Badge>
-          {isOpen && dueDate && (
-            <span className="text-[0.8125rem] whitespace-nowrap text-muted">
-              {text.billing.due(formatDay(dueDate))}
-            </span>
-          )}
+        <span className="whitespace-nowrap">{day}</span>
+        <div className="grid gap-1.5 md:hidden">
+          <span className="text-[0.8125rem] text-muted">{describePeriod(invoice)}</span>
+          {standingBadge}
         </div>
       </Cell>
+      <Cell className="whitespace-nowrap text-muted max-md:hidden">{describePeriod(invoice)}</Cell>
+      <Cell className="max-md:hidden">{standingBadge}</Cell>
       <Cell numeric className="whitespace-nowrap">
         {formatMinorMoney(due, currency)}
         {paid > 0 && paid < due && (
@@ -79,33 +111,9 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
             {text.billing.partlyPaid(formatMinorMoney(paid, currency))}
           </div>
         )}
+        <div className="mt-1.5 md:hidden">{links}</div>
       </Cell>
-      <Cell>
-        <div className="flex justify-end gap-4">
-          {invoice.hosted_invoice_url && (
-            <a
-              href={invoice.hosted_invoice_url}
-              target="_blank"
-              rel="noreferrer"
-              className={link}
-              aria-label={text.billing.ofInvoice(isOpen ? text.billing.pay : text.billing.view, day)}
-            >
-              {isOpen ? text.billing.pay : text.billing.view}
-            </a>
-          )}
-          {invoice.invoice_pdf && (
-            <a
-              href={invoice.invoice_pdf}
-              target="_blank"
-              rel="noreferrer"
-              className={link}
-              aria-label={text.billing.ofInvoice(text.billing.pdf, day)}
-            >
-              {text.billing.pdf}
-            </a>
-          )}
-        </div>
-      </Cell>
+      <Cell className="max-md:hidden">{links}</Cell>
     </tr>
   )
 }

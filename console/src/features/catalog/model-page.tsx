@@ -14,10 +14,10 @@ import { LoadingPage } from '../../shell/route-states.tsx'
 import { text } from '../../text/index.ts'
 import { DeployDialog } from '../deployments/deploy-dialog.tsx'
 import { deploymentsQuery } from '../deployments/queries.ts'
+import { writeFirstBody, writeSample } from '../playground/code-samples.ts'
 import { ModelDeployments } from './model-deployments.tsx'
 import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery, useModel } from './queries.ts'
-import { writeCall } from './snippet.ts'
 import { VariantsTable } from './variants-table.tsx'
 import type { VariantChoice } from './variants.ts'
 
@@ -64,6 +64,7 @@ function Model({ model }: { model: DeployableModel }) {
   const [isDeploying, setIsDeploying] = useState(false)
   const [initial, setInitial] = useState<VariantChoice>()
   const mayDeploy = can('createDeployments')
+  const kind = model.model_type === 'embedding' ? 'embeddings' : 'chat'
   const deploy = (choice?: VariantChoice) => {
     setInitial(choice)
     setIsDeploying(true)
@@ -101,7 +102,15 @@ function Model({ model }: { model: DeployableModel }) {
       {/* Shown once what stands above it has its size. */}
       {!placements.isPending && (
         <Section title={words.call} description={words.callNote}>
-          <CodeBlock label={words.callCode(model.display_name)} code={writeCall(model, user.email)} />
+          <CodeBlock
+            label={words.callCode(model.display_name)}
+            code={writeSample('curl', {
+              kind,
+              origin: location.origin,
+              email: user.email,
+              body: writeFirstBody(model.model_name, kind),
+            })}
+          />
         </Section>
       )}
       {mayDeploy && (

@@ -9,7 +9,7 @@ import { text } from '../../text/index.ts'
 import { placementsQuery } from '../catalog/queries.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from './status-badge.tsx'
-import { isChanging, parseFailure } from './status.ts'
+import { isChanging, isMoving, parseFailure } from './status.ts'
 import { nameChoice } from '../catalog/names.ts'
 
 const words = text.deployments
@@ -62,7 +62,9 @@ function Row({ deployment, price }: { deployment: Deployment; price: string | nu
         <Status deployment={deployment} />
       </Cell>
       <Cell className="hidden whitespace-nowrap md:table-cell">
-        {deployment.selected_instance_type ?? <span className="text-muted">{words.noInstance}</span>}
+        {deployment.selected_instance_type ?? (
+          <span className="text-muted">{isMoving(deployment) ? words.noInstanceYet : words.noInstance}</span>
+        )}
         {price !== null && <p className="tabular text-[0.8125rem] text-muted">{price}</p>}
       </Cell>
       <Cell className="hidden whitespace-nowrap sm:table-cell">

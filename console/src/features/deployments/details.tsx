@@ -12,7 +12,7 @@ import { isEnding } from './status.ts'
 
 const words = text.deployment
 
-/** What a deployment cost so far, and the names and ids by which it is known. */
+/** What a deployment cost so far, and the names and ids by which it is known; what it never had is left out. */
 export function Details({ deployment }: { deployment: Deployment }) {
   return (
     <Section title={words.details}>
@@ -60,24 +60,20 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
 
 interface FactProps {
   label: string
+  /** Null for what is not there, or not yet */
   value: string | null
   copied?: boolean
   plain?: boolean
 }
 
 function Fact({ label, value, copied, plain }: FactProps) {
+  if (value === null) return null
   return (
     <div className="grid gap-0.5">
       <dt className="text-[0.8125rem] text-muted">{label}</dt>
       <dd className="flex min-h-7 items-center justify-between gap-2">
-        {value === null ? (
-          <span className="text-muted">{words.noValue}</span>
-        ) : (
-          <>
-            <span className={plain ? '' : 'min-w-0 font-mono text-xs break-all'}>{value}</span>
-            {copied && <CopyButton value={value} label={text.common.copy(label)} />}
-          </>
-        )}
+        <span className={plain ? '' : 'min-w-0 font-mono text-xs break-all'}>{value}</span>
+        {copied && <CopyButton value={value} label={text.common.copy(label)} />}
       </dd>
     </div>
   )

@@ -2,6 +2,7 @@ import { ArrowDownToLine, Copy, Pause, Play, WrapText } from 'lucide-react'
 import { useDeferredValue, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
+import { copyText } from '../../components/copy-text.ts'
 import { BareInput } from '../../components/field.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
@@ -41,7 +42,7 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
 
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(toText(shown))
+      await copyText(toText(shown))
       toasts.done(words.copiedLog)
     } catch (failure) {
       toasts.failed(failure)

@@ -9,7 +9,12 @@ import { Segmented } from '../../components/segmented.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../catalog/queries.ts'
-import { languages, writeSnippet, type Language } from './snippets.ts'
+import {
+  sampleLanguages,
+  writeFirstBody,
+  writeSample,
+  type SampleLanguage,
+} from '../playground/code-samples.ts'
 import { isEnding } from './status.ts'
 
 const words = text.deployment
@@ -19,14 +24,15 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
   const { user } = useSession()
   const { data: models, isPending } = useQuery(modelsQuery)
   const model = models?.find((one) => one.model_name === deployment.model_name)
-  const [language, setLanguage] = useState<Language>('curl')
+  const [language, setLanguage] = useState<SampleLanguage>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
-  const code = writeSnippet(language, {
+  const kind = model?.model_type === 'embedding' ? 'embeddings' : 'chat'
+  const code = writeSample(language, {
+    kind,
     origin: location.origin,
-    model: name,
     email: user.email,
-    embedding: model?.model_type === 'embedding',
+    body: writeFirstBody(name, kind),
   })
   return (
     <div className="grid gap-5">
@@ -45,7 +51,7 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
               label={words.language}
               value={language}
               onValueChange={setLanguage}
-              options={languages.map((value) => ({ value, label: words.languages[value] }))}
+              options={sampleLanguages.map((value) => ({ value, label: words.languages[value] }))}
             />
             <Segmented
               label={words.target}

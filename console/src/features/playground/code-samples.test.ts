@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
-import { sampleLanguages, writeSample } from './code-samples.ts'
+import { sampleLanguages, writeFirstBody, writeSample } from './code-samples.ts'
 
 const awkward = `It's "quoted" \\ $HOME \`date\`\nand é 😀`
 const request = {
@@ -42,8 +42,10 @@ it('gives Python’s client what it does not know by name in extra_body', () => 
 })
 
 it('writes a sample of embeddings in every language', () => {
-  const body = { model: 'm', input: ['a', 'b'] }
+  const body = writeFirstBody('dep-1', 'embeddings')
   for (const language of sampleLanguages) {
-    expect(writeSample(language, { ...request, kind: 'embeddings', body })).toContain('embeddings')
+    const sample = writeSample(language, { ...request, kind: 'embeddings', body })
+    expect(sample).toContain('embeddings')
+    expect(sample).toContain('dep-1')
   }
 })

@@ -10,7 +10,14 @@ export interface SampleRequest {
 export const sampleLanguages = ['curl', 'python', 'javascript'] as const
 export type SampleLanguage = (typeof sampleLanguages)[number]
 
-/** A program that signs in and sends the request; the password comes from the environment. */
+/** What a first request asks a model for. */
+export function writeFirstBody(model: string, kind: SampleRequest['kind']): Record<string, unknown> {
+  return kind === 'embeddings'
+    ? { model, input: ['a ship', 'a harbour'] }
+    : { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
+}
+
+/** A program that signs in and sends the request; the password comes from the environment as BERTH_PASSWORD. */
 export function writeSample(language: SampleLanguage, request: SampleRequest): string {
   return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
 }
@@ -18,10 +25,12 @@ export function writeSample(language: SampleLanguage, request: SampleRequest): s
 function writeCurl({ kind, origin, email, body }: SampleRequest): string {
   const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
   const [opening, closing] = JSON.stringify({ email, password: '|' }).split('|')
-  return `curl -c cookies.txt ${origin}/v1/user/signin \\
+  return `# Signs in: the session's cookie is kept in a file.
+curl -c cookies.txt ${origin}/v1/user/signin \\
   -H 'content-type: application/json' \\
   -d ${toShellText(opening)}"$BERTH_PASSWORD"${toShellText(closing)}
 
+# Sends the cookie along.
 curl -N -b cookies.txt ${origin}${path} \\
   -H 'content-type: application/json' \\
   -d ${toShellText(JSON.stringify(body, null, 2))}`
@@ -55,6 +64,7 @@ for item in answer.data:
 import httpx
 from openai import OpenAI
 
+# The session's cookie stays in this client, which makes every request.
 http = httpx.Client(timeout=600)
 http.post(
     ${JSON.stringify(`${origin}/v1/user/signin`)},

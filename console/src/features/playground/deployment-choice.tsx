@@ -35,7 +35,7 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
             aria-label={
               ids.length > 1 ? text.playground.nthDeployment(place + 1) : text.playground.deployment
             }
-            className="min-w-0 truncate max-sm:w-full sm:max-w-72"
+            className="min-w-0 truncate max-sm:w-full sm:max-w-96"
             value={id}
             onChange={({ target }) => onChoose(ids.with(place, target.value))}
           >

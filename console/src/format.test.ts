@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { formatDuration, formatHours, formatRelative } from './format.ts'
+
+const plain = (text: string) => text.replaceAll('\u00a0', ' ')
+
+test.each([
+  [0, '0 s'],
+  [0.4, '0.4 ms'],
+  [320, '320 ms'],
+  [1_900, '1.9 s'],
+  [45_000, '45 s'],
+  [168_000, '2 min 48 s'],
+  [7_500_000, '2 h 5 min'],
+  [180_000_000, '2 d 2 h'],
+])('%d ms last %s', (milliseconds, written) => {
+  expect(plain(formatDuration(milliseconds))).toBe(written)
+})
+
+test('hours have the digits that say something', () => {
+  expect([0, 0.01251, 3.254, 163.44].map((hours) => plain(formatHours(hours)))).toEqual([
+    '0 h',
+    '0.0125 h',
+    '3.25 h',
+    '163.4 h',
+  ])
+})
+
+test('a link that is good for seven days expires in seven days; what has been is as old as it is in full', () => {
+  const now = Date.parse('2026-03-01T12:00:00Z')
+  const at = (seconds: number) => formatRelative(new Date(now + seconds * 1_000).toISOString(), now)
+  expect([7 * 86_400 - 2, 86_401, 600, 30, -30, -119, -3 * 3_600 - 1, -86_400].map(at)).toEqual([
+    'in 7 days',
+    'tomorrow',
+    'in 10 min',
+    'in 30 sec',
+    '30 sec ago',
+    '1 min ago',
+    '3 hr ago',
+    'yesterday',
+  ])
+})
