@@ -9,6 +9,7 @@ const folder = fileURLToPath(new URL('../console', import.meta.url))
 const sources = [
   'src/**/*',
   'public/**/*',
+  'frames/**/*',
   'index.html',
   'vite.config.ts',
   'package.json',

@@ -4,9 +4,10 @@ import './styles.css'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { setNonce } from 'get-nonce'
-import { StrictMode } from 'react'
+import { StrictMode, startTransition } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from './api/query-client.ts'
+import { sessionQuery } from './api/session.ts'
 import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
 import { signInAgain } from './shell/sign-in-again.ts'
@@ -18,16 +19,23 @@ setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.no
 
 const queryClient = createQueryClient(() => signInAgain(router))
 const router = createAppRouter(queryClient)
-fetchFirstPage(router)
+// The server saw that the browser has no session: asking would bring nothing but a 401.
+if (document.documentElement.dataset.session === 'none') queryClient.setQueryData(sessionQuery.queryKey, null)
+fetchFirstPage(router, queryClient)
 
-const root = document.getElementById('root')
-if (!root) throw new Error('index.html has no #root.')
-createRoot(root).render(
-  <StrictMode>
-    <QueryClientProvider client={queryClient}>
-      <ToastProvider>
-        <RouterProvider router={router} />
-      </ToastProvider>
-    </QueryClientProvider>
-  </StrictMode>,
-)
+// The frame that came with the page stays in sight until the first view is there, which is drawn in short steps.
+void router.load().finally(() => startTransition(render))
+
+function render() {
+  const root = document.getElementById('root')
+  if (!root) throw new Error('index.html has no #root.')
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={queryClient}>
+        <ToastProvider>
+          <RouterProvider router={router} />
+        </ToastProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}

@@ -10,6 +10,7 @@ import {
   stringifySearchWith,
 } from '@tanstack/react-router'
 import { organizationQuery, sessionQuery } from './api/session.ts'
+import { deploymentsQuery, toShown } from './features/deployments/queries.ts'
 import { keepTrying } from './shell/keep-trying.ts'
 import { LoadingPage, NotFoundPage, RouteError } from './shell/route-states.tsx'
 
@@ -135,6 +136,9 @@ const deployments = createRoute({
     show: search.show === 'all' ? 'all' : undefined,
     page: textOf(search.page),
   }),
+  loaderDeps: ({ search }) => toShown(search),
+  // Its answer is not waited for.
+  loader: ({ context: { queryClient }, deps }) => void queryClient.prefetchQuery(deploymentsQuery(deps)),
   component: lazyRouteComponent(
     keepTrying(() => import('./features/deployments/deployments-page.tsx')),
     'DeploymentsPage',
@@ -293,12 +297,16 @@ export function createAppRouter(queryClient: QueryClient) {
   })
 }
 
-/** Begins to fetch the code of the page that was asked for beside the question of who is signed in, not after it. */
-export function fetchFirstPage(router: AppRouter) {
+/** Begins to fetch the code of the page that was asked for, and what stands around it, beside the question of who is signed in. */
+export function fetchFirstPage(router: AppRouter, queryClient: QueryClient) {
   const { pathname } = window.location
   const [routes] = router.getMatchedRoutes(pathname === '/' ? '/deployments' : pathname)
   // What fails here fails again where the router waits for it.
   for (const { options } of routes) options.component?.preload?.()?.catch(() => {})
+  const isVisitor = queryClient.getQueryData(sessionQuery.queryKey) === null
+  if (isVisitor || !routes.includes(app)) return
+  void queryClient.prefetchQuery(sessionQuery)
+  void queryClient.prefetchQuery(organizationQuery)
 }
 
 export type AppRouter = ReturnType<typeof createAppRouter>

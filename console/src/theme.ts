@@ -2,19 +2,18 @@ import { useSyncExternalStore } from 'react'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const key = 'theme'
+const year = 365 * 24 * 60 * 60
 const listeners = new Set<() => void>()
 
 /** The theme that the person chose in this browser. */
 export function readTheme(): Theme {
-  const stored = localStorage.getItem(key)
+  const [, stored] = /(?:^|; )theme=(light|dark)(?:;|$)/.exec(document.cookie) ?? []
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
-/** Keeps the choice and shows it at once. */
+/** Keeps the choice, where the server sees it too and sends the page in these colours, and shows it at once. */
 export function chooseTheme(theme: Theme) {
-  if (theme === 'system') localStorage.removeItem(key)
-  else localStorage.setItem(key, theme)
+  document.cookie = `theme=${theme}; path=/; max-age=${theme === 'system' ? 0 : year}; samesite=lax`
   applyTheme()
   for (const listener of listeners) listener()
 }

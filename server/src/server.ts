@@ -53,7 +53,10 @@ export async function buildServer(application: Application): Promise<App> {
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(sendProblem)
   const allowedMethods = trackAllowedMethods(app)
-  const sendConsole = await serveConsole(app, { stripe: config.billing.stripe !== null })
+  const sendConsole = await serveConsole(app, {
+    sessionCookie: config.sessionCookie,
+    stripe: config.billing.stripe !== null,
+  })
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
     if (allowed.length === 0 && sendConsole(request, reply)) return

@@ -13,7 +13,7 @@ import { Wordmark } from './wordmark.tsx'
 export function AppShell() {
   const [drawerOpen, setDrawerOpen] = useState(false)
   return (
-    <div className="min-h-dvh bg-canvas lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+    <div className="bg-canvas lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a
         href="#content"
         className="sr-only focus:not-sr-only focus:fixed focus:top-3 focus:left-3 focus:z-50 focus:rounded-md focus:bg-raised focus:px-3 focus:py-2 focus:shadow"
@@ -23,7 +23,7 @@ export function AppShell() {
       <aside className="sticky top-0 hidden h-dvh border-r bg-surface lg:block">
         <Sidebar />
       </aside>
-      <div className="flex min-w-0 flex-col">
+      <div className="flex min-h-dvh min-w-0 flex-col">
         <header className="sticky top-0 z-30 flex h-14 items-center gap-3 border-b bg-surface px-3 lg:hidden">
           <Dialog.Root open={drawerOpen} onOpenChange={setDrawerOpen}>
             <Dialog.Trigger asChild>
@@ -45,7 +45,7 @@ export function AppShell() {
           <Wordmark />
         </header>
         <ConnectionNotice />
-        <main id="content" tabIndex={-1} className="min-w-0 flex-1 focus:outline-none">
+        <main id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col focus:outline-none">
           <Outlet />
         </main>
       </div>

@@ -1,4 +1,5 @@
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Suspense, useEffect, useState } from 'react'
+import { lazyPart } from './keep-trying.ts'
 
 const opening = 'berth:open-commands'
 
@@ -8,9 +9,7 @@ export function openCommandPalette() {
 }
 
 // Most visits never need it: it is loaded when it is first opened.
-const CommandDialog = lazy(() =>
-  import('./command-dialog.tsx').then((module) => ({ default: module.CommandDialog })),
-)
+const CommandDialog = lazyPart(() => import('./command-dialog.tsx').then((module) => module.CommandDialog))
 
 /** Listens for Ctrl+K or ⌘K. */
 export function CommandPalette() {

@@ -1,3 +1,5 @@
+import { lazy, type ComponentType } from 'react'
+
 const pause = 1_000
 
 /** Whether code could not be loaded because the server is away, `true`, or has come since, `false`. */
@@ -22,6 +24,12 @@ export function keepTrying<Module>(load: () => Promise<Module>): () => Promise<M
       }
     }
   }
+}
+
+/** A part of a page whose code is loaded when it is first shown, as `lazy` does it; waits while the server can't be reached. */
+export function lazyPart<Props>(load: () => Promise<ComponentType<Props>>) {
+  const loadPart = keepTrying(load)
+  return lazy(async () => ({ default: await loadPart() }))
 }
 
 async function isServerThere(): Promise<boolean> {

@@ -3,7 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '../config.ts'
 import type { App } from './app.ts'
+import { readSessionToken } from './current-viewer.ts'
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 
@@ -14,6 +16,7 @@ const otherPrefixes = ['/v1/', '/api/', '/assets/', '/docs/', '/redoc/', '/sandb
 export type SendConsole = (request: FastifyRequest, reply: FastifyReply) => boolean
 
 interface ConsoleOptions {
+  sessionCookie: Config['sessionCookie']
   /** Whether cards are entered in Stripe's own form within the page. */
   stripe: boolean
 }
@@ -22,7 +25,10 @@ interface ConsoleOptions {
  * Serves the built console's files; the page itself stands at every address that nothing else has, for its router reads
  * the address in the browser. Without a built console `/` leads to the API's description.
  */
-export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promise<SendConsole> {
+export async function serveConsole(
+  app: App,
+  { sessionCookie, stripe }: ConsoleOptions,
+): Promise<SendConsole> {
   if (!existsSync(`${dist}index.html`)) {
     app.log.warn('The web console is not built, so that / leads to /docs: run `npm run build`.')
     app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
@@ -43,28 +49,37 @@ export async function serveConsole(app: App, { stripe }: ConsoleOptions): Promis
     reply.header('cache-control', 'public, max-age=86400').type('image/svg+xml').send(icon),
   )
 
-  const send = (reply: FastifyReply) => {
+  const send = (request: FastifyRequest, reply: FastifyReply) => {
+    // A browser keeps a strict cookie back from whoever comes by a link from elsewhere.
+    const mayHaveSession =
+      sessionCookie.sameSite === 'strict' || readSessionToken(request, sessionCookie) !== null
     // Read anew each time: a build under a running server has files of other names.
-    const page = readFileSync(`${dist}index.html`, 'utf8')
+    const page = readFileSync(`${dist}${mayHaveSession ? 'index' : 'visitor'}.html`, 'utf8')
+    const { theme } = request.cookies
     const nonce = randomBytes(16).toString('base64')
     return (
       reply
         .header('content-security-policy', contentSecurityPolicy(nonce, stripe))
         .header('cache-control', 'no-cache')
+        .header('vary', 'Cookie')
         .header('cross-origin-opener-policy', stripe ? 'same-origin-allow-popups' : 'same-origin')
         .header('permissions-policy', 'camera=(), geolocation=(), microphone=()')
         // The links in mails hold secrets in their addresses.
         .header('referrer-policy', 'no-referrer')
         .type('text/html; charset=utf-8')
-        .send(page.replaceAll('__CSP_NONCE__', nonce))
+        .send(
+          page
+            .replaceAll('__CSP_NONCE__', nonce)
+            .replace('__THEME__', theme === 'light' || theme === 'dark' ? theme : 'system'),
+        )
     )
   }
-  app.get('/', { schema: { hide: true } }, (_request, reply) => send(reply))
+  app.get('/', { schema: { hide: true } }, (request, reply) => send(request, reply))
   return (request, reply) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false
     if (!request.headers.accept?.includes('text/html')) return false
     if (otherPrefixes.some((prefix) => request.url.startsWith(prefix))) return false
-    send(reply.status(200))
+    send(request, reply.status(200))
     return true
   }
 }

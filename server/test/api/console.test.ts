@@ -27,7 +27,49 @@ test.each(pages)('GET %s: the console, whose router reads the address', async (p
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(response.headers.get('cache-control')).toBe('no-cache')
   expect(response.headers.get('referrer-policy')).toBe('no-referrer')
-  expect(await response.text()).toContain('<div id="root"></div>')
+  expect(response.headers.get('vary')).toBe('Cookie')
+  expect(await response.text()).toContain('<div id="root">')
+})
+
+const browseWith = async (cookie: string, from = server) => {
+  const response = await fetch(`${from.url}/sign-in`, { headers: { accept: 'text/html', cookie } })
+  return response.text()
+}
+
+test('a visitor’s page says that there is no session; with a cookie there may be one', async () => {
+  const { name } = server.application.config.sessionCookie
+  for (const cookie of ['', 'other=1', `${name}=`]) {
+    expect(await browseWith(cookie)).toContain('data-session="none"')
+  }
+  expect(await browseWith(`${name}=any`)).not.toContain('data-session')
+})
+
+test('a cookie that browsers hold back from links elsewhere: its absence says nothing', async () => {
+  const strict = await startTestServer({ worker: false, settings: { SESSION_COOKIE_SAMESITE: 'strict' } })
+  try {
+    expect(await browseWith('', strict)).not.toContain('data-session')
+  } finally {
+    await strict.close()
+  }
+})
+
+test('the page comes in the theme that was chosen, and in that of the system otherwise', async () => {
+  expect(await browseWith('theme=dark')).toContain('data-theme="dark"')
+  expect(await browseWith('theme=light')).toContain('data-theme="light"')
+  for (const cookie of ['', 'theme=', 'theme="><script>']) {
+    expect(await browseWith(cookie)).toContain('data-theme="system"')
+  }
+})
+
+test('the first view’s code is asked for by the page itself, each kind of person’s own', async () => {
+  const { name } = server.application.config.sessionCookie
+  const read = (html: string) =>
+    [...html.matchAll(/rel="modulepreload"[^>]* href="([^"]+)"/g)].map(([, href]) => href)
+  const [visitor, member] = [read(await browseWith('')), read(await browseWith(`${name}=any`))]
+  expect(visitor).toHaveLength(1)
+  expect(member).toHaveLength(1)
+  expect(visitor).not.toEqual(member)
+  for (const href of [...visitor, ...member]) expect((await browse(href ?? '')).status).toBe(200)
 })
 
 test('GET /: a strict content security policy with a nonce of its own for each answer', async () => {
@@ -53,7 +95,7 @@ test('GET /: a strict content security policy with a nonce of its own for each a
 
 test('GET /assets/*: compressed beforehand, and kept for good under their hashed names', async () => {
   const html = await (await browse('/')).text()
-  const [script] = /\/assets\/index-[\w-]+\.js/.exec(html) ?? []
+  const [script] = /\/assets\/core-[\w-]+\.js/.exec(html) ?? []
   expect(script).toBeDefined()
   for (const encoding of ['br', 'gzip']) {
     const response = await browse(script ?? '', { headers: { 'accept-encoding': encoding } })
@@ -65,7 +107,7 @@ test('GET /assets/*: compressed beforehand, and kept for good under their hashed
 })
 
 test('GET /assets/<unknown>: 404, not the console, so that an old page sees that it is old', async () => {
-  expect((await browse('/assets/index-00000000.js')).status).toBe(404)
+  expect((await browse('/assets/core-00000000.js')).status).toBe(404)
 })
 
 test.each([

@@ -1,19 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useEffectEvent, useState } from 'react'
+import { Suspense, useEffect, useEffectEvent, useState } from 'react'
 import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import { nameCard } from './card.ts'
 import { billingConfigQuery, cardsQuery, createSetupSession } from './queries.ts'
 import { useLeave } from './use-leave.ts'
 
-const StripeCheckout = lazy(() =>
-  import('./stripe-checkout.tsx').then((module) => ({ default: module.StripeCheckout })),
-)
+const StripeCheckout = lazyPart(() => import('./stripe-checkout.tsx').then((module) => module.StripeCheckout))
 
 const route = getRouteApi('/app/billing')
 

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useEffect } from 'react'
+import { Suspense, useEffect } from 'react'
 import type { DeployableModel } from '../../../../server/src/contract.ts'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import type { VariantChoice } from '../catalog/variants.ts'
 
 export interface DeployDialogProps {
@@ -10,8 +11,8 @@ export interface DeployDialogProps {
   initial?: Partial<VariantChoice> | undefined
 }
 
-const loadForm = () => import('../catalog/deploy-form.tsx')
-const DeployForm = lazy(async () => ({ default: (await loadForm()).DeployForm }))
+const loadForm = () => import('../catalog/deploy-form.tsx').then((module) => module.DeployForm)
+const DeployForm = lazyPart(loadForm)
 
 /** Chooses a variant of a model, shows what it would run on and what that costs, and deploys it. */
 export function DeployDialog({ open, ...props }: DeployDialogProps) {

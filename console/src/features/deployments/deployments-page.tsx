@@ -1,30 +1,30 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Boxes, FileQuestion } from 'lucide-react'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { formatNumber } from '../../format.ts'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { deploymentsQuery, everDeployedQuery, pageSize } from './queries.ts'
+import { deploymentsQuery, everDeployedQuery, pageSize, toShown } from './queries.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
 
 // Only a first visit needs it, and with it the dialog.
-const FirstRun = lazy(() => import('./first-run.tsx').then((module) => ({ default: module.FirstRun })))
+const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
 
 /** The person's deployments with their live status. */
 export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const can = useCan()
-  const all = search.show === 'all'
-  const page = Math.max(1, Math.trunc(Number(search.page)) || 1)
+  const { all, page } = toShown(search)
   const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery({ all, page }))
   const isEmpty = data?.total === 0
   const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty })

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../../../server/src/contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
@@ -7,6 +7,7 @@ import { Segmented } from '../../components/segmented.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import { UsageFigures } from './details.tsx'
 import { statisticsQuery } from './queries.ts'
@@ -16,7 +17,7 @@ const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
 
 // The charts' library is the heaviest part of the console.
-const Charts = lazy(() => import('./charts.tsx').then((module) => ({ default: module.Charts })))
+const Charts = lazyPart(() => import('./charts.tsx').then((module) => module.Charts))
 
 /** How a deployment does: requests, errors, tokens and latencies within a window, and its use and cost since the start. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {

@@ -22,6 +22,12 @@ export const deploymentPath = (id: string, part = '') => `${path}/${encodeURICom
 
 /** How many deployments a page of the list shows */
 export const pageSize = 50
+/** What the list's address says that it shows. */
+export const toShown = ({ show, page }: { show?: 'all' | undefined; page?: string | undefined }) => ({
+  all: show === 'all',
+  page: Math.max(1, Math.trunc(Number(page)) || 1),
+})
+
 /** A page (from 1) of the person's deployments, newest first: of all, or of those that are not terminated. */
 export const deploymentsQuery = (shown: { all: boolean; page: number }) =>
   queryOptions({

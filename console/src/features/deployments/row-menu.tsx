@@ -1,17 +1,18 @@
 import { Link } from '@tanstack/react-router'
 import { Ellipsis, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
-import { lazy, Suspense, useLayoutEffect, useRef, useState } from 'react'
+import { Suspense, useLayoutEffect, useRef, useState } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import { isEnding } from './status.ts'
 
 const words = text.deployments
 
-const TerminateDialog = lazy(() =>
-  import('./terminate-dialog.tsx').then((module) => ({ default: module.TerminateDialog })),
+const TerminateDialog = lazyPart(() =>
+  import('./terminate-dialog.tsx').then((module) => module.TerminateDialog),
 )
 
 /** What can be done with a deployment of the list. */

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { RotateCcw } from 'lucide-react'
-import { lazy, memo, Suspense, useEffect } from 'react'
+import { memo, Suspense, useEffect } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -9,6 +9,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Spinner } from '../../components/spinner.tsx'
 import { ErrorNote } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import { isOpen, tokensPerSecond, type Answer } from './answer.ts'
 import { answerTurn } from './conversation.ts'
@@ -16,7 +17,7 @@ import { focusComposer } from './focus.ts'
 import { deploymentsQuery } from './queries.ts'
 
 // Large, and not needed before the first answer.
-const Markdown = lazy(() => import('./markdown.tsx').then((module) => ({ default: module.Markdown })))
+const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))
 
 interface AnswerViewProps {
   answer: Answer

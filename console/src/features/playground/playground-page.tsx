@@ -42,7 +42,7 @@ export function PlaygroundPage() {
   )
   const View = view === 'chat' ? ChatView : EmbeddingsView
   return (
-    <div className="flex h-[calc(100dvh-3.5rem)] min-h-[30rem] lg:h-dvh">
+    <div className="flex h-0 min-h-[30rem] grow">
       {deployments ? (
         <View
           heading={heading}

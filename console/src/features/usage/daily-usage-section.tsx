@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChartColumn, Download } from 'lucide-react'
-import { lazy, Suspense, useState, type ReactNode } from 'react'
+import { Suspense, useState, type ReactNode } from 'react'
 import type { DailyUsage } from '../../../../server/src/contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
@@ -10,6 +10,7 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { EmptyState, ErrorNote, ErrorState, Skeleton } from '../../components/states.tsx'
+import { lazyPart } from '../../shell/keep-trying.ts'
 import { text } from '../../text/index.ts'
 import type { Measure } from './breakdown.ts'
 import { saveFile, toCsv } from './csv.ts'
@@ -18,7 +19,7 @@ import { dailyUsageQuery } from './queries.ts'
 import { RangeControls } from './range-controls.tsx'
 import type { AskedDays } from './range.ts'
 
-const DailyChart = lazy(() => import('./daily-chart.tsx').then((module) => ({ default: module.DailyChart })))
+const DailyChart = lazyPart(() => import('./daily-chart.tsx').then((module) => module.DailyChart))
 
 const measures: Measure[] = ['cost', 'hours', 'tokens']
 
