@@ -4,7 +4,8 @@ const locale = undefined
 
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
-const significant = new Intl.NumberFormat(locale, { maximumSignificantDigits: 3 })
+// A size is a part of a model's name, the same everywhere.
+const significant = new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 })
 const hundredths = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 })
 const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })

@@ -53,7 +53,7 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
           )}
         >
           <header className="flex items-start gap-4 px-5 pt-5">
-            <div className="grid flex-1 gap-1">
+            <div className="grid flex-1 gap-1 wrap-anywhere">
               <Primitive.Title className="text-base font-semibold">{title}</Primitive.Title>
               {description && (
                 <Primitive.Description className="text-muted">{description}</Primitive.Description>

@@ -55,7 +55,10 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
 export function ErrorNote({ error, className }: { error: unknown; className?: string }) {
   if (!error) return null
   return (
-    <p role="alert" className={classNames('rounded-md bg-bad-soft px-3 py-2 text-bad', className)}>
+    <p
+      role="alert"
+      className={classNames('rounded-md bg-bad-soft px-3 py-2 wrap-anywhere text-bad', className)}
+    >
       {messageOf(error)}
     </p>
   )
@@ -86,7 +89,7 @@ export function Notice({
         looks,
       )}
     >
-      <div className="grid gap-0.5">
+      <div className="grid min-w-0 gap-0.5 wrap-anywhere">
         {title && <p className="font-semibold">{title}</p>}
         {children && <div>{children}</div>}
       </div>

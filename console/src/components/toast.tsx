@@ -49,7 +49,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
                 tone === 'good' ? 'bg-good' : 'bg-bad',
               )}
             />
-            <Toast.Description className="flex-1">{words}</Toast.Description>
+            <Toast.Description className="min-w-0 flex-1 wrap-anywhere">{words}</Toast.Description>
             <Toast.Close aria-label={text.common.close} className="rounded p-0.5 text-muted hover:text-ink">
               <X className="size-4" aria-hidden />
             </Toast.Close>

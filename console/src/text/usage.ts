@@ -41,7 +41,7 @@ export const usage = {
   },
   from: 'First day',
   to: 'Last day',
-  span: (from: string, to: string) => `${from} to ${to}`,
+  span: (from: string, to: string) => (from === to ? from : `${from} to ${to}`),
   measure: 'What is shown',
   measures: { cost: 'Cost', hours: 'Hours', tokens: 'Tokens' },
   download: 'Download CSV',

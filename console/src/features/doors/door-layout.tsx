@@ -18,7 +18,7 @@ export function DoorLayout({ title, description, children, footer }: DoorLayoutP
     <main className="grid min-h-dvh content-start justify-items-center gap-6 bg-canvas px-4 pt-[max(2rem,12dvh)] pb-10">
       <Wordmark />
       <div className="grid w-full max-w-[25rem] gap-5 rounded-xl border bg-surface p-6 sm:p-8">
-        <header className="grid gap-1">
+        <header className="grid gap-1 wrap-anywhere">
           <h1 className="text-lg font-semibold tracking-tight">{title}</h1>
           {description && <div className="text-muted">{description}</div>}
         </header>

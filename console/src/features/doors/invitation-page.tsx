@@ -83,7 +83,7 @@ function KnownInvitation({
     >
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
         <dt className="text-muted">{text.doors.addressedTo}</dt>
-        <dd className="font-medium break-words">{preview.invitee_email}</dd>
+        <dd className="font-medium wrap-anywhere">{preview.invitee_email}</dd>
         <dt className="text-muted">{text.doors.validUntil}</dt>
         <dd>{formatMoment(preview.expires_at)}</dd>
       </dl>

@@ -59,12 +59,12 @@ function InvitationItem({ invitation }: { invitation: Invitation }) {
   const open = status === 'pending' || status === 'expired'
   return (
     <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4">
-      <div className="grid min-w-0 gap-1">
+      <div className="grid min-w-0 flex-1 basis-72 gap-1">
         <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
           <span className="font-medium break-all">{email}</span>
           <Badge tone={tones[status]}>{text.organization.statuses[status]}</Badge>
         </p>
-        <p className="text-[0.8125rem] text-muted">
+        <p className="text-[0.8125rem] wrap-anywhere text-muted">
           {text.organization.invited(role, formatRelative(invitation.created_at), inviter?.name)}
           {'. '}
           {endOf(invitation)}

@@ -29,10 +29,14 @@ export function MemberTable() {
             <tr key={member.id}>
               <Cell className="w-full max-w-0">
                 <div className="flex items-center gap-2">
-                  <span className="truncate font-medium">{member.name}</span>
+                  <span className="truncate font-medium" title={member.name}>
+                    {member.name}
+                  </span>
                   {member.user_id === user.id && <Badge tone="accent">{text.organization.you}</Badge>}
                 </div>
-                <div className="truncate text-muted">{member.email}</div>
+                <div className="truncate text-muted" title={member.email}>
+                  {member.email}
+                </div>
                 <div className="text-[0.8125rem] text-muted sm:hidden">
                   {text.organization.joinedOn(formatDay(member.joined_at))}
                 </div>
