@@ -74,6 +74,7 @@ export const catalog = {
   } as Record<string, string>,
   notQuantized: 'unquantized',
   yourDeployments: 'Your deployments of it',
+  seeAllDeployments: 'See all deployments',
   createdAgo: (when: string) => `requested ${when}`,
   call: 'How to call it',
   callNote:

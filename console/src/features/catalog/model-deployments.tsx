@@ -5,19 +5,31 @@ import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { deploymentsQuery } from '../deployments/queries.ts'
 import { StatusBadge } from '../deployments/status-badge.tsx'
-import { nameChoice } from './names.ts'
+import { nameApart, nameChoice } from './names.ts'
 
 const words = text.catalog
+const shownAtMost = 5
 
-/** One's deployments of a model that have not ended, with links; nothing where there are none. */
+/** One's newest deployments of a model that have not ended, with links; nothing where there are none. */
 export function ModelDeployments({ modelName }: { modelName: string }) {
   const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
   if (deployments.length === 0) return null
+  const ends = nameApart(deployments)
   return (
-    <Section title={words.yourDeployments} flush>
+    <Section
+      title={words.yourDeployments}
+      flush
+      actions={
+        deployments.length > shownAtMost && (
+          <Link to="/deployments" className="text-[0.8125rem] font-medium text-accent hover:underline">
+            {words.seeAllDeployments}
+          </Link>
+        )
+      }
+    >
       <ul className="divide-y">
-        {deployments.map((deployment) => (
+        {deployments.slice(0, shownAtMost).map((deployment) => (
           <li
             key={deployment.id}
             className="relative flex flex-wrap items-center gap-x-4 gap-y-1 px-5 py-3 hover:bg-subtle"
@@ -27,7 +39,7 @@ export function ModelDeployments({ modelName }: { modelName: string }) {
               params={{ deploymentId: deployment.id }}
               className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
             >
-              {nameChoice(deployment)}
+              {[nameChoice(deployment), ends.get(deployment.id)].filter(Boolean).join(' · ')}
             </Link>
             <StatusBadge deployment={deployment} />
             <span className="ml-auto text-[0.8125rem] text-muted">

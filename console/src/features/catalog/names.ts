@@ -18,3 +18,15 @@ export function nameParts({ model_size_in_billions, model_format, quantization }
 
 /** A variant in a few words, such as "7B GGUF Q4_K_M". */
 export const nameChoice = (choice: VariantChoice) => nameParts(choice).join(' ')
+
+type Named = VariantChoice & { id: string; model_name: string }
+
+/** What tells deployments of one variant apart, by id: the end of it; empty for one that is alone of its kind. */
+export function nameApart(deployments: readonly Named[]): ReadonlyMap<string, string> {
+  const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameChoice(one)}`)
+  return new Map(
+    [...kinds.values()].flatMap((alike) =>
+      alike.map(({ id }) => [id, alike.length > 1 ? `…${id.slice(-6)}` : ''] as const),
+    ),
+  )
+}

@@ -10,13 +10,14 @@ import { placementsQuery } from '../catalog/queries.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from './status-badge.tsx'
 import { isChanging, isMoving, parseFailure } from './status.ts'
-import { nameChoice } from '../catalog/names.ts'
+import { nameApart, nameChoice } from '../catalog/names.ts'
 
 const words = text.deployments
 
 /** Deployments in rows, each a link to its page; on a small screen the status stands under the name. */
 export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
   const priceOf = usePrices(deployments.some(hasInstance))
+  const ends = nameApart(deployments)
   return (
     <div className={classNames('transition-opacity', faded && 'opacity-60')}>
       <Table
@@ -34,14 +35,26 @@ export function DeploymentsTable({ deployments, faded }: { deployments: Deployme
         }
       >
         {deployments.map((deployment) => (
-          <Row key={deployment.id} deployment={deployment} price={priceOf(deployment)} />
+          <Row
+            key={deployment.id}
+            deployment={deployment}
+            end={ends.get(deployment.id) ?? ''}
+            price={priceOf(deployment)}
+          />
         ))}
       </Table>
     </div>
   )
 }
 
-function Row({ deployment, price }: { deployment: Deployment; price: string | null }) {
+interface RowProps {
+  deployment: Deployment
+  /** What tells it apart from others of its kind */
+  end: string
+  price: string | null
+}
+
+function Row({ deployment, end, price }: RowProps) {
   return (
     <tr className="relative align-top hover:bg-subtle/60">
       <Cell className="max-w-0 sm:w-2/5">
@@ -53,7 +66,9 @@ function Row({ deployment, price }: { deployment: Deployment; price: string | nu
         >
           {deployment.model_name}
         </Link>
-        <p className="truncate text-[0.8125rem] text-muted">{nameChoice(deployment)}</p>
+        <p className="truncate text-[0.8125rem] text-muted" title={end && deployment.id}>
+          {[nameChoice(deployment), end].filter(Boolean).join(' · ')}
+        </p>
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />
         </div>
