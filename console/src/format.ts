@@ -2,37 +2,49 @@
 
 const locale = undefined
 
-const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
-const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 })
-// A size is a part of a model's name, the same everywhere.
-const significant = new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 })
-const hundredths = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
-const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 })
-const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
-// The days of usage are days in UTC, whatever the person's own time is.
-const utcDay = new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' })
-const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
-const clock = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const relative = new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto', style: 'short' })
+/** The first formatter takes tens of milliseconds on a phone: none is made before something is written with it. */
+function lazily<Value>(make: () => Value): () => Value {
+  let value: Value | undefined
+  return () => (value ??= make())
+}
 
-export const formatNumber = (value: number) => whole.format(value)
+const whole = lazily(() => new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }))
+const compact = lazily(() => new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }))
+// A size is a part of a model's name, the same everywhere.
+const significant = lazily(() => new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 }))
+const hundredths = lazily(
+  () => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+)
+const percent = lazily(() => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 }))
+const day = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }))
+// The days of usage are days in UTC, whatever the person's own time is.
+const utcDay = lazily(
+  () => new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' }),
+)
+const moment = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }))
+const clock = lazily(
+  () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
+)
+const relative = lazily(() => new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto', style: 'short' }))
+
+export const formatNumber = (value: number) => whole().format(value)
 
 /** 12.3K, 4.5M */
-export const formatCompact = (value: number) => compact.format(value)
+export const formatCompact = (value: number) => compact().format(value)
 
 /** The parameters of a model, given in billions, as makers of models write them: 7B, 1.5B, 568M */
 export function formatParameters(billions: number): string {
   const tenths = Math.abs(billions * 10 - Math.round(billions * 10)) < 1e-9
   return billions >= 1 || tenths
-    ? `${significant.format(billions)}B`
-    : `${significant.format(billions * 1_000)}M`
+    ? `${significant().format(billions)}B`
+    : `${significant().format(billions * 1_000)}M`
 }
 
 /** 0.97 */
-export const formatHundredths = (value: number) => hundredths.format(value)
+export const formatHundredths = (value: number) => hundredths().format(value)
 
 /** A share from 0 to 1 */
-export const formatPercent = (share: number) => percent.format(share)
+export const formatPercent = (share: number) => percent().format(share)
 
 /** A decimal string in a currency's main unit; below a hundredth it keeps the digits that say something. */
 export function formatMoney(amount: string | number, currency: string): string {
@@ -51,12 +63,12 @@ export function formatMinorMoney(amount: number, currency: string): string {
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
 }
 
-export const formatDay = (timestamp: string) => day.format(new Date(timestamp))
-export const formatMoment = (timestamp: string) => moment.format(new Date(timestamp))
-export const formatClock = (timestamp: string) => clock.format(new Date(timestamp))
+export const formatDay = (timestamp: string) => day().format(new Date(timestamp))
+export const formatMoment = (timestamp: string) => moment().format(new Date(timestamp))
+export const formatClock = (timestamp: string) => clock().format(new Date(timestamp))
 
 /** Month and day of a date such as 2026-01-31 */
-export const formatUtcDay = (date: string) => utcDay.format(new Date(date))
+export const formatUtcDay = (date: string) => utcDay().format(new Date(date))
 
 const spans: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400],
@@ -70,9 +82,9 @@ export function formatRelative(timestamp: string, now = Date.now()): string {
   // What has been is as old as it is in full; what will be is as near as can be said: seven days less a second are seven.
   const round = seconds < 0 ? Math.ceil : Math.round
   for (const [unit, size] of spans) {
-    if (Math.abs(seconds) >= size) return relative.format(round(seconds / size), unit)
+    if (Math.abs(seconds) >= size) return relative().format(round(seconds / size), unit)
   }
-  return relative.format(round(seconds), 'second')
+  return relative().format(round(seconds), 'second')
 }
 
 /** A span such as 2 h 5 min, 45 s, 320 ms: the signs of the units are the same in every language. */
