@@ -12,13 +12,13 @@ export const playground = {
   noChatMore: 'Once a chat model is deployed, you can talk to it here, and to several side by side.',
   noEmbedding: 'Deploy a model that embeds texts',
   noEmbeddingMore: 'Once an embedding model is deployed, you can see here how alike it finds your texts.',
+  noModel: 'You have no model to try',
   mayNotDeploy: 'Your role may not deploy models: ask an admin of your organization.',
   toCatalog: 'Choose a model',
 
   deployment: 'Deployment',
   nthDeployment: (n: number) => `Deployment ${n}`,
-  deploymentName: (model: string, size: string, quantization: string) =>
-    `${model} · ${size} · ${quantization}`,
+  deploymentName: (model: string, variant: string) => `${model} · ${variant}`,
   withStatus: (name: string, status: string) => `${name} (${status})`,
   gone: 'Ended deployment',
   addDeployment: 'Compare',

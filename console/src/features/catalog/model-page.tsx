@@ -100,7 +100,7 @@ function Model({ model }: { model: DeployableModel }) {
       <ModelDeployments modelName={model.model_name} />
       <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
       {/* Shown once what stands above it has its size. */}
-      {!placements.isPending && (
+      {can('useOwnDeployments') && !placements.isPending && (
         <Section title={words.call} description={words.callNote}>
           <CodeBlock
             label={words.callCode(model.display_name)}

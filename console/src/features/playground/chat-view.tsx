@@ -17,7 +17,7 @@ import {
   stop,
 } from './conversation.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
-import { isEnding } from './deployment-names.ts'
+import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
 import { readParameters } from './parameters.ts'
@@ -152,7 +152,7 @@ function useChosen(
 ) {
   const chosenList = (() => {
     if (ids.length > 0) return ids.slice(0, mostDeployments)
-    const usable = deployments.filter((one) => !isEnding(one))
+    const usable = deployments.filter(isUsable)
     const { deploymentIds } = conversation.get()
     const remembered = deploymentIds.filter((id) => usable.some((one) => one.id === id))
     if (remembered.length > 0) return remembered
@@ -186,7 +186,7 @@ function NothingToTalkTo() {
   return (
     <EmptyState
       icon={<MessagesSquare />}
-      title={text.playground.noChat}
+      title={can('createDeployments') ? text.playground.noChat : text.playground.noModel}
       action={
         can('createDeployments') && (
           <Button asChild look="primary">

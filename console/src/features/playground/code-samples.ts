@@ -33,7 +33,7 @@ curl -c cookies.txt ${origin}/v1/user/signin \\
 # Sends the cookie along.
 curl -N -b cookies.txt ${origin}${path} \\
   -H 'content-type: application/json' \\
-  -d ${toShellText(JSON.stringify(body, null, 2))}`
+  -d ${toShellText(writeJson(body, { depth: 1, indent: '  ', write: JSON.stringify }))}`
 }
 
 /** What OpenAI's Python client takes by name; the rest goes into `extra_body`. */
@@ -106,22 +106,33 @@ function toShellText(text = ''): string {
 }
 
 /** The literal of a JSON value in Python, whose strings are those of JSON. */
-function toPython(value: unknown, depth = 0): string {
+const toPython = (value: unknown, depth = 0) =>
+  writeJson(value, { depth, indent: '    ', write: toPythonWord })
+
+function toPythonWord(value: unknown): string {
   if (value === null || value === undefined) return 'None'
-  if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (typeof value !== 'object') return JSON.stringify(value)
+  return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
+}
+
+/** Lists and objects as JSON has them, short ones in one line; `write` gives all that is neither. */
+function writeJson(
+  value: unknown,
+  { depth, indent, write }: { depth: number; indent: string; write: (value: unknown) => string },
+): string {
+  if (typeof value !== 'object' || value === null) return write(value)
+  const inner = { depth: depth + 1, indent, write }
   if (Array.isArray(value)) {
     return layOut(
-      value.map((item) => toPython(item, depth + 1)),
+      value.map((item) => writeJson(item, inner)),
       ['[', ']'],
       depth,
-      '    ',
+      indent,
     )
   }
   const parts = Object.entries(value).map(
-    ([name, item]) => `${JSON.stringify(name)}: ${toPython(item, depth + 1)}`,
+    ([name, item]) => `${JSON.stringify(name)}: ${writeJson(item, inner)}`,
   )
-  return layOut(parts, ['{', '}'], depth, '    ')
+  return layOut(parts, ['{', '}'], depth, indent)
 }
 
 /** The literal of a JSON value in JavaScript, with single quotes and plain names. */
@@ -160,6 +171,7 @@ function layOut(
   if (parts.length === 0) return open + close
   const line = parts.join(', ')
   if (line.length <= 72 && !line.includes('\n')) return `${open}${padding}${line}${padding}${close}`
-  const inner = parts.map((part) => `${indent.repeat(depth + 1)}${part},\n`).join('')
-  return `${open}\n${inner}${indent.repeat(depth)}${close}`
+  // JSON has no comma after the last part, and no other language misses it.
+  const inner = parts.map((part) => `${indent.repeat(depth + 1)}${part}`).join(',\n')
+  return `${open}\n${inner}\n${indent.repeat(depth)}${close}`
 }

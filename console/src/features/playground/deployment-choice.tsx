@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { BareSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { isEnding } from './deployment-names.ts'
+import { isUsable } from './deployment-names.ts'
 
 interface DeploymentChoiceProps {
   deployments: readonly Deployment[]
@@ -18,7 +18,7 @@ interface DeploymentChoiceProps {
 
 /** Which deployments are asked: one, or several side by side. */
 export function DeploymentChoice({ deployments, names, ids, most, onChoose }: DeploymentChoiceProps) {
-  const offered = deployments.filter((one) => !isEnding(one))
+  const offered = deployments.filter(isUsable)
   const next = offered
     .toSorted((a, b) => Number(b.status === 'running') - Number(a.status === 'running'))
     .find(({ id }) => !ids.includes(id))

@@ -10,7 +10,7 @@ import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
 import { comparison, fewestTexts, useCompare, type ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
-import { isEnding } from './deployment-names.ts'
+import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
@@ -24,7 +24,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
   const { texts, result } = useStore(comparison, (state) => state)
   const compare = useCompare()
   const [codeOpen, setCodeOpen] = useState(false)
-  const usable = deployments.filter((one) => !isEnding(one))
+  const usable = deployments.filter(isUsable)
   const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
   if (id === undefined) {
     return (
@@ -128,7 +128,7 @@ function NothingThatEmbeds() {
   return (
     <EmptyState
       icon={<Grid3x3 />}
-      title={text.playground.noEmbedding}
+      title={can('createDeployments') ? text.playground.noEmbedding : text.playground.noModel}
       action={
         can('createDeployments') && (
           <Button asChild look="primary">
