@@ -141,7 +141,9 @@ export class Answer implements TurnTask {
     if (this.passage === 'held' || this.passage === 'rewritten') {
       this.wholeAt = performance.now()
       if (this.status === 200) this.readWhole()
-    } else if (this.meter === null) this.exchange.record(readTailUsage(this.tail))
+      return this.exchange.application.engines.turn.soon(this)
+    }
+    if (this.meter === null) this.exchange.record(readTailUsage(this.tail))
     else {
       this.pending += this.meter.finish()
       this.exchange.record(this.meter.usage())

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
+import { parseRawBodies } from '../../http/raw-body.ts'
 import { listServing } from '../deployments/serving.ts'
 import { logExchange } from './account.ts'
 import { Exchange } from './exchange.ts'
@@ -36,11 +37,7 @@ export function inferenceRoutes(app: App, application: Application): void {
     return reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   })
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer', bodyLimit: application.config.inferenceBodyLimit },
-    (_request, body, done) => done(null, body.length === 0 ? undefined : body),
-  )
+  app.addContentTypeParser('application/json', parseRawBodies(application.config.inferenceBodyLimit))
   // The schemas of the bodies describe them in OpenAPI; what they hold is the engine's to judge.
   app.setValidatorCompiler(() => (value) => ({ value }))
 

@@ -32,6 +32,8 @@ export function parseAddress(origin: string): EngineAddress {
 export interface ConnectionOwner {
   /** Read into by all connections: what it holds is taken before the next one reads */
   readonly buffer: Buffer
+  /** Its beginning, for heads: what comes behind the head of a long answer is read to where it is held */
+  readonly headBuffer: Buffer
   /** When something must have happened that may take `kind` of time; on the owner’s clock */
   deadline(kind: 'connect' | 'firstByte' | 'idle'): number
   /** An answer was read to its end and another request may follow */
@@ -89,7 +91,7 @@ export class EngineConnection implements EngineCall, TurnTask {
       .on('close', () => this.onEnd())
   }
 
-  /** Takes a request, which is written at the end of the event loop's turn. */
+  /** Takes a request, which `atTurnEnd` writes. */
   send(request: EngineRequest, handler: AnswerHandler): void {
     this.request = request
     this.handler = handler
@@ -104,7 +106,10 @@ export class EngineConnection implements EngineCall, TurnTask {
     this.request = null
     if (this.closed || request === null) return
     if (request.authorization !== null && unsafe.test(request.authorization)) {
-      return this.fail(new EngineFailure('broken', 'the engine’s authorization can’t be sent'))
+      const failure = new EngineFailure('broken', 'the engine’s authorization can’t be sent')
+      // Its handler does not know of the request yet.
+      setImmediate(() => this.fail(failure))
+      return
     }
     const head = composeHead(this.address.host, request)
     if (typeof request.body === 'string') {
@@ -150,8 +155,9 @@ export class EngineConnection implements EngineCall, TurnTask {
 
   /** Where the next bytes are read to. */
   nextBuffer(): Buffer {
-    const room = this.reader?.room
-    return room === null || room === undefined || room.length === 0 ? this.owner.buffer : room
+    const { reader, owner } = this
+    if (reader === null || reader.head === null) return owner.headBuffer
+    return reader.room === null || reader.room.length === 0 ? owner.buffer : reader.room
   }
 
   onRead(length: number, buffer: Uint8Array): boolean {

@@ -6,6 +6,8 @@ import type { ConnectionOwner } from './connection.ts'
 
 /** Longer answers are read to where they are held, if their lengths are known. */
 const bufferBytes = 32 * 1024
+/** Until an answer's head is there: most short answers fit, and of a long one no more must be copied. */
+const headBytes = 4 * 1024
 
 /**
  * A client of HTTP/1.1 for engines alone: one buffer for all that is read, one write for a request, one timer for all connections.
@@ -21,8 +23,10 @@ export function openNativeClient(timeouts: EngineTimeouts, turn: Turn): EngineCl
   /** As the last tick found it: to ask the time with each read would cost more than the reading */
   let now = 0
 
+  const buffer = Buffer.allocUnsafeSlow(bufferBytes)
   const owner: ConnectionOwner = {
-    buffer: Buffer.allocUnsafeSlow(bufferBytes),
+    buffer,
+    headBuffer: buffer.subarray(0, headBytes),
     deadline: (kind) => now + timeouts[kind] + tick,
     onIdle(connection) {
       connection.deadline = now + keptMilliseconds
@@ -78,7 +82,7 @@ export function openNativeClient(timeouts: EngineTimeouts, turn: Turn): EngineCl
     send(origin, request, handler) {
       const connection = idle.get(origin)?.pop() ?? open(origin)
       connection.send(request, handler)
-      turn.atEnd(connection)
+      turn.soon(connection)
       return connection
     },
     size: () => all.size,
