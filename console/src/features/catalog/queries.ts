@@ -8,6 +8,7 @@ import type {
   Placements,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import { deploymentQuery } from '../deployments/queries.ts'
 import type { VariantChoice } from './variants.ts'
 
 const modelTypes = ['LLM', 'embedding'] as const
@@ -73,6 +74,9 @@ export function useDeploy() {
   return useMutation({
     mutationFn: (request: DeploymentRequest) =>
       callApi<Deployment>('POST', '/api/v1/model-deployments', { body: request }),
-    onSuccess: () => void queryClient.invalidateQueries({ queryKey: ['deployments'] }),
+    onSuccess: (deployment) => {
+      queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
+      void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+    },
   })
 }

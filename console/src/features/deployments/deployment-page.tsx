@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, FileQuestion } from 'lucide-react'
 import { ApiError } from '../../api/client.ts'
@@ -12,7 +11,7 @@ import { DeploymentActions } from './deployment-actions.tsx'
 import { LogsTab } from './logs-tab.tsx'
 import { MetricsTab } from './metrics-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
-import { deploymentQuery } from './queries.ts'
+import { useDeployment } from './queries.ts'
 import { StatusBadge } from './status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
 import { nameChoice } from '../catalog/names.ts'
@@ -24,7 +23,7 @@ const tabs = ['overview', 'metrics', 'logs', 'use'] as const
 /** One deployment: how it came up, how it does, what it writes, and how to call it. */
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
-  const { data, error, refetch } = useQuery(deploymentQuery(deploymentId))
+  const { data, error, refetch } = useDeployment(deploymentId)
   if (data) return <LoadedPage key={data.id} deployment={data} />
   if (!error) return <LoadingDeployment />
   return (

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type {
   Deployment,
   DeploymentEvent,
@@ -56,6 +56,19 @@ export const deploymentQuery = (id: string) =>
     refetchInterval: ({ state: { data } }) =>
       data?.status === 'terminated' ? false : data && isChanging(data) ? quick : calm,
   })
+
+/** One deployment; what a list knows of it is shown until it is there. */
+export function useDeployment(id: string) {
+  const queryClient = useQueryClient()
+  return useQuery({
+    ...deploymentQuery(id),
+    placeholderData: () =>
+      queryClient
+        .getQueriesData<DeploymentPage>({ queryKey: ['deployments', 'list'] })
+        .flatMap(([, page]) => page?.items ?? [])
+        .find((one) => one.id === id),
+  })
+}
 
 /** What happened to a deployment, oldest first; useLiveEvents adds what happens next. */
 export const eventsQuery = (id: string) =>
