@@ -1,8 +1,7 @@
-import { sql } from 'kysely'
 import type { Application } from '../../application.ts'
-import type { Database } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
+import { endEvent, getEvent, insertEvent } from './event-store.ts'
 import { followAccount } from './follow.ts'
 import { findAccountByCustomer } from './store.ts'
 
@@ -22,17 +21,11 @@ export async function receiveWebhook(
 /** True for an event that was not in the inbox yet. */
 export async function takeEvent(
   { db, jobs }: Pick<Application, 'db' | 'jobs'>,
-  { id, type, created, customerId }: ProcessorEvent,
+  event: ProcessorEvent,
 ): Promise<boolean> {
   return db.transaction().execute(async (transaction) => {
-    const taken = await transaction
-      .insertInto('billing_events')
-      .values({ id, type, customer_id: customerId, created_at: created })
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .executeTakeFirst()
-    if (taken === undefined) return false
-    await jobs.enqueue(transaction, 'apply-billing-event', { eventId: id })
+    if (!(await insertEvent(transaction, event))) return false
+    await jobs.enqueue(transaction, 'apply-billing-event', { eventId: event.id })
     return true
   })
 }
@@ -46,22 +39,9 @@ export async function applyBillingEvent(
   eventId: string,
 ): Promise<void> {
   const { db } = application
-  const event = await db
-    .selectFrom('billing_events')
-    .selectAll()
-    .where('id', '=', eventId)
-    .executeTakeFirstOrThrow()
+  const event = await getEvent(db, eventId)
   if (event.handled_at !== null) return
   const account = event.customer_id === null ? undefined : await findAccountByCustomer(db, event.customer_id)
   if (account !== undefined) await followAccount(application, account.id, event.received_at)
   await endEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
-}
-
-async function endEvent(db: Database, id: string, outcome: 'applied' | 'ignored'): Promise<void> {
-  await db
-    .updateTable('billing_events')
-    .set({ handled_at: sql`now()`, outcome })
-    .where('id', '=', id)
-    .where('handled_at', 'is', null)
-    .execute()
 }

@@ -6,17 +6,15 @@ import { listPostpaidAccounts } from './store.ts'
 import type { BillingAccount } from './store.ts'
 import {
   claimSend,
-  insertSend,
   findLastHours,
+  insertSend,
   listOpenSends,
   markSent,
   markUnknown,
-  planAttempt,
-  settleUnknown,
   sumSent,
-  toCountedAt,
-} from './usage-sends.ts'
-import type { UsageSend } from './usage-sends.ts'
+} from './usage-send-store.ts'
+import type { UsageSend } from './usage-send-store.ts'
+import { planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 

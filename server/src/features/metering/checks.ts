@@ -4,7 +4,8 @@ import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import { listOrphans } from '../deployments/sweep-orphans.ts'
 import { runUsageChecks } from './anomalies.ts'
-import type { Finding, UsageCheck } from './anomalies.ts'
+import type { UsageCheck } from './anomalies.ts'
+import type { Finding } from './anomaly-store.ts'
 
 type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime'>
 

@@ -1,6 +1,7 @@
 import type { Application } from '../../application.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from '../deployments/get.ts'
+import { sumTokens } from './store.ts'
 import { sumAmount } from './summary.ts'
 
 /** What a deployment has used so far; `instanceSeconds` run from the instance's start to its release, or to now. */
@@ -21,21 +22,11 @@ export async function getDeploymentUsage(
 ): Promise<DeploymentUsage> {
   const { db, clock, config } = application
   const deployment = await getOwnDeployment({ db }, viewer, id)
-  const tokens = await db
-    .selectFrom('token_usage')
-    .select(({ fn }) => [
-      fn.sum<string | null>('requests').as('requests'),
-      fn.sum<string | null>('input_tokens').as('input_tokens'),
-      fn.sum<string | null>('output_tokens').as('output_tokens'),
-    ])
-    .where('deployment_id', '=', deployment.id)
-    .executeTakeFirstOrThrow()
+  const tokens = await sumTokens(db, deployment.id)
   const { instance_started_at: started, instance_released_at: released } = deployment
   const milliseconds = started === null ? 0 : (released ?? clock()).getTime() - started.getTime()
   return {
-    requests: Number(tokens.requests ?? 0),
-    inputTokens: Number(tokens.input_tokens ?? 0),
-    outputTokens: Number(tokens.output_tokens ?? 0),
+    ...tokens,
     instanceSeconds: Math.max(0, milliseconds / 1000),
     cost: await sumAmount(application, deployment.organization_id, { deploymentId: deployment.id }),
     currency: config.billing.currency,

@@ -3,7 +3,7 @@ import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
 import { getCurrentPeriod } from '../billing/current-period.ts'
-import { listOpenAnomalies } from './anomalies.ts'
+import { listOpenAnomalies } from './anomaly-store.ts'
 import { listDailyUsage } from './daily-usage.ts'
 import { getDeploymentUsage } from './deployment-usage.ts'
 import {
@@ -93,6 +93,6 @@ export function meteringRoutes(app: App, application: Application): void {
       },
     },
     async ({ viewer }) =>
-      (await listOpenAnomalies(application, viewer.organizationId)).map(toUsageAnomalyBody),
+      (await listOpenAnomalies(application.db, viewer.organizationId)).map(toUsageAnomalyBody),
   )
 }

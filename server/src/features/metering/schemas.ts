@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timestamp } from '../../http/schemas.ts'
-import type { OpenAnomaly } from './anomalies.ts'
+import type { OpenAnomaly } from './anomaly-store.ts'
 import type { DayUsage } from './daily-usage.ts'
 import type { DeploymentUsage } from './deployment-usage.ts'
 import type { UsageSummary } from './summary.ts'

@@ -251,12 +251,23 @@ export async function sumSealedDays(
     .execute()
 }
 
-export async function countOpenAnomalies(db: Database, organizationId: number): Promise<number> {
-  const { count } = await db
-    .selectFrom('usage_anomalies')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('organization_id', '=', organizationId)
-    .where('closed_at', 'is', null)
+/** Requests to a deployment so far, and their tokens. */
+export async function sumTokens(
+  db: Database,
+  deploymentId: string,
+): Promise<{ requests: number; inputTokens: number; outputTokens: number }> {
+  const sums = await db
+    .selectFrom('token_usage')
+    .select(({ fn }) => [
+      fn.sum<string | null>('requests').as('requests'),
+      fn.sum<string | null>('input_tokens').as('input_tokens'),
+      fn.sum<string | null>('output_tokens').as('output_tokens'),
+    ])
+    .where('deployment_id', '=', deploymentId)
     .executeTakeFirstOrThrow()
-  return count
+  return {
+    requests: Number(sums.requests ?? 0),
+    inputTokens: Number(sums.input_tokens ?? 0),
+    outputTokens: Number(sums.output_tokens ?? 0),
+  }
 }

@@ -1,5 +1,6 @@
 import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
+import { countOpenAnomalies } from './anomaly-store.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { planSettlement } from './ledger.ts'
@@ -7,7 +8,7 @@ import type { UsageBucket } from './ledger.ts'
 import { meters } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 import { finderIn } from './settle.ts'
-import { countOpenAnomalies, findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
+import { findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
 import type { UsageScope, UsageSum } from './store.ts'
 
 type World = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { updateOrganization } from './store.ts'
+import { findOwnOrganization, updateOrganization } from './store.ts'
 
 /** Names the organization that a user founded, the one whose super_admin they are; false when there is none. */
 export async function nameOwnOrganization(
@@ -8,14 +8,8 @@ export async function nameOwnOrganization(
   name: string,
   at: Date,
 ): Promise<boolean> {
-  const own = await transaction
-    .selectFrom('memberships')
-    .select('organization_id')
-    .where('user_id', '=', userId)
-    .where('role', '=', 'super_admin')
-    .orderBy('id')
-    .executeTakeFirst()
-  if (own === undefined) return false
-  await updateOrganization(transaction, own.organization_id, { name }, at)
+  const id = await findOwnOrganization(transaction, userId)
+  if (id === undefined) return false
+  await updateOrganization(transaction, id, { name }, at)
   return true
 }

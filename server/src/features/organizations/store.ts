@@ -38,6 +38,18 @@ export function getOrganization(db: Database, id: number): Promise<Organization>
   return db.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
+/** The id of the organization that a user founded, the one whose super_admin they are. */
+export async function findOwnOrganization(db: Database, userId: number): Promise<number | undefined> {
+  const own = await db
+    .selectFrom('memberships')
+    .select('organization_id')
+    .where('user_id', '=', userId)
+    .where('role', '=', 'super_admin')
+    .orderBy('id')
+    .executeTakeFirst()
+  return own?.organization_id
+}
+
 /** Changes an organization; where every value is what it was, nothing is written. */
 export async function updateOrganization(
   db: Database,

@@ -1,0 +1,99 @@
+import type { Selectable } from 'kysely'
+import type { Database, Tables } from '../../database/tables.ts'
+
+export type UsageSend = Selectable<Tables['usage_sends']>
+
+/** Usage of which it is not known whether it arrived. */
+export function listOpenSends(db: Database, organizationId: number): Promise<UsageSend[]> {
+  return db
+    .selectFrom('usage_sends')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('status', '!=', 'sent')
+    .orderBy('hour')
+    .orderBy('price_key')
+    .execute()
+}
+
+/** The last hour of each price that was written down; all before it were, because they are in order. */
+export async function findLastHours(db: Database, organizationId: number): Promise<Map<string, Date>> {
+  const rows = await db
+    .selectFrom('usage_sends')
+    .select('price_key')
+    .select(({ fn }) => fn.max('hour').as('hour'))
+    .where('organization_id', '=', organizationId)
+    .groupBy('price_key')
+    .execute()
+  return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
+}
+
+/** Units of a price that certainly arrived. */
+export async function sumSent(db: Database, organizationId: number, priceKey: string): Promise<number> {
+  const { sum } = await db
+    .selectFrom('usage_sends')
+    .select(({ fn }) => fn.sum<string | null>('quantity').as('sum'))
+    .where('organization_id', '=', organizationId)
+    .where('price_key', '=', priceKey)
+    .where('status', '=', 'sent')
+    .executeTakeFirstOrThrow()
+  return Number(sum ?? 0)
+}
+
+/** Writes down that usage is about to be told; undefined when it was written before. */
+export function insertSend(
+  db: Database,
+  send: Pick<
+    UsageSend,
+    'organization_id' | 'price_key' | 'hour' | 'identifier' | 'customer_id' | 'quantity' | 'at'
+  >,
+  now: Date,
+): Promise<UsageSend | undefined> {
+  return db
+    .insertInto('usage_sends')
+    .values({ ...send, status: 'pending', first_attempt_at: now, last_attempt_at: now })
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Takes usage for another attempt; undefined when another process did since it was read. `at`: where it is counted now. */
+export function claimSend(
+  db: Database,
+  { identifier, last_attempt_at: last, attempts }: UsageSend,
+  changes: { at: Date; now: Date; isFirst: boolean },
+): Promise<UsageSend | undefined> {
+  const { at, now, isFirst } = changes
+  return db
+    .updateTable('usage_sends')
+    .set({
+      at,
+      last_attempt_at: now,
+      attempts: attempts + 1,
+      ...(isFirst ? { first_attempt_at: now } : {}),
+    })
+    .where('identifier', '=', identifier)
+    .where('status', '!=', 'sent')
+    .where('attempts', '=', attempts)
+    .where('last_attempt_at', '=', last)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export async function markSent(db: Database, identifiers: readonly string[], now: Date): Promise<void> {
+  if (identifiers.length === 0) return
+  await db
+    .updateTable('usage_sends')
+    .set({ status: 'sent', sent_at: now, last_error: null })
+    .where('identifier', 'in', identifiers)
+    .where('status', '!=', 'sent')
+    .execute()
+}
+
+export async function markUnknown(db: Database, identifier: string, error: string): Promise<void> {
+  await db
+    .updateTable('usage_sends')
+    .set({ status: 'unknown', last_error: error.slice(0, 1000) })
+    .where('identifier', '=', identifier)
+    .where('status', '!=', 'sent')
+    .execute()
+}

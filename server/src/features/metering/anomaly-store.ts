@@ -1,0 +1,95 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+
+/** Something in the ledger that should not be. */
+export interface Finding {
+  /** Whose usage it is about; null: nobody's */
+  organizationId: number | null
+  /** Left out where it is not about one deployment */
+  deploymentId?: string | null | undefined
+  /** What it is about, e.g. a deployment's id: a kind has one open anomaly for each subject */
+  subject: string
+  /** One sentence for a person, with what was seen */
+  message: string
+}
+
+/** Opens an anomaly for each finding of a kind that has none, closes those that are found no more; returns the findings that are new. */
+export async function recordFindings(
+  db: Database,
+  kind: string,
+  findings: Finding[],
+  now: Date,
+): Promise<Finding[]> {
+  return db.transaction().execute(async (transaction) => {
+    await sql`SELECT pg_advisory_xact_lock(hashtext(${`usage anomalies ${kind}`}))`.execute(transaction)
+    const open = await transaction
+      .selectFrom('usage_anomalies')
+      .select(['id', 'subject'])
+      .where('kind', '=', kind)
+      .where('closed_at', 'is', null)
+      .execute()
+    const found = new Map(findings.map((finding) => [finding.subject, finding]))
+    for (const { id, subject } of open) {
+      const finding = found.get(subject)
+      await transaction
+        .updateTable('usage_anomalies')
+        .set(
+          finding === undefined
+            ? { closed_at: now }
+            : { message: finding.message, deployment_id: finding.deploymentId ?? null, seen_at: now },
+        )
+        .where('id', '=', id)
+        .execute()
+    }
+    const known = new Set(open.map(({ subject }) => subject))
+    const opened = [...found.values()].filter(({ subject }) => !known.has(subject))
+    for (const { organizationId, deploymentId, subject, message } of opened) {
+      await transaction
+        .insertInto('usage_anomalies')
+        .values({
+          organization_id: organizationId,
+          deployment_id: deploymentId ?? null,
+          kind,
+          subject,
+          message,
+          opened_at: now,
+          seen_at: now,
+        })
+        .execute()
+    }
+    return opened
+  })
+}
+
+/** An anomaly as the organization that it is about sees it. */
+export interface OpenAnomaly {
+  id: number
+  kind: string
+  message: string
+  deploymentId: string | null
+  openedAt: Date
+  seenAt: Date
+}
+
+/** Those of an organization that are open, the newest first. */
+export function listOpenAnomalies(db: Database, organizationId: number): Promise<OpenAnomaly[]> {
+  return db
+    .selectFrom('usage_anomalies')
+    .select(['id', 'kind', 'message', 'deployment_id as deploymentId'])
+    .select(['opened_at as openedAt', 'seen_at as seenAt'])
+    .where('organization_id', '=', organizationId)
+    .where('closed_at', 'is', null)
+    .orderBy('opened_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+export async function countOpenAnomalies(db: Database, organizationId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('usage_anomalies')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('closed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
