@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { heading, inventPerson, registerByApi, see, seeGone } from './support/steps.ts'
+import { callByApi, heading, inventPerson, registerByApi, see, seeGone } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -106,6 +106,32 @@ test('the command palette: pages, actions and models by a few letters', async ()
   await page.keyboard.type('sign out')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/sign-in')
+})
+
+test('the command palette: from one organization to another', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, inventPerson())
+  const { page } = await site.visit()
+  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  await registerByApi(page, barbara)
+  const invitation = { email: barbara.email, role: 'viewer' }
+  await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
+  await page.goto(await site.server.waitForMailedLink(barbara.email, 'Analytical Engines'))
+  await page.getByRole('button', { name: 'Accept' }).click()
+  await see(page.getByText('You now work in Analytical Engines.'))
+  const palette = page.getByRole('dialog', { name: 'Commands' })
+  await page.keyboard.press('Control+k')
+  await see(palette.getByRole('option', { name: 'Switch to Abstractions' }))
+  expect(await palette.getByRole('option', { name: 'Switch to Analytical Engines' }).count()).toBe(0)
+  await page.keyboard.type('switch abs')
+  await page.keyboard.press('Enter')
+  await see(page.getByText('You now work in Abstractions.'))
+  await page.waitForURL('**/deployments')
+  // One’s own organization, where one may deploy.
+  await see(heading(page, 'Deploy your first model'))
+
+  await page.keyboard.press('Control+k')
+  await see(palette.getByRole('option', { name: 'Switch to Analytical Engines' }))
 })
 
 /** From the button of a menu, whose last item it is. */

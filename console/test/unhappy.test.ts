@@ -71,6 +71,23 @@ test('a server that restarts under open pages: they say so, and go on by themsel
   await see(logs.getByRole('heading', { name: 'Terminated' }))
 })
 
+test('code that is needed while the server is away: it comes with the server, and the notice takes no room', async () => {
+  const { page, expectComplaint } = await site.visit()
+  expectComplaint(lostConnection)
+  await registerByApi(page, inventPerson())
+  await page.goto('/playground')
+  await see(page.getByRole('link', { name: 'Choose a model' }))
+
+  await site.server.stop()
+  await page.keyboard.press('Control+k')
+  await see(page.getByText(away))
+  const overflow = () => page.evaluate(() => document.documentElement.scrollHeight - window.innerHeight)
+  expect(await overflow()).toBe(0)
+  await site.server.start()
+  await see(page.getByRole('dialog', { name: 'Commands' }))
+  await seeGone(page.getByText(away))
+})
+
 test('offline: a notice, and back', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(/ERR_INTERNET_DISCONNECTED/)
