@@ -17,7 +17,7 @@ const sources = [
 ]
 
 /** Where the server finds the built console. */
-export const consoleDist = join(folder, 'dist')
+const consoleDist = join(folder, 'dist')
 
 /** Builds `console/dist` if need be; tells whether it is there afterwards. Without Vite (an install without development packages) it leaves it. */
 export function buildConsole(): boolean {

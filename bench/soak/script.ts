@@ -12,7 +12,7 @@ export type StreamAct = keyof typeof streamActs
 type Outcome = 'answer' | 'error' | 'leave'
 
 /** Of whole answers, with how many in a thousand of each. */
-export const wholeActs = {
+const wholeActs = {
   answer: { outcome: 'answer', share: 940 },
   'answer late': { outcome: 'answer', share: 20 },
   'break before': { outcome: 'error', share: 5 },
@@ -24,7 +24,7 @@ export const wholeActs = {
 } as const satisfies Record<string, { outcome: Outcome; share: number }>
 
 /** Of streams, with how many in a thousand of each. */
-export const streamActs = {
+const streamActs = {
   stream: { outcome: 'answer', share: 700 },
   'stream with events cut in two': { outcome: 'answer', share: 50 },
   'stream with CRLF and comments': { outcome: 'answer', share: 50 },

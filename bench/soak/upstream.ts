@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Script } from './script.ts'
 
-export const eventMilliseconds = 100
+const eventMilliseconds = 100
 
 export interface SoakUpstream {
   port: number

@@ -23,7 +23,7 @@ export function toErrorBody(error: unknown): { status: number; retryAfter: numbe
 }
 
 /** An id as OpenAI's look: a prefix and 24 letters and digits. */
-export const createId = (prefix: string): string => `${prefix}${randomBytes(12).toString('hex')}`
+const createId = (prefix: string): string => `${prefix}${randomBytes(12).toString('hex')}`
 
 interface ToolCall {
   id: string

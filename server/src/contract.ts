@@ -29,7 +29,6 @@ export type PasswordReset = z.input<typeof accounts.passwordResetBody>
 export type PasswordResetDone = z.output<typeof accounts.resetBody>
 
 export type SsoProviders = z.output<typeof sso.providersBody>
-export type SsoProvider = SsoProviders['providers'][number]
 export type InvitationToken = z.input<typeof sso.startBody>
 export type SsoAuthorization = z.output<typeof sso.startedBody>
 

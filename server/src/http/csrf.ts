@@ -12,7 +12,7 @@ export interface CsrfPolicy {
  * Tells a request that a browser was talked into from one that its user meant, by Fetch Metadata with the Origin header as
  * the fallback (the scheme of Go's `http.CrossOriginProtection`). Clients that are no browsers send neither and pass.
  */
-export function isCrossSite(
+function isCrossSite(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
   { publicOrigin, trustedOrigins }: CsrfPolicy,
 ): boolean {

@@ -17,7 +17,7 @@ import {
 } from '../../src/database/embedded.ts'
 
 /** The settings of a database that a test throws away. */
-export const careless = { fsync: 'off', shared_buffers: '16MB' }
+const careless = { fsync: 'off', shared_buffers: '16MB' }
 
 /** How long a test polls for what takes milliseconds on an idle machine. */
 export const patient = { timeout: 20_000, interval: 20 }

@@ -20,9 +20,6 @@ export type AccountStatus = keyof typeof accountTransitions
 
 export const accountStatuses = Object.keys(accountTransitions) as [AccountStatus, ...AccountStatus[]]
 
-/** The statuses that may follow `From`; anything else does not compile. */
-export type NextAccountStatus<From extends AccountStatus> = (typeof accountTransitions)[From][number]
-
 export type BillingMode = 'trial' | 'postpaid'
 
 export const billingModes = ['trial', 'postpaid'] as const satisfies readonly BillingMode[]
@@ -34,7 +31,7 @@ export type SubscriptionStatus = ProcessorSubscriptionStatus | 'none'
  * What a subscription's status means here: `good`, it is charged; `late`, it goes on and something is not paid; `over`, nothing is
  * charged to it any more.
  */
-export const standings = {
+const standings = {
   none: 'over',
   incomplete: 'late',
   incomplete_expired: 'over',

@@ -4,7 +4,7 @@ import { addHours, earliest, floorHour, latest } from './hours.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
 /** An hour is sealed this long after its end: what an invoice is to hold must reach the processor within an hour of the period. */
-export const graceHours = 0.25
+const graceHours = 0.25
 
 /** A deployment's time with an instance; `endedAt` null: it has it still. */
 export interface InstanceSpan {

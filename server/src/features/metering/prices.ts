@@ -83,7 +83,7 @@ export function listMeteredPrices(
   return [...found.values()].map(({ price }) => price)
 }
 
-export function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {
+function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {
   return validFrom <= hour && (validUntil === null || hour < validUntil)
 }
 

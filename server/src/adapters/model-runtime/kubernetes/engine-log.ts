@@ -26,7 +26,7 @@ export async function readEngineLog(
   return pod === null || limit <= 0 ? [] : readPodLog(cluster, pod, limit)
 }
 
-export async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise<LogLine[]> {
+async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise<LogLine[]> {
   for (const previous of [false, true]) {
     const lines = await collect(cluster, { pod, tailLines: limit, previous })
     if (lines.length > 0) return lines.slice(-limit)

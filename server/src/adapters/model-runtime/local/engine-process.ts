@@ -57,7 +57,7 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
 }
 
 /** What an engine may see of the server's environment: never a secret. */
-export function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
+function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
   const picked: Record<string, string> = {}
   for (const [name, value] of Object.entries(environment)) {
     if (value !== undefined && (PASSED_ON.test(name) || PASSED_ON_FOR_GPUS.test(name))) picked[name] = value

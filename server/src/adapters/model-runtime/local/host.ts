@@ -16,7 +16,7 @@ interface Gpu {
 }
 
 /** Memory of this host or of the container that it is, in bytes. */
-export function readHostMemory(): number {
+function readHostMemory(): number {
   const limit = process.constrainedMemory()
   return limit > 0 && limit < totalmem() ? limit : totalmem()
 }

@@ -15,7 +15,7 @@ function preferEngines({ format, modelType }: ModelVariant): string[] {
 }
 
 /** An integer, or as text with `_` for the point: Xinference finds no model by a fraction. */
-export function formatSize(billions: number): number | string {
+function formatSize(billions: number): number | string {
   return Number.isInteger(billions) ? billions : String(billions).replace('.', '_')
 }
 
@@ -44,7 +44,7 @@ export async function chooseEngine(
 }
 
 /** Picks among the engines that a supervisor lists. */
-export function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: string } | Failure {
+function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: string } | Failure {
   const wanted = preferEngines(variant)
   const named = wanted.flatMap((preferred) =>
     Object.entries(listed).filter(([engine]) => engine.toLowerCase() === preferred.toLowerCase()),
