@@ -151,15 +151,15 @@ function FigureSkeleton() {
 
 function LoadingPlan() {
   return (
-    <Section title={text.billing.plan} description=" ">
-      <div
-        role="status"
-        aria-label={text.common.loading}
-        className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3"
-      >
-        <FigureSkeleton />
-        <FigureSkeleton />
-        <FigureSkeleton />
+    <Section title={text.billing.plan} description=" ">
+      <div role="status" aria-label={text.common.loading} className="grid gap-6">
+        <div className="grid grid-cols-2 gap-x-6 gap-y-5 sm:grid-cols-3">
+          <FigureSkeleton />
+          <FigureSkeleton />
+          <FigureSkeleton />
+        </div>
+        {/* The trial's credit, or how invoices are paid */}
+        <Skeleton className="h-12" />
       </div>
     </Section>
   )
