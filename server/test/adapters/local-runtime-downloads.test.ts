@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EngineObservation, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
 import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
 import {
@@ -19,14 +19,9 @@ import {
 const MODEL = makeModelBytes(3_000_000)
 const ONE = 'one'
 
-const cleanups: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
-})
-
 function openStore(settings: Parameters<typeof createWeightStore>[0]): WeightStore {
   const store = createWeightStore(settings)
-  cleanups.push(() => store.close())
+  onTestFinished(() => store.close())
   return store
 }
 
@@ -51,7 +46,7 @@ async function download(
   weights: WeightSource,
   changes: Parameters<typeof makeSettings>[1] = {},
 ): Promise<{ folder: string; result: string | EngineObservation }> {
-  const folder = await makeFolder(cleanups)
+  const folder = await makeFolder()
   const result = await settle(openStore(makeSettings(folder, changes)), makeVariant(weights))
   return { folder, result }
 }
@@ -73,7 +68,7 @@ function failure(code: string, message: RegExp): object {
 
 describe('a download from a URL', () => {
   test('lands whole under its final name, with nothing beside it', async () => {
-    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, MODEL))
     const url = `${server.origin}/models/tiny.gguf?signature=abc`
     const { folder, result } = await download({ kind: 'url', url, sha256: sha256(MODEL) })
     expect(result).toMatch(/\/weights\/url\/[0-9a-f]{16}\/tiny\.gguf$/)
@@ -82,7 +77,7 @@ describe('a download from a URL', () => {
   })
 
   test('goes on where the line dropped', async () => {
-    const server = await startServer(cleanups, (request, response, attempt) =>
+    const server = await startServer((request, response, attempt) =>
       sendFile(
         request,
         response,
@@ -101,7 +96,7 @@ describe('a download from a URL', () => {
 
   test('starts over when the file has changed meanwhile', async () => {
     const changed = makeModelBytes(2_500_000, 'b')
-    const server = await startServer(cleanups, (request, response, attempt) =>
+    const server = await startServer((request, response, attempt) =>
       attempt === 1
         ? sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
         : sendFile(request, response, changed, { etag: '"v2"' }),
@@ -112,7 +107,7 @@ describe('a download from a URL', () => {
 
   test('starts over when the server sends another file despite If-Range', async () => {
     const changed = makeModelBytes(2_500_000, 'b')
-    const server = await startServer(cleanups, (request, response, attempt) => {
+    const server = await startServer((request, response, attempt) => {
       delete request.headers['if-range']
       if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
       else sendFile(request, response, changed, { etag: '"v2"' })
@@ -124,7 +119,7 @@ describe('a download from a URL', () => {
 
   test('starts over when the file there is shorter now, or the server knows no ranges', async () => {
     const changed = makeModelBytes(500_000, 'b')
-    const shorter = await startServer(cleanups, (request, response, attempt) => {
+    const shorter = await startServer((request, response, attempt) => {
       delete request.headers['if-range']
       if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 900_000 })
       else sendFile(request, response, changed, { etag: '"v2"' })
@@ -132,7 +127,7 @@ describe('a download from a URL', () => {
     const first = await download({ kind: 'url', url: `${shorter.origin}/tiny.gguf` })
     expect(await holds(first.result, changed)).toBe(true)
 
-    const rangeless = await startServer(cleanups, (request, response, attempt) =>
+    const rangeless = await startServer((request, response, attempt) =>
       sendFile(request, response, MODEL, {
         etag: '"v1"',
         ignoreRange: true,
@@ -144,7 +139,7 @@ describe('a download from a URL', () => {
   })
 
   test.each([429, 500, 503])('is tried again after HTTP %i', async (status) => {
-    const server = await startServer(cleanups, (request, response, attempt) => {
+    const server = await startServer((request, response, attempt) => {
       if (attempt === 1) response.writeHead(status, { 'retry-after': '0' }).end()
       else sendFile(request, response, MODEL)
     })
@@ -153,10 +148,10 @@ describe('a download from a URL', () => {
   })
 
   test('waits as long as the server asks, and says so', async () => {
-    const server = await startServer(cleanups, (_request, response) => {
+    const server = await startServer((_request, response) => {
       response.writeHead(429, { 'retry-after': '120' }).end()
     })
-    const store = openStore(makeSettings(await makeFolder(cleanups)))
+    const store = openStore(makeSettings(await makeFolder()))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(await store.require(ONE, variant)).toBeNull()
     await expect
@@ -170,14 +165,14 @@ describe('a download from a URL', () => {
   })
 
   test('gives up after several tries without progress', async () => {
-    const server = await startServer(cleanups, (_request, response) => response.writeHead(502).end())
+    const server = await startServer((_request, response) => response.writeHead(502).end())
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(result).toMatchObject(failure('download_failed', /not able to send tiny\.gguf now \(HTTP 502\)/))
     expect(server.requests).toHaveLength(3)
   })
 
   test('is tried again when the server falls silent', async () => {
-    const server = await startServer(cleanups, (request, response, attempt) => {
+    const server = await startServer((request, response, attempt) => {
       if (attempt > 1) sendFile(request, response, MODEL, { etag: '"v1"' })
       else {
         response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
@@ -191,7 +186,7 @@ describe('a download from a URL', () => {
   })
 
   test('names a missing file, a refused one, and a host that nobody reaches', async () => {
-    const server = await startServer(cleanups, (request, response) =>
+    const server = await startServer((request, response) =>
       response.writeHead(request.url === '/secret.gguf' ? 403 : 404).end(),
     )
     const missing = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
@@ -204,7 +199,7 @@ describe('a download from a URL', () => {
   })
 
   test('with the wrong checksum is deleted', async () => {
-    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, MODEL))
     const url = `${server.origin}/tiny.gguf`
     const { folder, result } = await download({ kind: 'url', url, sha256: sha256(Buffer.from('other')) })
     expect(result).toMatchObject(failure('download_failed', /has the SHA-256 [0-9a-f]{64} instead of/))
@@ -212,14 +207,14 @@ describe('a download from a URL', () => {
   })
 
   test('of something that is no model is deleted', async () => {
-    const server = await startServer(cleanups, (_request, response) => response.end('<html>sign in</html>'))
+    const server = await startServer((_request, response) => response.end('<html>sign in</html>'))
     const { folder, result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(result).toMatchObject(failure('download_failed', /is not a GGUF file/))
     expect(await listFiles(folder)).not.toContainEqual(expect.stringMatching(/\.(gguf|partial)$/))
   })
 
   test('follows redirects, but not in a circle and not to another kind of address', async () => {
-    const server = await startServer(cleanups, (request, response) => {
+    const server = await startServer((request, response) => {
       if (request.url === '/tiny.gguf') sendFile(request, response, MODEL)
       else if (request.url === '/file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
       else {
@@ -244,8 +239,8 @@ describe('a download from the hub', () => {
   })
 
   test('checks the hub’s checksum and gives the token to the hub alone', async () => {
-    const store = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
-    const hub = await startServer(cleanups, (_request, response) => {
+    const store = await startServer((request, response) => sendFile(request, response, MODEL))
+    const hub = await startServer((_request, response) => {
       const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
       response.writeHead(302, { location: `${store.origin}/blob`, ...linked }).end()
     })
@@ -263,12 +258,12 @@ describe('a download from the hub', () => {
 
   test('refuses a file that is not the one that the hub describes', async () => {
     const other = makeModelBytes(MODEL.length, 'b')
-    const hub = await startServer(cleanups, (request, response) =>
+    const hub = await startServer((request, response) =>
       sendFile(request, response, other, { headers: { 'x-linked-etag': `"${sha256(MODEL)}"` } }),
     )
     const { result } = await download(hubWeights(), { huggingFace: { endpoint: hub.origin, token: null } })
     expect(result).toMatchObject(failure('download_failed', /has the SHA-256/))
-    const short = await startServer(cleanups, (request, response) =>
+    const short = await startServer((request, response) =>
       sendFile(request, response, MODEL, { headers: { 'x-linked-size': '17' } }),
     )
     const second = await download(hubWeights(), { huggingFace: { endpoint: short.origin, token: null } })
@@ -276,10 +271,10 @@ describe('a download from the hub', () => {
   })
 
   test('resumes across the redirect by the hub’s checksum', async () => {
-    const store = await startServer(cleanups, (request, response, attempt) =>
+    const store = await startServer((request, response, attempt) =>
       sendFile(request, response, MODEL, attempt === 1 ? { dropAfter: 700_000 } : {}),
     )
-    const hub = await startServer(cleanups, (_request, response, attempt) => {
+    const hub = await startServer((_request, response, attempt) => {
       const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
       response.writeHead(302, { location: `${store.origin}/blob?signature=${attempt}`, ...linked }).end()
     })
@@ -289,7 +284,7 @@ describe('a download from the hub', () => {
   })
 
   test('names the license, the token and a model that is not there', async () => {
-    const hub = await startServer(cleanups, (request, response) => {
+    const hub = await startServer((request, response) => {
       if (request.url?.startsWith('/gated/')) response.writeHead(401, { 'x-error-code': 'GatedRepo' }).end()
       else response.writeHead(401, { 'x-error-code': 'RepoNotFound' }).end()
     })
@@ -305,7 +300,7 @@ describe('a download from the hub', () => {
       ['Q8/tiny-00001-of-00002.gguf', makeModelBytes(700_000, 'a')],
       ['Q8/tiny-00002-of-00002.gguf', makeModelBytes(900_000, 'b')],
     ])
-    const hub = await startServer(cleanups, (request, response) => {
+    const hub = await startServer((request, response) => {
       const name = request.url?.split('/refs%2Fpr%2F1/')[1] ?? ''
       sendFile(request, response, parts.get(name) ?? Buffer.from('?'))
     })
@@ -331,7 +326,7 @@ describe('a download from the hub', () => {
 
 describe('weights that are a file', () => {
   test('are used where they are, relative to the catalog', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     await writeFile(join(folder, 'own.gguf'), MODEL)
     const store = openStore(makeSettings(folder))
     expect(await store.require(ONE, makeVariant({ kind: 'file', path: 'own.gguf' }))).toBe(
@@ -350,7 +345,7 @@ describe('weights that are a file', () => {
 describe('downloads of the same file', () => {
   test('are one, which ends with the last who waits and is kept as far as it came', async () => {
     let release: () => void = () => {}
-    const server = await startServer(cleanups, (request, response, attempt) => {
+    const server = await startServer((request, response, attempt) => {
       if (attempt > 1) {
         sendFile(request, response, MODEL, { etag: '"v1"' })
         return
@@ -359,7 +354,7 @@ describe('downloads of the same file', () => {
       response.write(MODEL.subarray(0, 1_000_000))
       release = () => response.end(MODEL.subarray(1_000_000))
     })
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const store = openStore(makeSettings(folder))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(await Promise.all(['one', 'two'].map((id) => store.require(id, variant)))).toEqual([null, null])
@@ -385,11 +380,11 @@ describe('downloads of the same file', () => {
 
   test('can be tried again after a failure was cleared', async () => {
     let present = false
-    const server = await startServer(cleanups, (request, response) => {
+    const server = await startServer((request, response) => {
       if (present) sendFile(request, response, MODEL)
       else response.writeHead(404).end()
     })
-    const store = openStore(makeSettings(await makeFolder(cleanups)))
+    const store = openStore(makeSettings(await makeFolder()))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(await settle(store, variant)).toMatchObject({ phase: 'failed' })
     present = true
@@ -401,7 +396,7 @@ describe('downloads of the same file', () => {
 
 describe('a process that is killed while it downloads', () => {
   test('leaves what the next one goes on from', async () => {
-    const server = await startServer(cleanups, (request, response, attempt) => {
+    const server = await startServer((request, response, attempt) => {
       if (attempt > 1) {
         sendFile(request, response, MODEL, { etag: '"v1"' })
         return
@@ -409,7 +404,7 @@ describe('a process that is killed while it downloads', () => {
       response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
       response.write(MODEL.subarray(0, 1_000_000))
     })
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     const { logger: _, ...settings } = makeSettings(folder)
     const module = new URL('../../src/adapters/model-runtime/local/weights.ts', import.meta.url).href
@@ -420,7 +415,7 @@ describe('a process that is killed while it downloads', () => {
       setInterval(() => {}, 1000)`
     const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })
     const ended = once(child, 'exit')
-    cleanups.push(async () => child.kill('SIGKILL'))
+    onTestFinished(() => void child.kill('SIGKILL'))
     const partial = async (): Promise<number> => {
       const [folderName = ''] = await readdir(join(folder, 'weights', 'url'))
       return (await stat(join(folder, 'weights', 'url', folderName, 'tiny.gguf.partial'))).size
@@ -442,15 +437,15 @@ function mountDisk(folder: string, megabytes: number): boolean {
   } catch {
     return false
   }
-  cleanups.push(async () => execFileSync('umount', [folder]))
+  onTestFinished(() => void execFileSync('umount', [folder]))
   return true
 }
 
 describe('a disk that is too small', () => {
   test('is named before anything is fetched', async ({ skip }) => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     skip(!mountDisk(folder, 2), 'a small disk can be mounted by root on Linux only')
-    const server = await startServer(cleanups, (request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, MODEL))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     const result = await settle(openStore(makeSettings(folder)), variant)
     expect(result).toMatchObject(failure('disk_full', /needs 3 MB more and 268 MB to spare.* 2 MB free/))
@@ -458,10 +453,10 @@ describe('a disk that is too small', () => {
   })
 
   test('is given its room back when it fills up', async ({ skip }) => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     skip(!mountDisk(folder, 2), 'a small disk can be mounted by root on Linux only')
     // Without a Content-Length nobody can know beforehand.
-    const server = await startServer(cleanups, (_request, response) => {
+    const server = await startServer((_request, response) => {
       response.write(MODEL.subarray(0, 1_500_000))
       response.end(MODEL.subarray(1_500_000))
     })
@@ -472,7 +467,7 @@ describe('a disk that is too small', () => {
   })
 
   test('does not matter for a file that is there', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const variant = makeVariant({
       kind: 'huggingface',
       repo: 'berth/tiny',

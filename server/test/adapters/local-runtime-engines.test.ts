@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EngineObservation, EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
@@ -18,11 +18,6 @@ import {
   startServer,
 } from './local-runtime-support.ts'
 
-const cleanups: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
-})
-
 const FILE_MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
 
 /** A runtime whose deployments are released when the test ends. */
@@ -31,7 +26,7 @@ async function openRuntime(
   changes: Parameters<typeof makeSettings>[1] = {},
 ): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(makeSettings(folder, changes))
-  cleanups.push(async () => {
+  onTestFinished(async () => {
     for (const id of await runtime.listHeld()) await vi.waitUntil(() => runtime.release(id), PATIENT)
     await runtime.close()
   })
@@ -94,7 +89,7 @@ const SAY = `
 
 describe('an engine of this host', () => {
   test('is started, answers with its key, outlives its server and is ended', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const first = await createLocalRuntime(makeSettings(folder))
     const [offer] = await first.listOffers()
     expect(offer).toMatchObject({
@@ -141,7 +136,7 @@ describe('an engine of this host', () => {
   })
 
   test('is one, however often it is asked for at the same time', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     await Promise.all([runtime.ensureEngine(spec), runtime.ensureEngine(spec), runtime.ensureEngine(spec)])
@@ -150,7 +145,7 @@ describe('an engine of this host', () => {
   })
 
   test('that is killed is seen as crashed and started again when asked to', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
@@ -172,7 +167,7 @@ describe('an engine of this host', () => {
   })
 
   test('ends by itself when its launch is withdrawn', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
@@ -183,7 +178,7 @@ describe('an engine of this host', () => {
   })
 
   test('is started again after the host was, and when its server ended before it began', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     const launch = join(stateFolder(folder, spec), 'launch.json')
@@ -206,7 +201,7 @@ describe('an engine of this host', () => {
   })
 
   test('is not mistaken for another process that has its id now', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
@@ -227,7 +222,7 @@ describe('an engine of this host', () => {
   })
 
   test('runs although its server was killed right after the start', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const spec = makeSpec(FILE_MODEL)
     const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
     const { logger: _, ...settings } = makeSettings(folder)
@@ -246,9 +241,9 @@ describe('an engine of this host', () => {
   })
 
   test('is downloaded for first', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const model = await readFile(TINY_MODEL)
-    const server = await startServer(cleanups, (request, response) => sendFile(request, response, model))
+    const server = await startServer((request, response) => sendFile(request, response, model))
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime, makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` }))
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'downloading' })
@@ -259,7 +254,7 @@ describe('an engine of this host', () => {
 
 describe('an engine that does not come up', () => {
   test('names a model that llama.cpp does not take', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     await writeFile(join(folder, 'bad.gguf'), makeModelBytes(100_000))
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime, makeVariant({ kind: 'file', path: 'bad.gguf' }))
@@ -271,7 +266,7 @@ describe('an engine that does not come up', () => {
   })
 
   test('is told with its exit code and last words', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const source = `console.error(new Date().toISOString() + ' no error yet'); console.error('Error: no such thing'); process.exit(7)`
     const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
     const spec = await deploy(runtime)
@@ -284,7 +279,7 @@ describe('an engine that does not come up', () => {
   })
 
   test('is ended after its deadline, by force if need be', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const source = `${SAY} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); say({ phase: 'loading' })`
     const runtime = await openRuntime(folder, {
       engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
@@ -306,7 +301,7 @@ describe('an engine that does not come up', () => {
   })
 
   test('or that no longer answers counts as lost only after several checks', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const source = `${SAY}
       import { createServer } from 'node:http'
       const server = createServer((request, response) => response.writeHead(503).end())
@@ -322,7 +317,7 @@ describe('an engine that does not come up', () => {
   })
 
   test('sees nothing of the server’s secrets', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const source = `${SAY} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); say({ phase: 'loading' })`
     const runtime = await openRuntime(folder, {
       engineProgram: await writeProgram(folder, source),
@@ -344,7 +339,7 @@ describe('an engine that does not come up', () => {
 
 describe('the memory of this host', () => {
   test('is given out once, also to those who ask together', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder, { memoryBytes: 1_000_000_000 })
     expect(await runtime.listOffers()).toMatchObject([{ memoryBytes: 900_000_000 }])
     const specs = Array.from({ length: 5 }, () => makeSpec(FILE_MODEL))
@@ -368,7 +363,7 @@ describe('the memory of this host', () => {
   })
 
   test('is not given for what this host does not run', async () => {
-    const runtime = await openRuntime(await makeFolder(cleanups))
+    const runtime = await openRuntime(await makeFolder())
     const pytorch = makeSpec({ ...FILE_MODEL, format: 'pytorch' })
     const gpu = makeSpec(FILE_MODEL, { instanceType: 'local-gpu' })
     for (const spec of [pytorch, gpu]) {
@@ -383,7 +378,7 @@ describe('the memory of this host', () => {
   })
 
   test('is kept under names that are ids and nothing else', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     await mkdir(join(folder, 'precious'))
     for (const id of ['../precious', '', '.', 'x', '0190A5B6-0000-7000-8000-000000000000']) {
@@ -396,7 +391,7 @@ describe('the memory of this host', () => {
 
 describe('the log of an engine', () => {
   test('is followed line by line, across a new start', async () => {
-    const folder = await makeFolder(cleanups)
+    const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
     expect(await runtime.readLogs(spec.deploymentId, 10)).toEqual([])

@@ -1,12 +1,13 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import type { EngineSpec, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
+import { listen } from '../support/listen.ts'
 
 export const TINY_MODEL = fileURLToPath(new URL('../../../engine/models/berth-tiny.gguf', import.meta.url))
 
@@ -14,9 +15,9 @@ export const TINY_MODEL = fileURLToPath(new URL('../../../engine/models/berth-ti
 export const PATIENT = { timeout: 20_000 }
 
 /** A folder that is gone after the test that asked for it. */
-export async function makeFolder(cleanups: (() => Promise<unknown>)[]): Promise<string> {
+export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-local-')))
-  cleanups.push(() => rm(folder, { recursive: true, force: true }))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -96,7 +97,6 @@ export interface FileServer {
 
 /** A web server on a free port that ends with the test. `attempt` counts the requests from 1. */
 export async function startServer(
-  cleanups: (() => Promise<unknown>)[],
   handle: (request: IncomingMessage, response: ServerResponse, attempt: number) => void,
 ): Promise<FileServer> {
   const requests: FileServer['requests'] = []
@@ -104,15 +104,12 @@ export async function startServer(
     requests.push({ path: request.url ?? '', headers: request.headers })
     handle(request, response, requests.length)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  cleanups.push(async () => {
+  const port = await listen(server)
+  onTestFinished(async () => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.')
-  return { origin: `http://127.0.0.1:${address.port}`, requests, server }
+  return { origin: `http://127.0.0.1:${port}`, requests, server }
 }
 
 export interface SendOptions {

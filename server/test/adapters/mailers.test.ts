@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtemp, readFile, readdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { simpleParser } from 'mailparser'
@@ -9,6 +7,7 @@ import type { SMTPServerOptions } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { createFileMailer } from '../../src/adapters/mailer/file.ts'
 import { createSmtpMailer } from '../../src/adapters/mailer/smtp.ts'
+import { listen } from '../support/listen.ts'
 import { startMailServer } from '../support/mail.ts'
 
 const from = { name: 'Berth', address: 'berth@example.com' }
@@ -110,9 +109,8 @@ test('SMTP: a server that drips its greeting, letter by letter, is left in the e
     const drip = setInterval(() => socket.write('2'), 20)
     socket.on('error', () => {}).on('close', () => clearInterval(drip))
   })
-  await once(dripping.listen(0, '127.0.0.1'), 'listening')
+  const port = await listen(dripping)
   onTestFinished(() => void dripping.close())
-  const { port } = dripping.address() as AddressInfo
   const mailer = createSmtpMailer({ url: `smtp://127.0.0.1:${port}`, from, attemptMilliseconds: 200 })
   onTestFinished(() => mailer.close())
   expect(await mailer.send(mail)).toMatchObject({

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { XinferenceSimulator } from '../support/xinference-simulator.ts'
 import {
@@ -10,19 +10,13 @@ import {
   reach,
   tiny,
 } from './xinference-support.ts'
-import type { Cleanups } from './xinference-support.ts'
-
-const cleanups: Cleanups = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
-})
 
 async function open(
-  options: Parameters<typeof openSimulator>[1] = {},
-  changes: Parameters<typeof openRuntime>[2] = {},
+  options: Parameters<typeof openSimulator>[0] = {},
+  changes: Parameters<typeof openRuntime>[1] = {},
 ): Promise<{ simulator: XinferenceSimulator; runtime: ModelRuntime }> {
-  const simulator = await openSimulator(cleanups, options)
-  return { simulator, runtime: await openRuntime(cleanups, [simulator], changes) }
+  const simulator = await openSimulator(options)
+  return { simulator, runtime: await openRuntime([simulator], changes) }
 }
 
 const withGpus = { workers: [makeWorker('10.0.0.7', 2)] }
@@ -210,7 +204,7 @@ describe('the uid is taken', () => {
   test('by a launch whose answer was lost: it is adopted', async () => {
     const { simulator, runtime } = await open({}, { answerTimeoutMs: 1_000 })
     const spec = await provision(runtime)
-    const other = await openRuntime(cleanups, [simulator])
+    const other = await openRuntime([simulator])
     await reach(() => other.ensureEngine(spec), 'ready')
     // What was seen a moment ago was that nothing is there.
     let looks = 0

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { InstanceType } from '../../src/ports/model-runtime.ts'
 import type { Intercept } from '../support/xinference-simulator.ts'
 import { makeSpec } from './local-runtime-support.ts'
@@ -12,12 +12,6 @@ import {
   reach,
   tiny,
 } from './xinference-support.ts'
-import type { Cleanups } from './xinference-support.ts'
-
-const cleanups: Cleanups = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
-})
 
 const user = { username: 'berth', password: 'open sesame' }
 const gpuVariant = makeGpuVariant()
@@ -27,8 +21,8 @@ describe('the sign-in', () => {
   test.each(['2.11.0', '3.2.1'])(
     '%s: once for many requests at a time, and again after a 401',
     async (version) => {
-      const simulator = await openSimulator(cleanups, { version, user })
-      const runtime = await openRuntime(cleanups, [simulator], { credentials: user })
+      const simulator = await openSimulator({ version, user })
+      const runtime = await openRuntime([simulator], { credentials: user })
       await Promise.all([runtime.listOffers(), runtime.listHeld(), runtime.listOffers()])
       expect(simulator.sessions.counts).toEqual({ signIns: 1, refreshes: 0 })
       simulator.sessions.expire()
@@ -41,8 +35,8 @@ describe('the sign-in', () => {
   )
 
   test('a supervisor that started again knows no refresh token either', async () => {
-    const simulator = await openSimulator(cleanups, { user })
-    const runtime = await openRuntime(cleanups, [simulator], { credentials: user })
+    const simulator = await openSimulator({ user })
+    const runtime = await openRuntime([simulator], { credentials: user })
     await runtime.listOffers()
     simulator.sessions.reset()
     await runtime.listOffers()
@@ -50,9 +44,9 @@ describe('the sign-in', () => {
   })
 
   test('the same header for inference until it is refused; none where none is asked for', async () => {
-    const simulator = await openSimulator(cleanups, { user })
-    const openOne = await openSimulator(cleanups)
-    const runtime = await openRuntime(cleanups, [simulator, openOne], { credentials: user })
+    const simulator = await openSimulator({ user })
+    const openOne = await openSimulator()
+    const runtime = await openRuntime([simulator, openOne], { credentials: user })
     const header = await runtime.authorizeEngine?.(simulator.url)
     expect(header).toMatch(/^Bearer \S+$/)
     expect(await runtime.authorizeEngine?.(simulator.url)).toBe(header)
@@ -62,12 +56,12 @@ describe('the sign-in', () => {
   })
 
   test('a wrong password, or none: said, and not tried again at once', async () => {
-    const simulator = await openSimulator(cleanups, { user })
-    const wrong = await openRuntime(cleanups, [simulator], { credentials: { ...user, password: 'x' } })
+    const simulator = await openSimulator({ user })
+    const wrong = await openRuntime([simulator], { credentials: { ...user, password: 'x' } })
     await expect(wrong.listOffers()).rejects.toThrow("did not accept Berth's user")
     await expect(wrong.listOffers()).rejects.toThrow("did not accept Berth's user")
     expect(simulator.sessions.counts.signIns).toBe(1)
-    const none = await openRuntime(cleanups, [simulator])
+    const none = await openRuntime([simulator])
     await expect(none.listOffers()).rejects.toThrow('Berth was given no user')
   })
 })
@@ -85,8 +79,8 @@ describe('answers that make no sense are faults that pass', () => {
     ['nothing at all', () => 'hang'],
   ]
   test.each(answers)('%s', async (_name, intercept) => {
-    const simulator = await openSimulator(cleanups)
-    const runtime = await openRuntime(cleanups, [simulator], { answerTimeoutMs: 300 })
+    const simulator = await openSimulator()
+    const runtime = await openRuntime([simulator], { answerTimeoutMs: 300 })
     const spec = await provision(runtime)
     await reach(() => runtime.ensureEngine(spec), 'ready')
     simulator.intercept = intercept
@@ -100,8 +94,8 @@ describe('answers that make no sense are faults that pass', () => {
   })
 
   test('a launch that ends in a plain 500 is tried again', async () => {
-    const simulator = await openSimulator(cleanups)
-    const runtime = await openRuntime(cleanups, [simulator])
+    const simulator = await openSimulator()
+    const runtime = await openRuntime([simulator])
     const spec = await provision(runtime)
     simulator.intercept = ({ method }) =>
       method === 'POST' ? { status: 500, body: 'Internal Server Error' } : undefined
@@ -112,8 +106,8 @@ describe('answers that make no sense are faults that pass', () => {
 })
 
 test('a supervisor that is gone and comes back: since when is told, nothing is launched twice', async () => {
-  const simulator = await openSimulator(cleanups)
-  const runtime = await openRuntime(cleanups, [simulator])
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
   await reach(() => runtime.ensureEngine(spec), 'ready')
   await simulator.goAway()
@@ -127,8 +121,8 @@ test('a supervisor that is gone and comes back: since when is told, nothing is l
 })
 
 test('a supervisor that starts again has forgotten its models: absent, and launched anew', async () => {
-  const simulator = await openSimulator(cleanups)
-  const runtime = await openRuntime(cleanups, [simulator])
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
   await reach(() => runtime.ensureEngine(spec), 'ready')
   await simulator.restart()
@@ -137,8 +131,8 @@ test('a supervisor that starts again has forgotten its models: absent, and launc
 })
 
 test('a cluster without a worker is waited for', async () => {
-  const simulator = await openSimulator(cleanups)
-  const runtime = await openRuntime(cleanups, [simulator])
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
   const workers = simulator.workers.splice(0)
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
@@ -147,8 +141,8 @@ test('a cluster without a worker is waited for', async () => {
 })
 
 test('an instance that is ready and a model that is not: gone after a while', async () => {
-  const simulator = await openSimulator(cleanups)
-  const runtime = await openRuntime(cleanups, [simulator], { stallMs: 50 })
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator], { stallMs: 50 })
   const spec = await provision(runtime)
   await reach(() => runtime.ensureEngine(spec), 'ready')
   simulator.intercept = ({ path }) =>
@@ -163,8 +157,8 @@ test.each([
   ['1.5.0', true],
   ['0+unknown', true],
 ])('version %s', async (version, isFit) => {
-  const simulator = await openSimulator(cleanups, { version })
-  const runtime = await openRuntime(cleanups, [simulator])
+  const simulator = await openSimulator({ version })
+  const runtime = await openRuntime([simulator])
   const offers = runtime.listOffers()
   if (isFit) expect(await offers).toHaveLength(1)
   else await expect(offers).rejects.toThrow(`runs Xinference ${version}`)
@@ -172,26 +166,26 @@ test.each([
 
 describe('several supervisors', () => {
   test('a model is found without being told where it is, as after a restart of Berth', async () => {
-    const [one, two] = [await openSimulator(cleanups), await openSimulator(cleanups)]
-    const runtime = await openRuntime(cleanups, [two])
+    const [one, two] = [await openSimulator(), await openSimulator()]
+    const runtime = await openRuntime([two])
     const spec = await provision(runtime)
     await reach(() => runtime.ensureEngine(spec), 'ready')
-    const other = await openRuntime(cleanups, [one, two])
+    const other = await openRuntime([one, two])
     expect(await other.observeEngine(spec.deploymentId)).toMatchObject({ endpoint: { baseUrl: two.url } })
     expect(await other.listHeld()).toEqual([spec.deploymentId])
-    const third = await openRuntime(cleanups, [one, two])
+    const third = await openRuntime([one, two])
     await vi.waitUntil(() => third.release(spec.deploymentId))
     expect(two.models.get(spec.modelUid)?.status).toBe('TERMINATED')
   })
 
   test('one that is gone keeps nobody from using the others', async () => {
-    const [gone, there] = [await openSimulator(cleanups), await openSimulator(cleanups)]
+    const [gone, there] = [await openSimulator(), await openSimulator()]
     await gone.goAway()
-    const runtime = await openRuntime(cleanups, [gone, there])
+    const runtime = await openRuntime([gone, there])
     const spec = await provision(runtime)
     expect(spec.clusterId).toBe(there.url)
     await reach(() => runtime.ensureEngine(spec), 'ready')
-    const restarted = await openRuntime(cleanups, [gone, there])
+    const restarted = await openRuntime([gone, there])
     await vi.waitUntil(() => restarted.release(spec.deploymentId, spec.clusterId))
     const nowhere = makeSpec(tiny)
     await expect(restarted.release(nowhere.deploymentId), 'may be on the one that is gone').rejects.toThrow()
@@ -199,10 +193,10 @@ describe('several supervisors', () => {
   })
 
   test('one that was taken out of the settings', async () => {
-    const [removed, there] = [await openSimulator(cleanups), await openSimulator(cleanups)]
-    const runtime = await openRuntime(cleanups, [removed])
+    const [removed, there] = [await openSimulator(), await openSimulator()]
+    const runtime = await openRuntime([removed])
     const spec = await provision(runtime)
-    const other = await openRuntime(cleanups, [there])
+    const other = await openRuntime([there])
     expect(await other.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
     expect(await other.release(spec.deploymentId, spec.clusterId)).toBe(true)
   })
@@ -224,8 +218,8 @@ describe('offers and room', () => {
 
   test('by GPUs of a host, under the name of the instance type file where that has one', async () => {
     const workers = [makeWorker('10.0.0.7', 3), { ip: '10.0.0.8', gpus: [], memoryBytes: 10 * 2 ** 30 }]
-    const simulator = await openSimulator(cleanups, { workers })
-    const runtime = await openRuntime(cleanups, [simulator], { instanceTypes: [l4Type] })
+    const simulator = await openSimulator({ workers })
+    const runtime = await openRuntime([simulator], { instanceTypes: [l4Type] })
     const offers = await runtime.listOffers()
     expect(offers.map(({ instanceType, region, gpuCount }) => [instanceType, region, gpuCount])).toEqual([
       ['l4-x1', 'here', 1],
@@ -238,8 +232,8 @@ describe('offers and room', () => {
   })
 
   test('a GPU is promised once, is free again after its deployment, and not while its memory is taken', async () => {
-    const simulator = await openSimulator(cleanups, { workers: [makeWorker('10.0.0.7', 2)] })
-    const runtime = await openRuntime(cleanups, [simulator])
+    const simulator = await openSimulator({ workers: [makeWorker('10.0.0.7', 2)] })
+    const runtime = await openRuntime([simulator])
     const refusal = { outcome: 'refused', code: 'no_capacity' }
     const specs = [await provision(runtime, gpuVariant, oneGpu), await provision(runtime, gpuVariant, oneGpu)]
     const third = makeSpec(gpuVariant, oneGpu)
@@ -248,7 +242,7 @@ describe('offers and room', () => {
       outcome: 'provisioned',
     })
     for (const spec of specs) await reach(() => runtime.ensureEngine(spec), 'ready')
-    const restarted = await openRuntime(cleanups, [simulator])
+    const restarted = await openRuntime([simulator])
     await vi.waitFor(async () => expect(await restarted.provision(third)).toMatchObject(refusal))
     await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId, specs[0]!.clusterId))
     simulator.occupied.add('10.0.0.7/0').add('10.0.0.7/1')
@@ -261,8 +255,8 @@ describe('offers and room', () => {
   })
 
   test('an instance type that no host has, and a host without memory', async () => {
-    const simulator = await openSimulator(cleanups)
-    const runtime = await openRuntime(cleanups, [simulator])
+    const simulator = await openSimulator()
+    const runtime = await openRuntime([simulator])
     const refusal = { outcome: 'refused', code: 'no_capacity' }
     expect(await runtime.provision(makeSpec(gpuVariant, oneGpu))).toMatchObject(refusal)
     const large = { instanceType: 'xinference-cpu', memoryBytes: 17 * 2 ** 30 }

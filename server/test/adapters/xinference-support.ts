@@ -1,4 +1,4 @@
-import { vi } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { createXinferenceRuntime } from '../../src/adapters/model-runtime/xinference/runtime.ts'
 import type { XinferenceSettings } from '../../src/adapters/model-runtime/xinference/settings.ts'
 import type {
@@ -11,8 +11,6 @@ import { startXinferenceSimulator } from '../support/xinference-simulator.ts'
 import type { SimulatorOptions, XinferenceSimulator } from '../support/xinference-simulator.ts'
 import { makeSpec, makeVariant } from './local-runtime-support.ts'
 
-export type Cleanups = (() => Promise<unknown>)[]
-
 const gibibyte = 2 ** 30
 export const l4 = { name: 'NVIDIA L4', memoryBytes: 23 * gibibyte }
 
@@ -22,17 +20,13 @@ export function makeWorker(ip: string, gpus: number) {
 }
 
 /** A supervisor whose models answer nothing, so that they are there at once. */
-export async function openSimulator(
-  cleanups: Cleanups,
-  options: SimulatorOptions = {},
-): Promise<XinferenceSimulator> {
+export async function openSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
   const simulator = await startXinferenceSimulator({ withEngines: false, ...options })
-  cleanups.push(() => simulator.close())
+  onTestFinished(() => simulator.close())
   return simulator
 }
 
 export async function openRuntime(
-  cleanups: Cleanups,
   supervisors: { url: string }[],
   changes: Partial<XinferenceSettings> = {},
 ): Promise<ModelRuntime> {
@@ -43,7 +37,7 @@ export async function openRuntime(
     logger: { info() {}, warn() {} },
     ...changes,
   })
-  cleanups.push(() => runtime.close())
+  onTestFinished(() => runtime.close())
   return runtime
 }
 

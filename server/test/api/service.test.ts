@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { listen } from '../support/listen.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -107,9 +107,8 @@ test('METRICS_PORT: /metrics is on a port of its own and not among the API', asy
 })
 
 async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
+  const probe = createServer()
+  const port = await listen(probe)
   probe.close()
   await once(probe, 'close')
   return port

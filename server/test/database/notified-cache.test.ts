@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createServer, connect } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
-import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import { createNotifiedCache } from '../../src/database/notified-cache.ts'
 import { listenToNotifications } from '../../src/database/notifications.ts'
 import type { Notifications } from '../../src/database/notifications.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { listen } from '../support/listen.ts'
 
 const patience = { timeout: 20_000, interval: 10 }
 const settings = { limit: 3, milliseconds: 60_000 }
@@ -49,11 +49,9 @@ async function startProxy(target: string) {
       from.on('error', () => {})
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const url = new URL(target)
   url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
+  url.port = String(await listen(server))
   return {
     url: url.href,
     setSilent: (value: boolean) => {

@@ -2,48 +2,29 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
-import { registerClient } from '../support/client.ts'
-import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
-import { startMisbehavingEngine, streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
-import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
-import { createScriptedRuntime } from '../support/scripted-runtime.ts'
-import { startTestServer } from '../support/server.ts'
-import type { TestServer } from '../support/server.ts'
+import { streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
+import { path, startGateway } from './gateway.ts'
+import type { Gateway } from './gateway.ts'
 
 describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => {
-  const path = '/v1/chat/completions'
   const patience = { timeout: 20_000 }
   const megabyte = 1024 * 1024
 
-  let engine: MisbehavingEngine
-  let server: TestServer
-  let client: Client
+  let gateway: Gateway
+  let engine: Gateway['engine']
+  let client: Gateway['client']
   let id: string
-  let census: Awaited<ReturnType<typeof createProcessCensus>>
   beforeAll(async () => {
-    engine = await startMisbehavingEngine()
-    const settings = { INFERENCE_CLIENT, INFERENCE_IDLE_TIMEOUT_MS: '1000' }
-    server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
-    client = await registerClient(server.url)
-    id = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
-    await waitForStatus(client, id, 'running')
-    engine.answer((socket) => socket.write(wholeAnswer('{}')))
-    expect((await client.post(path, { model: id })).status).toBe(200)
-    await drained()
-    census = await createProcessCensus()
+    gateway = await startGateway({ INFERENCE_CLIENT, INFERENCE_IDLE_TIMEOUT_MS: '1000' })
+    ;({ engine, client, id } = gateway)
   })
-  afterAll(async () => {
-    await server.close()
-    await engine.close()
-  })
+  afterAll(() => gateway.close())
 
-  const drained = () => waitUntilDrained(server, engine)
+  const drained = () => gateway.drained()
 
   /** A connection of its own, on which a test writes every byte. */
   async function openSocket(): Promise<Socket & { text(): string }> {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
     await once(socket, 'connect')
     let received = ''
     socket.setEncoding('latin1').on('error', () => {})
@@ -218,7 +199,6 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
   )
 
   test('after all of it the process holds nothing that it did not hold before', async () => {
-    await drained()
-    await census.expectUnchanged()
+    await gateway.expectUnchanged()
   })
 })

@@ -1,23 +1,10 @@
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
-import { registerClient } from '../support/client.ts'
-import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
-import {
-  lastChunk,
-  startMisbehavingEngine,
-  streamHead,
-  toChunk,
-  wholeAnswer,
-} from '../support/misbehaving-engine.ts'
-import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
-import { createScriptedRuntime } from '../support/scripted-runtime.ts'
-import { startTestServer } from '../support/server.ts'
-import type { TestServer } from '../support/server.ts'
+import { lastChunk, streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
+import { path, startGateway } from './gateway.ts'
+import type { Gateway } from './gateway.ts'
 
 describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => {
-  const path = '/v1/chat/completions'
   const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
   const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
   const settings = {
@@ -27,29 +14,17 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
     INFERENCE_IDLE_TIMEOUT_MS: '700',
   }
 
-  let engine: MisbehavingEngine
-  let server: TestServer
-  let client: Client
+  let gateway: Gateway
+  let engine: Gateway['engine']
+  let client: Gateway['client']
   let id: string
-  let census: Awaited<ReturnType<typeof createProcessCensus>>
   beforeAll(async () => {
-    engine = await startMisbehavingEngine()
-    server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
-    client = await registerClient(server.url)
-    id = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
-    await waitForStatus(client, id, 'running')
-    // What the first request loads and opens belongs to the process from then on.
-    engine.answer((socket) => socket.write(wholeAnswer('{}')))
-    await ask()
-    await drained()
-    census = await createProcessCensus()
+    gateway = await startGateway(settings)
+    ;({ engine, client, id } = gateway)
   })
-  afterAll(async () => {
-    await server.close()
-    await engine.close()
-  })
+  afterAll(() => gateway.close())
 
-  const drained = () => waitUntilDrained(server, engine)
+  const drained = () => gateway.drained()
 
   interface Outcome {
     status: number
@@ -60,7 +35,7 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
   }
 
   async function ask(body: object = {}): Promise<Outcome> {
-    const response = await fetch(server.url + path, {
+    const response = await fetch(gateway.server.url + path, {
       method: 'POST',
       headers: { cookie: client.cookie(), 'content-type': 'application/json' },
       body: JSON.stringify({ model: id, ...body }),
@@ -77,7 +52,7 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
   }
 
   async function metered(): Promise<number[]> {
-    await server.application.tokens.flush()
+    await gateway.server.application.tokens.flush()
     const { body } = await client.get(`/api/v1/model-deployments/${id}/usage`)
     return [body.requests, body.input_tokens, body.output_tokens]
   }
@@ -295,7 +270,6 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
   })
 
   test('after all of it the process holds nothing that it did not hold before', async () => {
-    await drained()
-    await census.expectUnchanged()
+    await gateway.expectUnchanged()
   })
 })

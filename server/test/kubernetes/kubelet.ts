@@ -4,12 +4,12 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, request } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { V1Pod } from '@kubernetes/client-node'
+import { listen } from '../support/listen.ts'
 import type { TestCluster } from './cluster.ts'
 import { nodeReady } from './cluster.ts'
 
@@ -85,19 +85,18 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
       incoming.pipe(upstream)
     }
   })
-  for (const server of [logs, proxy]) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  }
+  const port = await listen(logs)
+  const proxyPort = await listen(proxy)
   let script: PodScript = () => 'run'
   const closing = new AbortController()
   let beat = 0
 
   const kubelet: Kubelet = {
-    port: (logs.address() as AddressInfo).port,
+    port,
     nodes: [],
     logLines: [],
     dead: new Set(),
-    serviceUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/{service}`,
+    serviceUrl: `http://127.0.0.1:${proxyPort}/{service}`,
     script: (next) => {
       script = next
     },

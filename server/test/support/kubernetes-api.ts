@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { listen } from './listen.ts'
 
 type Json = Record<string, any>
 
@@ -140,8 +140,7 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       response.end(isText ? body : JSON.stringify(body))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const address = `http://127.0.0.1:${await listen(server)}`
   const kubeconfig = join(tmpdir(), `berth-kubeconfig-${randomUUID()}`)
   const entry = { name: 'double' }
   await writeFile(

@@ -1,6 +1,6 @@
 import { Agent, createServer, request as forward } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from './listen.ts'
 
 export interface LoadBalancer {
   url: string
@@ -35,9 +35,9 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
   }
 
   const server = createServer(pass)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const port = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     add(url) {
       const first = Promise.withResolvers<void>()
       const look = async () => {

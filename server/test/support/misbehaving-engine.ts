@@ -1,6 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { startEngineDouble } from './engine-double.ts'
+import type { EngineDouble } from './engine-double.ts'
 
 /** A request as it came, bytes and all. */
 export interface RawRequest {
@@ -11,15 +12,11 @@ export interface RawRequest {
   ended: boolean
 }
 
-export interface MisbehavingEngine {
-  url: string
-  requests: RawRequest[]
-  last(): RawRequest
+export interface MisbehavingEngine extends EngineDouble<RawRequest> {
   /** What is done on each whole request from now on, byte by byte */
   answer(script: (socket: Socket, request: RawRequest) => void): void
   /** Connections that are open now */
   open(): number
-  close(): Promise<void>
 }
 
 /** A TCP server in an engine's place that keeps to no protocol: its answers are written by the test. */
@@ -46,25 +43,15 @@ export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
       }
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const double = await startEngineDouble(server, requests, () => {
+    for (const socket of sockets) socket.destroy()
+  })
   return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    last() {
-      const request = requests.at(-1)
-      if (request === undefined) throw new Error('the engine was asked nothing')
-      return request
-    },
+    ...double,
     answer: (script) => {
       answer = script
     },
     open: () => sockets.size,
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
   }
 }
 

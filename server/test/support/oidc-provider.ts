@@ -1,11 +1,11 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Provider } from 'oidc-provider'
 import type { Configuration } from 'oidc-provider'
 import { openBrowser } from './browser.ts'
 import type { Browser } from './browser.ts'
+import { listen } from './listen.ts'
 import { startTestServer } from './server.ts'
 import type { TestServer, TestServerOptions } from './server.ts'
 
@@ -41,8 +41,7 @@ export interface TestProviderOptions {
 export async function startTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
   const secretBy = options.secretBy ?? 'client_secret_basic'
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   const people = new Map<string, Person>()
   let person: Person | null = null
   let fault: ((request: IncomingMessage, response: ServerResponse) => boolean) | null = null

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { startEngineDouble } from './engine-double.ts'
+import type { EngineDouble } from './engine-double.ts'
 
 /** A request as an engine received it. */
 export interface RecordedRequest {
@@ -11,15 +12,9 @@ export interface RecordedRequest {
   aborted: boolean
 }
 
-export interface RecordingEngine {
-  url: string
-  /** In the order in which they came */
-  requests: RecordedRequest[]
-  /** The newest request; throws when there was none */
-  last(): RecordedRequest
+export interface RecordingEngine extends EngineDouble<RecordedRequest> {
   /** What is done with each request from now on */
   answer(handler: (response: ServerResponse, request: RecordedRequest) => void): void
-  close(): Promise<void>
 }
 
 /** An HTTP server in an engine's place, whose answers a test writes byte by byte. */
@@ -39,22 +34,11 @@ export async function startRecordingEngine(): Promise<RecordingEngine> {
       handle(response, request)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const double = await startEngineDouble(server, requests, () => server.closeAllConnections())
   return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    last() {
-      const request = requests.at(-1)
-      if (request === undefined) throw new Error('the engine was asked nothing')
-      return request
-    },
+    ...double,
     answer: (handler) => {
       handle = handler
-    },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
     },
   }
 }

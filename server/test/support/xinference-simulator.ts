@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from './listen.ts'
 import {
   describeModel,
   describeProgress,
@@ -267,12 +267,11 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     response.end(typeof body === 'string' ? body : JSON.stringify(body ?? null))
   }
 
-  async function listen(): Promise<void> {
+  async function startListening(): Promise<void> {
     server = createServer((request, response) => {
       handle(request, response).catch(() => response.destroy())
     })
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    port = (server.address() as AddressInfo).port
+    port = await listen(server, port)
   }
 
   async function goAway(): Promise<void> {
@@ -309,14 +308,14 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       for (const uid of uids) await engines?.stop(uid)
     },
     goAway,
-    comeBack: listen,
+    comeBack: startListening,
     async close() {
       models.clear()
       await goAway().catch(() => {})
       await engines?.close()
     },
   }
-  await listen()
+  await startListening()
   simulator.url = `http://127.0.0.1:${port}`
   return simulator
 }

@@ -1,0 +1,56 @@
+import { expect } from 'vitest'
+import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { waitForStatus } from '../support/deployments.ts'
+import { startMisbehavingEngine, wholeAnswer } from '../support/misbehaving-engine.ts'
+import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+export const path = '/v1/chat/completions'
+
+/** A server in front of an engine that does what a test tells it, byte by byte. */
+export interface Gateway {
+  engine: MisbehavingEngine
+  server: TestServer
+  /** Who the deployment on the engine belongs to */
+  client: Client
+  /** The deployment's id */
+  id: string
+  /** Waits until nothing is left of any request */
+  drained(): Promise<void>
+  /** Expects that the process holds nothing that it did not hold before the tests */
+  expectUnchanged(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function startGateway(settings: Record<string, string>): Promise<Gateway> {
+  const engine = await startMisbehavingEngine()
+  const server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
+  const client = await registerClient(server.url)
+  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  // What the first request loads and opens belongs to the process from then on.
+  engine.answer((socket) => socket.write(wholeAnswer('{}')))
+  expect((await client.post(path, { model: id })).status).toBe(200)
+  const drained = () => waitUntilDrained(server, engine)
+  await drained()
+  const census = await createProcessCensus()
+  return {
+    engine,
+    server,
+    client,
+    id,
+    drained,
+    async expectUnchanged() {
+      await drained()
+      await census.expectUnchanged()
+    },
+    async close() {
+      await server.close()
+      await engine.close()
+    },
+  }
+}
