@@ -1,6 +1,7 @@
 import type { Application } from '../../application.ts'
 import { NotFoundError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { compressJson } from '../../http/compress.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
 import {
   deployableModelBody,
@@ -18,6 +19,7 @@ export function catalogRoutes(app: App, { db }: Application): void {
   app.get(
     '/api/v1/deployable-models',
     {
+      onSend: compressJson,
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'listDeployableModels',

@@ -1,5 +1,6 @@
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
+import { compressJson } from '../../http/compress.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { followEvents } from './follow-events.ts'
@@ -93,6 +94,7 @@ export function deploymentRoutes(app: App, application: Application): void {
   app.get(
     '/api/v1/placements',
     {
+      onSend: compressJson,
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'listPlacements',
