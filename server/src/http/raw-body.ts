@@ -10,9 +10,8 @@ type Done = (error: Error | null, body?: Buffer) => void
  */
 export function parseRawBodies(limit: number) {
   return (request: FastifyRequest, payload: IncomingMessage, done: Done): void => {
-    if (Number(request.headers['content-length']) > limit) {
-      return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
-    }
+    const length = Number(request.headers['content-length'])
+    if (length > limit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
     const pieces: Buffer[] = []
     let size = 0
     const finish: Done = (error, body) => {
@@ -23,6 +22,8 @@ export function parseRawBodies(limit: number) {
       size += piece.length
       pieces.push(piece)
       if (size > limit) finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+      // Its end comes a little later, and brings no more.
+      else if (size === length) end()
     }
     const end = () => finish(null, pieces.length > 1 ? Buffer.concat(pieces, size) : pieces[0])
     const fail = (error: Error) => finish(Object.assign(error, { statusCode: 400 }))

@@ -105,8 +105,8 @@ function infer(
     // Who left while the deployment was looked up leaves nothing to do.
     if (reply.raw.destroyed) return
     const exchange = new Exchange(application, path, side, asked, targets, receivedAt)
-    reply.raw.once('close', () => exchange.close())
     exchange.begin()
+    reply.raw.once('close', () => exchange.close())
   }
   const recalled = recallTargets(application.engines.targets, request.viewer, asked.model)
   if (recalled !== undefined) return begin(recalled)
