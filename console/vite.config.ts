@@ -27,6 +27,7 @@ export default defineConfig({
         // many pages share it. Small files compress badly, and each costs a request.
         codeSplitting: {
           groups: [
+            { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
               test: /console.src.(main|components.(form|field)|shell.wordmark)|react-query.+(useQuery|useMutation)\./,
@@ -73,7 +74,9 @@ function writePages(): Plugin {
         const files = findFiles(Object.values(bundle), firstViews[view]).filter(
           (file) => !html.includes(file),
         )
-        const links = files.map((file) => `<link rel="modulepreload" fetchpriority="low" crossorigin href="/${file}">`)
+        const links = files.map(
+          (file) => `<link rel="modulepreload" fetchpriority="low" crossorigin href="/${file}">`,
+        )
         return html
           .replace('</head>', `${links.map((link) => `  ${link}\n`).join('')}</head>`)
           .replace('<div id="root">', `<div id="root">${frame}`)

@@ -1,6 +1,6 @@
 // Scores of the sign-in page and the deployments as Lighthouse gives them, on a desktop and on a slow phone in a slow network, and
-// the compressed JavaScript of the first view: `npm run console:lighthouse`. Fails below 95, the speed of the phone excepted.
-// Lighthouse itself is fetched by npx: it is large, and nothing else needs it.
+// the compressed JavaScript of the first view: `npm run console:lighthouse`. Fails below 95. What else the machine does shows in the
+// figures: each is the middle one of three runs. Lighthouse itself is fetched by npx: it is large, and nothing else needs it.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,9 @@ import { deployByApi, inventPerson, registerByApi } from '../console/test/suppor
 const lighthouse = 'lighthouse@13.5.0'
 const categories = ['performance', 'accessibility', 'best-practices'] as const
 const required = 0.95
+const runs = 3
+
+type Device = 'desktop' | 'phone'
 
 async function main(): Promise<void> {
   await using cleanup = new AsyncDisposableStack()
@@ -42,11 +45,35 @@ async function main(): Promise<void> {
 
 async function score(
   name: string,
-  device: 'desktop' | 'phone',
+  device: Device,
   url: string,
   folder: string,
   headers: object = {},
 ): Promise<void> {
+  const reports: Report[] = []
+  while (reports.length < runs) reports.push(await runLighthouse(name, device, url, folder, headers))
+  const speed = ({ categories }: Report) => categories.performance.score
+  const result = reports.toSorted((one, other) => speed(one) - speed(other))[Math.floor(runs / 2)]
+  if (!result) throw new Error('There is no report.')
+  const scores = categories.map(
+    (category) => `${category} ${Math.round(result.categories[category].score * 100)}`,
+  )
+  const paint = result.audits['largest-contentful-paint']?.displayValue
+  console.log(`${name} on a ${device}: ${scores.join(', ')}; largest paint after ${paint}`)
+  if (categories.some((category) => result.categories[category].score < required)) process.exitCode = 1
+  for (const { id, score, scoreDisplayMode, title, displayValue = '' } of Object.values(result.audits)) {
+    const isWanting = score !== null && score < 0.9 && scoreDisplayMode !== 'informative'
+    if (isWanting) console.log(`  ${id} ${score}: ${title} ${displayValue}`)
+  }
+}
+
+async function runLighthouse(
+  name: string,
+  device: Device,
+  url: string,
+  folder: string,
+  headers: object,
+): Promise<Report> {
   const report = join(folder, `${name}.json`)
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic']
   const { status } = spawnSync(
@@ -66,19 +93,7 @@ async function score(
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, CHROME_PATH: browserPath() } },
   )
   if (status !== 0) throw new Error(`Lighthouse ended with ${status} for ${url}`)
-  const result = JSON.parse(await readFile(report, 'utf8')) as Report
-  const scores = categories.map(
-    (category) => `${category} ${Math.round(result.categories[category].score * 100)}`,
-  )
-  console.log(`${name} on a ${device}: ${scores.join(', ')}`)
-  for (const category of categories) {
-    const isRequired = device === 'desktop' || category !== 'performance'
-    if (isRequired && result.categories[category].score < required) process.exitCode = 1
-  }
-  for (const { id, score, scoreDisplayMode, title, displayValue = '' } of Object.values(result.audits)) {
-    const isWanting = score !== null && score < 0.9 && scoreDisplayMode !== 'informative'
-    if (isWanting) console.log(`  ${id} ${score}: ${title} ${displayValue}`)
-  }
+  return JSON.parse(await readFile(report, 'utf8')) as Report
 }
 
 /** What is read of Lighthouse's report. */

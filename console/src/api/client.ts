@@ -1,4 +1,5 @@
 import type { Problem } from '../../../server/src/contract.ts'
+import { takeEarlyAnswer } from './early.ts'
 import { text } from '../text/index.ts'
 
 /** An answer of the API that is not a success: `status` is 0 where no answer came at all. */
@@ -64,6 +65,8 @@ async function send(
     if (value !== undefined) url.searchParams.set(name, String(value))
   }
   try {
+    const early = method === 'GET' ? takeEarlyAnswer(path) : undefined
+    if (early) return await early
     return await fetch(url, {
       method,
       signal: signal ?? null,
