@@ -11,6 +11,7 @@ import { createQueryClient } from './api/query-client.ts'
 import { sessionQuery } from './api/session.ts'
 import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
+import { followOtherTabs } from './shell/other-tabs.ts'
 import { signInAgain } from './shell/sign-in-again.ts'
 import { applyTheme } from './theme.ts'
 
@@ -18,11 +19,13 @@ applyTheme()
 // Radix writes a style element while a dialog is open; the content security policy wants its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
-const queryClient = createQueryClient(() => signInAgain(router))
+const onSessionEnd = () => signInAgain(router)
+const queryClient = createQueryClient(onSessionEnd)
 const router = createAppRouter(queryClient)
 // The server saw that the browser has no session: asking would bring nothing but a 401.
 if (document.documentElement.dataset.session === 'none') queryClient.setQueryData(sessionQuery.queryKey, null)
 fetchFirstPage(router, queryClient)
+followOtherTabs(queryClient, onSessionEnd)
 
 // The frame that came with the page stays in sight until the first view is there, which is drawn in short steps.
 void router.load().finally(() => startTransition(render))

@@ -39,3 +39,17 @@ test('copying on a page without TLS, where browsers keep the clipboard to themse
   await page.keyboard.press('Control+v')
   expect(await search.inputValue()).toBe('berth-tiny')
 })
+
+test('signing out in one tab leaves nothing in sight in another', async () => {
+  const { page, context } = await site.visit()
+  await registerByApi(page, inventPerson())
+  await page.goto('/organization')
+  await see(heading(page, 'Organization'))
+  const other = await context.newPage()
+  await other.goto('/profile')
+  await other.getByRole('button', { name: 'Ada Lovelace' }).click()
+  await other.getByRole('menuitem', { name: 'Sign out' }).click()
+  await see(heading(other, 'Sign in'))
+  await see(heading(page, 'Sign in'))
+  expect(new URL(page.url()).searchParams.get('return_to')).toBe('/organization')
+})

@@ -22,6 +22,7 @@ import type { ReactNode } from 'react'
 import type { DeploymentPage } from '../../../server/src/contract.ts'
 import { callApi } from '../api/client.ts'
 import { useCan } from '../api/session.ts'
+import { nameApart } from '../features/catalog/names.ts'
 import { modelsQuery } from '../features/catalog/queries.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
@@ -45,6 +46,7 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
         signal,
       }),
   })
+  const ends = nameApart(deployments?.items ?? [])
   const { data: models } = useQuery(modelsQuery)
   const run = (action: () => unknown) => () => {
     onClose()
@@ -142,8 +144,8 @@ export function CommandDialog({ onClose }: { onClose: () => void }) {
                         navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }),
                       )}
                     >
-                      {model_name}
-                      <span className="ml-auto text-xs text-muted">{status}</span>
+                      {model_name} {ends.get(id)}
+                      <span className="ml-auto text-xs text-muted">{text.deployments.statuses[status]}</span>
                     </Item>
                   ))}
                 </Group>

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { callApi } from '../api/client.ts'
 import { sessionQuery } from '../api/session.ts'
 import { useToasts } from '../components/toast.tsx'
+import { tellOtherTabs } from './other-tabs.ts'
 
 /** Ends the session and leads to the sign-in page, unless one stays where one is; nothing that was read stays in memory. */
 export function useSignOut({ stay = false } = {}) {
@@ -12,6 +13,7 @@ export function useSignOut({ stay = false } = {}) {
   return useMutation({
     mutationFn: () => callApi('POST', '/v1/user/logout'),
     onSuccess: async () => {
+      tellOtherTabs('ended')
       queryClient.setQueryData(sessionQuery.queryKey, null)
       if (!stay) await navigate({ to: '/sign-in' })
       queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })

@@ -42,11 +42,6 @@ export const useModel = (id: string) => {
   })
 }
 
-/** The model that deployments call by this name; undefined while it loads and where the catalog has none. */
-export function useModelByName(name: string): DeployableModel | undefined {
-  return useQuery(modelsQuery).data?.find(({ model_name }) => model_name === name)
-}
-
 /** What every variant of every model would run on now. */
 export const placementsQuery = queryOptions({
   queryKey: ['catalog', 'placements'],

@@ -1,0 +1,22 @@
+import type { QueryClient } from '@tanstack/react-query'
+import { sessionQuery } from '../api/session.ts'
+
+/** What became of the session that all tabs of a browser share: it ended, or works in another organization. */
+type Change = 'ended' | 'switched'
+
+let channel: BroadcastChannel | undefined
+const openChannel = () => (channel ??= new BroadcastChannel('session'))
+
+/** Tells the browser's other tabs what this one did with their session. */
+export function tellOtherTabs(change: Change) {
+  openChannel().postMessage(change)
+}
+
+/** Keeps nothing in sight that stopped being one's own by what another tab did. */
+export function followOtherTabs(queryClient: QueryClient, onSessionEnd: () => void) {
+  openChannel().addEventListener('message', ({ data }: MessageEvent<Change>) => {
+    if (data === 'switched') return void queryClient.resetQueries()
+    queryClient.setQueryData(sessionQuery.queryKey, null)
+    onSessionEnd()
+  })
+}
