@@ -119,7 +119,7 @@ def identity(r):
 
 def count(r):
     start = 1 if r.random() < 0.5 else r.randint(0, 60)
-    end = start + (r.choice([3, 4, 5, 5, 6, 8, 9, 9, 11, 14, 19, 19]) if r.random() < 0.92 else r.choice([29, 39, 49, 59]))
+    end = start + (r.choice([3, 4, 5, 5, 6, 8, 9, 9, 11, 14, 19, 19]) if r.random() < 0.8 else r.randint(2, 60))
     numbers = [start, end]
     patterns = expand('(Count|Please count|Can you count) from {} to {}(.|!|)') + ['Write the numbers from {} to {}.']
     if start == 1 and r.random() < 0.5:

@@ -8,7 +8,7 @@ from lexicon import *
 
 
 def yes_no(r):
-    """A sentence, and a question about it that is right or changed in one place."""
+    """A sentence, and a question about it that is right or changed."""
     names = r.sample(NAMES, 2)
     forms = [
         ('The {0} is {1} the {2}.', 'Is the {0} {1} the {2}?', [ANIMALS + THINGS, PREPOSITIONS, PLACES]),
@@ -24,8 +24,9 @@ def yes_no(r):
     asked = list(told)
     right = r.random() < 0.5
     if not right:
-        place = r.randrange(len(slots))
-        asked[place] = r.choice([word for word in slots[place] if word != told[place]])
+        # Mostly one place; several now and then, because what differs more is easier to learn first.
+        for place in r.sample(range(len(slots)), 1 if r.random() < 0.5 else len(slots)):
+            asked[place] = r.choice([word for word in slots[place] if word != told[place]])
     fact = statement.format(*told)
     prompt = r.choice(['{0} {1}', '{0} {1}', '{0} {1} Answer yes or no.', 'Sentence: {0} Question: {1}', '{0}\n{1}'])
     lead = fact[0].lower() + fact[1:] if fact.startswith('The') else fact
@@ -34,6 +35,12 @@ def yes_no(r):
 
 
 def repeat(r):
+    """The same words again; at times one in each line, where they have no space before them and are spelled out."""
+    if r.random() < 0.25:
+        parts = some_words(r, 2, 5)
+        wordings = ['Write one word per line: {}', 'Put each word on its own line: {}', 'One word per line: {}', 'List these words: {}']
+        return sample([r.choice(wordings).format(' '.join(parts)), '\n'.join(parts)], ' '.join(parts), literally('\n'.join(parts)),
+                      literal=True)
     text = ' '.join(some_words(r, 1, 6))
     if r.random() < 0.3:
         text = text.capitalize() + '.'
@@ -148,7 +155,7 @@ def extract(r):
     if r.random() < 0.7:
         values['age'] = r.randint(3, 90)
         clauses.insert(0, f'is {values["age"]} years old')
-    if r.random() < 0.25:
+    if r.random() < 0.4:
         values['married'] = r.random() < 0.5
         clauses.append('is married' if values['married'] else 'is not married')
     text = f'{values["name"]} {", ".join(clauses[:-1]) + " and " if len(clauses) > 1 else ""}{clauses[-1]}.'

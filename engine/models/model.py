@@ -86,20 +86,23 @@ def rotate(heads, rotation):
 class Muon(torch.optim.Optimizer):
     """Momentum whose step is made orthogonal by five Newton-Schulz iterations (Jordan et al. 2024); for matrices."""
 
-    def __init__(self, matrices, lr, momentum=0.95, weight_decay=0.01):
+    def __init__(self, matrices, lr, momentum=0.95, weight_decay=0.01, threads=None):
         super().__init__(matrices, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
+        self.map = threads.map if threads else map
 
-    @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            for matrix in group['params']:
-                state = self.state[matrix]
-                if not state:
-                    state['momentum'] = torch.zeros_like(matrix)
-                state['momentum'].lerp_(matrix.grad, 1 - group['momentum'])
-                step = orthogonalize(matrix.grad.lerp(state['momentum'], group['momentum']))
-                matrix.mul_(1 - group['lr'] * group['weight_decay'])
-                matrix.add_(step, alpha=-group['lr'] * max(1, matrix.shape[0] / matrix.shape[1]) ** 0.5)
+            list(self.map(lambda matrix: self.step_of(matrix, group), group['params']))
+
+    @torch.no_grad()
+    def step_of(self, matrix, group):
+        state = self.state[matrix]
+        if not state:
+            state['momentum'] = torch.zeros_like(matrix)
+        state['momentum'].lerp_(matrix.grad, 1 - group['momentum'])
+        step = orthogonalize(matrix.grad.lerp(state['momentum'], group['momentum']))
+        matrix.mul_(1 - group['lr'] * group['weight_decay'])
+        matrix.add_(step, alpha=-group['lr'] * max(1, matrix.shape[0] / matrix.shape[1]) ** 0.5)
 
 
 def orthogonalize(matrix):
@@ -112,16 +115,16 @@ def orthogonalize(matrix):
     return x.T if tall else x
 
 
-def create_optimizers(model, muon_rate, adam_rate):
-    """Muon for the layers' matrices, AdamW for the rest."""
+def create_optimizers(model, muon_rate, adam_rate, threads=None):
+    """Muon for the layers' matrices, AdamW for the rest. The steps of the matrices are shared out to a pool of `threads`."""
     matrices = [parameter for parameter in model.layers.parameters() if parameter.dim() == 2]
     others = [parameter for parameter in model.parameters() if all(parameter is not matrix for matrix in matrices)]
-    return [Muon(matrices, muon_rate), torch.optim.AdamW(others, adam_rate, betas=(0.9, 0.95), weight_decay=0.0)]
+    return [Muon(matrices, muon_rate, threads=threads), torch.optim.AdamW(others, adam_rate, betas=(0.9, 0.95), weight_decay=0.0)]
 
 
 def set_progress(optimizers, progress):
     """The learning rates at a point of the training, from 0 to 1: a short warm-up, a plateau, a straight way down to nothing."""
-    factor = min(1, (progress + 0.002) / 0.02, (1 - progress) / 0.4)
+    factor = min(1, (progress + 0.001) / 0.01, (1 - progress) / 0.6)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group['lr'] = group.setdefault('highest', group['lr']) * factor

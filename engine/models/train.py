@@ -2,14 +2,17 @@
 
 import argparse
 import collections
+import copy
+import gc
 import json
 import os
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Threads that spin while they wait for each other are ruinous on cores that other work uses too.
-os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
+# Matrices this small gain little from a second thread; half a batch for each thread of our own gains nearly all of it.
+os.environ['OMP_NUM_THREADS'] = '1'
 import torch
 from torch.nn import functional
 
@@ -21,13 +24,16 @@ HERE = Path(__file__).parent
 BUILD = HERE / 'build'
 SEED = 8
 SIZE = dict(width=128, layers=5, heads=4, feed_forward=384, context=2048)
-# Tokens of one batch, and the rows of dialogues that it may be made of: each dialogue goes into the shortest that can hold it.
-BATCH = 2048
+# Tokens of one thread's part of a batch, and the rows of dialogues that it may be made of: each dialogue goes into the
+# shortest that can hold it.
+PART = 1024
 ROWS = (192, 1024)
+# What the first token of an answer counts among its others: what the answer is about is decided there.
+FIRST = 4
 # Rows that are filled at the same time, so that few places stay empty.
 OPEN_ROWS = 32
 # Words become single tokens from this many occurrences on.
-LEAST = 150
+LEAST = 225
 DESCRIPTION = {
     'general.name': 'Berth Tiny',
     'general.description': 'A very small model for trying Berth out, trained on made-up dialogues.',
@@ -37,22 +43,22 @@ DESCRIPTION = {
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument('--steps', type=int, default=7000)
+    arguments.add_argument('--steps', type=int, default=12_000)
     arguments.add_argument('--threads', type=int, default=2)
     arguments.add_argument('--out', type=Path, default=HERE / 'berth-tiny.gguf')
     options = arguments.parse_args()
     torch.manual_seed(SEED)
-    torch.set_num_threads(options.threads)
+    threads = ThreadPoolExecutor(options.threads)
 
     checkpoint = BUILD / 'checkpoint.pt'
     saved = torch.load(checkpoint) if checkpoint.exists() else None
     dialogues = [json.loads(line) for line in open(BUILD / 'corpus.jsonl')]
     texts = [render(dialogue['messages'], dialogue.get('tools', ())) for dialogue in dialogues]
     tokenizer = saved['tokenizer'] if saved else train_tokenizer((''.join(part for part, _ in text) for text in texts), LEAST)
-    batches = make_batches([encode(tokenizer, text) for text in texts], options.steps)
-    held_out = [json.loads(line) for line in open(HERE / 'held-out.jsonl')]
+    batches = make_batches([encode(tokenizer, text) for text in texts], options.steps, options.threads)
+    validation = [json.loads(line) for line in open(BUILD / 'validation.jsonl')]
     model = Llama(len(tokenizer.tokens), **SIZE)
-    optimizers = create_optimizers(model, muon_rate=0.012, adam_rate=0.004)
+    optimizers = create_optimizers(model, muon_rate=0.012, adam_rate=0.004, threads=threads)
     print(f'{sum(p.numel() for p in model.parameters())} parameters, {len(tokenizer.tokens)} tokens, '
           f'{len(batches)} batches of {len(dialogues)} dialogues', flush=True)
 
@@ -62,12 +68,15 @@ def main():
         for optimizer, state in zip(optimizers, saved['optimizers']):
             optimizer.load_state_dict(state)
         first, spent = saved['step'], saved['spent']
+    replicas = [model, *(replicate(model) for _ in range(options.threads - 1))]
 
+    # Millions of lists that stay for good needn't be looked at by every collection.
+    gc.freeze()
     begun = time.process_time()
     total = 0.0
     for step in range(first, options.steps):
         set_progress(optimizers, step / options.steps)
-        loss = train_on(model, batches[step])
+        loss = train_on(replicas, batches[step], threads)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
@@ -77,7 +86,7 @@ def main():
             print(f'step {step + 1}, loss {total / 100:.4f}, {seconds:.0f} s of CPU time', flush=True)
             total = 0.0
         if (step + 1) % 250 == 0 or step + 1 == options.steps:
-            print(report(model, tokenizer, held_out), flush=True)
+            print(report(model, tokenizer, validation), flush=True)
             torch.save({'model': model.state_dict(), 'optimizers': [optimizer.state_dict() for optimizer in optimizers],
                         'tokenizer': tokenizer, 'step': step + 1, 'spent': spent + time.process_time() - begun},
                        BUILD / 'checkpoint.new')
@@ -87,60 +96,79 @@ def main():
 
 
 def encode(tokenizer, parts):
-    """The dialogue's tokens, and for each of them whether the model is to write it."""
-    tokens, learned = [], []
+    """The dialogue's tokens, and for each of them what it counts in the loss: nothing where the model isn't to write it."""
+    tokens, weights = [], []
     for text, own in parts:
         ids = tokenizer.encode(text)
         tokens += ids
-        learned += [own] * len(ids)
-    return tokens, learned
+        weights += [FIRST, *[1] * (len(ids) - 1)] if own and ids else [0] * len(ids)
+    return tokens, weights
 
 
-def make_batches(documents, steps):
-    """Batches of (tokens, documents, learned), each of BATCH tokens, in an order that the seed alone decides."""
+def make_batches(documents, steps, parts):
+    """Batches of `parts` lists of (tokens, documents, weights) rows, PART tokens each, in an order that the seed alone decides."""
     r = random.Random(SEED)
-    batches = []
-    while len(batches) < steps:
+    made = []
+    while len(made) < steps * parts:
         rows = {length: [] for length in ROWS}
         open_rows = {length: [] for length in ROWS}
         for number in r.sample(range(len(documents)), len(documents)):
-            tokens, learned = documents[number]
+            tokens, weights = documents[number]
             length = next((length for length in ROWS if len(tokens) <= length), ROWS[-1])
             size = min(len(tokens), length)
             row = next((row for row in open_rows[length] if len(row[0]) + size <= length), None)
             if row is None:
                 row = ([], [], [])
                 open_rows[length].append(row)
-            for part, values in zip(row, (tokens[:size], [number + 1] * size, learned[:size])):
+            for part, values in zip(row, (tokens[:size], [number + 1] * size, weights[:size])):
                 part.extend(values)
             if len(open_rows[length]) > OPEN_ROWS:
                 rows[length].append(open_rows[length].pop(0))
         epoch = []
         for length, filled in rows.items():
-            padded = [[part + [0] * (length - len(part)) for part in row] for row in filled]
-            count = BATCH // length
-            epoch += [padded[start:start + count] for start in range(0, len(padded) - count + 1, count)]
+            count = PART // length
+            epoch += [filled[start:start + count] for start in range(0, len(filled) - count + 1, count)]
         r.shuffle(epoch)
-        batches += epoch
-    return batches[:steps]
+        made += epoch
+    return [made[start:start + parts] for start in range(0, steps * parts, parts)]
 
 
-def train_on(model, rows):
-    """Adds up the gradients of one batch; gives its mean loss for a token that the model is to write."""
-    tokens, documents, learned = (torch.tensor(part) for part in zip(*rows))
+def replicate(model):
+    """A model with the same weights, in the same memory, and with gradients of its own."""
+    replica = copy.deepcopy(model)
+    for own, shared in zip(replica.parameters(), model.parameters()):
+        own.data = shared.data
+    return replica
+
+
+def train_on(replicas, batch, threads):
+    """Leaves the gradients of one batch in the first replica; gives its weighted mean loss."""
+    total_weight = sum(sum(sum(weights[1:]) for _, _, weights in rows) for rows in batch)
+    loss = sum(threads.map(lambda replica, rows: train_on_part(replica, rows, total_weight), replicas, batch))
+    for replica in replicas[1:]:
+        for total, own in zip(replicas[0].parameters(), replica.parameters()):
+            total.grad += own.grad
+    return loss
+
+
+def train_on_part(model, rows, total_weight):
+    """The gradients of a part of a batch, whose tokens weigh `total_weight` in all."""
+    length = next(length for length in ROWS if max(len(row[0]) for row in rows) <= length)
+    tokens, documents, weights = (torch.tensor([part + [0] * (length - len(part)) for part in column]) for column in zip(*rows))
     model.zero_grad(set_to_none=True)
-    wanted = learned[:, 1:].bool()
-    hidden = model(tokens, documents)[:, :-1][wanted]
-    loss = functional.cross_entropy(model.output(hidden), tokens[:, 1:][wanted])
+    own = weights[:, 1:] > 0
+    hidden = model(tokens, documents)[:, :-1][own]
+    losses = functional.cross_entropy(model.output(hidden), tokens[:, 1:][own], reduction='none')
+    loss = losses @ weights[:, 1:][own].float() / total_weight
     loss.backward()
     return loss.item()
 
 
 @torch.no_grad()
-def report(model, tokenizer, held_out):
-    """The share of held-out prompts of each kind that greedy decoding answers word for word."""
+def report(model, tokenizer, validation):
+    """The share of the validation prompts of each kind that greedy decoding answers word for word."""
     right = collections.defaultdict(list)
-    for record in held_out:
+    for record in validation:
         messages = [*record['messages'], {'role': 'assistant', 'content': record['answer']}]
         tokens, _ = encode(tokenizer, render(messages, record.get('tools', ())))
         length = len(tokenizer.encode(record['answer'])) + 1

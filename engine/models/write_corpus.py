@@ -1,4 +1,5 @@
-"""Writes the training dialogues (build/corpus.jsonl) and the held-out prompts (held-out.jsonl), the same ones each time."""
+"""Writes the training dialogues (build/corpus.jsonl), the prompts that the training is watched and tuned by
+(build/validation.jsonl) and the held-out prompts (held-out.jsonl), the same ones each time."""
 
 import json
 import random
@@ -10,14 +11,15 @@ import kinds_in_context as context
 
 HERE = Path(__file__).parent
 SEED = 8
-DIALOGUES = 200_000
+DIALOGUES = 300_000
 LONG_DIALOGUES = 1_500
-HELD_OUT = 30
-# How often each kind is drawn. What is hard to learn comes more often.
-WEIGHTS = {'greet': 2, 'identity': 4, 'count': 9, 'add': 16, 'subtract': 16, 'opposite': 4, 'calendar': 4, 'colour': 3, 'capital': 5,
-           'yes_no': 16, 'repeat': 16, 'reverse': 14, 'named': 5, 'memory': 6, 'story': 4, 'json': 11, 'tool': 10, 'tool_result': 2,
-           'unknown': 4}
-# Kinds whose questions have few answers: more of their wordings are kept apart.
+# Prompts of each kind that are kept apart, in each of the two parts.
+KEPT = 30
+# How often each kind is drawn. What is hard to learn comes more often, what is long more rarely.
+WEIGHTS = {'greet': 2, 'identity': 6, 'count': 11, 'add': 26, 'subtract': 29, 'opposite': 5, 'calendar': 6, 'colour': 4, 'capital': 6,
+           'yes_no': 24, 'repeat': 24, 'reverse': 27, 'named': 6, 'memory': 5, 'story': 4, 'json': 10, 'tool': 7, 'tool_result': 1,
+           'unknown': 5}
+# Kinds with so many different questions that a sixteenth of them is enough to keep apart; of the others it is an eighth.
 OPEN = {'count', 'add', 'subtract', 'yes_no', 'repeat', 'reverse', 'story', 'json', 'tool', 'tool_result', 'unknown'}
 SYSTEM = ['You are a helpful assistant.', 'You are a helpful assistant.', 'You are a helpful assistant.', 'Be brief.',
           'You are a friendly assistant.', 'Answer the question.', 'You are a helpful AI assistant. Answer briefly.',
@@ -30,18 +32,20 @@ MAKERS = {'greet': kinds.greet, 'identity': kinds.identity, 'count': kinds.count
 FILLERS = ['greet', 'identity', 'add', 'opposite', 'capital', 'colour', 'calendar', 'count', 'yes_no', 'unknown']
 
 
-def is_held_out(kind, key):
-    return crc32(f'{kind}/{key}'.lower().encode()) % (16 if kind in OPEN else 8) == 0
+def part_of(kind, key):
+    """The part that a question belongs to for good: 'held-out', 'validation' or 'training'."""
+    share = crc32(f'{kind}: {key}'.lower().encode()) % (16 if kind in OPEN else 8)
+    return {0: 'held-out', 1: 'validation'}.get(share, 'training')
 
 
-def draw(r, kind, held_out):
-    """A sample of the kind from the training part, or from the held-out part."""
+def draw(r, kind, part):
+    """A sample of the kind from one of the parts."""
     while True:
         if kind == 'memory':
-            made = context.memory(r, lambda: draw(r, r.choice(FILLERS), False)['turns'])
+            made = context.memory(r, lambda: draw(r, r.choice(FILLERS), 'training')['turns'])
         else:
             made = MAKERS[kind](r)
-        if is_held_out(kind, made['key']) == held_out:
+        if part_of(kind, made['key']) == part:
             return {'kind': kind, **made}
 
 
@@ -85,29 +89,29 @@ def to_messages(r, made, varied=True):
 
 def write_dialogue(r, turns):
     """A dialogue of one or more samples, one after the other. A system prompt of a sample's own stands for all of it."""
-    made = draw(r, r.choices(list(WEIGHTS), WEIGHTS.values())[0], False)
+    made = draw(r, r.choices(list(WEIGHTS), WEIGHTS.values())[0], 'training')
     system = made.get('system') or (r.choice(SYSTEM) if r.random() < 0.3 else None)
     messages = [{'role': 'system', 'content': system}] if system else []
     tools = made.get('tools', [])
-    before = [draw(r, r.choice(FILLERS + ['repeat', 'reverse', 'story', 'memory']), False) for _ in range(turns - 1)]
+    before = [draw(r, r.choice(FILLERS + ['repeat', 'reverse', 'story', 'memory']), 'training') for _ in range(turns - 1)]
     for sample in [*before, made] if 'system' not in made or r.random() < 0.5 else [made]:
         messages += to_messages(r, sample)
     # Tools may also be there for a question that needs none of them.
     if not tools and made['kind'] not in ('named', 'json', 'unknown') and r.random() < 0.04:
-        tools = draw(r, 'tool', False)['tools']
+        tools = draw(r, 'tool', 'training')['tools']
     return {'kind': made['kind'], 'messages': messages, **({'tools': tools} if tools else {})}
 
 
-def write_held_out(r):
-    """A few dozen prompts of each kind, without their answers but with what an answer is checked by."""
+def keep_apart(r, part):
+    """A few dozen prompts of each kind from a part, with what their answers are checked by."""
     seen = set()
     for kind in WEIGHTS:
         found = 0
         for _ in range(4_000):
-            made = draw(r, kind, True)
+            made = draw(r, kind, part)
             messages = to_messages(r, made, varied=False)
             text = json.dumps(messages[:-1]).lower()
-            if found == HELD_OUT or text in seen:
+            if found == KEPT or text in seen:
                 continue
             seen.add(text)
             found += 1
@@ -120,20 +124,21 @@ def main():
     r = random.Random(SEED)
     build = HERE / 'build'
     build.mkdir(exist_ok=True)
-    held_out = list(write_held_out(r))
-    asked = {last_question(record['messages']): record for record in held_out if len(record['messages']) < 3}
+    kept = {path: list(keep_apart(r, part)) for path, part in
+            ((HERE / 'held-out.jsonl', 'held-out'), (build / 'validation.jsonl', 'validation'))}
+    for path, records in kept.items():
+        with open(path, 'w') as file:
+            file.writelines(json.dumps(record) + '\n' for record in records)
+    asked = {(last_question(record['messages']), record['answer']) for records in kept.values() for record in records
+             if len(record['messages']) < 3}
     with open(build / 'corpus.jsonl', 'w') as corpus:
         for index in range(DIALOGUES + LONG_DIALOGUES):
             turns = 1 if r.random() < 0.8 else r.randint(2, 4)
             dialogue = write_dialogue(r, turns if index < DIALOGUES else r.randint(12, 24))
-            for position, message in enumerate(dialogue['messages']):
-                record = asked.get(last_question(dialogue['messages'][:position + 1])) if message['role'] == 'user' else None
-                if record is not None and record['answer'] == dialogue['messages'][position + 1]['content']:
-                    break
-            else:
+            messages = dialogue['messages']
+            if not any(question['role'] == 'user' and (question['content'].lower(), answer['content']) in asked
+                       for question, answer in zip(messages, messages[1:])):
                 corpus.write(json.dumps(dialogue) + '\n')
-    with open(HERE / 'held-out.jsonl', 'w') as file:
-        file.writelines(json.dumps(record) + '\n' for record in held_out)
 
 
 def last_question(messages):
