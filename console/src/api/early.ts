@@ -1,7 +1,8 @@
 // A small file of its own, beside the rest: what the first view asks for is under way while the code is still coming.
 
-const paths =
-  document.documentElement.dataset.session === 'none' ? [] : ['/v1/auth/session', '/v1/organization']
+// Unit tests have no page.
+const hasSession = 'document' in globalThis && document.documentElement.dataset.session !== 'none'
+const paths = hasSession ? ['/v1/auth/session', '/v1/organization'] : []
 const answers = new Map(paths.map((path) => [path, fetch(path)]))
 // Whoever takes it sees its failure.
 for (const answer of answers.values()) answer.catch(() => {})

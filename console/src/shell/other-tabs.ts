@@ -9,6 +9,7 @@ const openChannel = () => (channel ??= new BroadcastChannel('session'))
 
 /** Tells the browser's other tabs what this one did with their session. */
 export function tellOtherTabs(change: Change) {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin
   openChannel().postMessage(change)
 }
 
