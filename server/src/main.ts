@@ -102,10 +102,19 @@ function stopSignal(): AbortSignal {
   return stopping.signal
 }
 
+// What a library throws where nobody waits for it, such as a connection that is lost while it is being closed.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`${error.stack}\n`)
+  fail(error)
+})
 try {
   await main()
   process.exit(0)
 } catch (error) {
+  fail(error)
+}
+
+function fail(error: unknown): never {
   process.stderr.write(`Berth can't run: ${describe(error)}\n`)
   process.exit(1)
 }

@@ -30,6 +30,9 @@ export function connectDatabase(
     types,
   })
   pool.on('error', onIdleError)
+  // A lost connection fails the query that is under way. Between two queries of a transaction nobody listens, and an error that
+  // nobody hears would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, close: () => db.destroy() }
 }
