@@ -6,10 +6,8 @@ wording where its facts are few (capitals, opposites).
 """
 
 import itertools
-import json
 import re
 
-from chat_format import tool_call
 from lexicon import *
 
 UNKNOWN = "I don't know that. I am only a very small model."
@@ -225,7 +223,6 @@ def colour(r):
 def capital(r):
     country, city = r.choice(CAPITALS)
     if r.random() < 0.15 and country not in ('the USA', 'England'):
-        wordings = expand('(Of which country is|Which country has the capital|What country is) {city}( the capital of|)?')
         wordings = ['Of which country is {city} the capital?', 'Which country has the capital {city}?',
                     'What country is {city} the capital of?', '{city} is the capital of which country?',
                     '{city} is the capital of what?']

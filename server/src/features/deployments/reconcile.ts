@@ -5,7 +5,7 @@ import type { DeploymentStatus } from './lifecycle.ts'
 import { bringUp, keepUp } from './reconcile/engine.ts'
 import { provision, selectForDeployment } from './reconcile/provision.ts'
 import { giveBack, terminate } from './reconcile/release.ts'
-import { fail, pause, record, say } from './reconcile/step.ts'
+import { fail, pause, record, say, timeInStatus } from './reconcile/step.ts'
 import type { Look, Step, Taken, World } from './reconcile/step.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -66,8 +66,8 @@ const steps: Record<DeploymentStatus, Step> = {
 
 /** After a passing fault: says so, waits longer the longer it lasts, and gives up only on an instance that never comes. */
 async function tryAgain(look: Look): Promise<Taken> {
-  const { deployment, world } = look
-  const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
+  const { deployment } = look
+  const inStatus = timeInStatus(look)
   const waitMilliseconds = Math.min(Math.max(inStatus / 4, second), minute)
   if (deployment.status === 'provisioning' && inStatus > provisioningDeadline) {
     const message = 'The runtime gave no instance within 10 minutes.'

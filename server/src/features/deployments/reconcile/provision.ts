@@ -5,7 +5,7 @@ import type { DeploymentChanges } from '../change-store.ts'
 import { chooseInstance } from '../choose-instance.ts'
 import { toEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../instance-selection.ts'
-import { fail, pause, record, say } from './step.ts'
+import { fail, pause, record, say, timeInStatus } from './step.ts'
 import type { Look, Taken } from './step.ts'
 
 const pendingDeadline = 60 * 60_000
@@ -80,8 +80,7 @@ export async function provision(look: Look): Promise<Taken> {
 
 /** The runtime says itself when an instance will not come; the deadline is for one that never says so. */
 async function waitForInstance(look: Look, message: string): Promise<Taken> {
-  const { deployment, world } = look
-  const inStatus = world.clock().getTime() - deployment.status_changed_at.getTime()
+  const inStatus = timeInStatus(look)
   if (inStatus > pendingDeadline) {
     const late = `No instance came within an hour. ${message}`
     return fail(look, { stage: 'provisioning', code: 'provision_timeout', message: late })

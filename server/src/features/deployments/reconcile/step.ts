@@ -34,6 +34,11 @@ export interface Failure {
   message: string
 }
 
+/** Milliseconds since the deployment came into its status */
+export function timeInStatus({ deployment, world }: Look): number {
+  return world.clock().getTime() - deployment.status_changed_at.getTime()
+}
+
 /** Fails a deployment from whatever status it is in; its instance is given back in the steps that follow. */
 export async function fail({ world, deployment, lease }: Look, failure: Failure): Promise<Taken> {
   const { id, status } = deployment
