@@ -20,6 +20,7 @@ import { createTestClock, hour } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
 import { askSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { writeSealedSeconds } from '../support/sealed-usage.ts'
 import type { ChildOrder } from './billing-kill-child.ts'
 import { checks, hoursUsed, readAccount } from './billing-checks.ts'
 import { steps } from './billing-steps.ts'
@@ -27,7 +28,6 @@ import type { StepName } from './billing-steps.ts'
 import { createRandom } from './load.ts'
 
 const child = resolve(import.meta.dirname, 'billing-kill-child.ts')
-const priceKey = 'gpu_instance_seconds.local-cpu.local'
 
 interface Arena {
   application: Application
@@ -142,23 +142,13 @@ async function writeUsage({ application, clock }: Arena, { client, viewer }: Org
   since.setUTCMinutes(0, 0, 0)
   clock.advance((hoursUsed.length + 2) * hour)
   for (const [index, thousandths] of hoursUsed.entries()) {
-    await application.db
-      .insertInto('usage_buckets')
-      .values({
-        organization_id: viewer.organizationId,
-        deployment_id: deployment.id,
-        meter: 'gpu_instance_seconds',
-        hour: new Date(since.getTime() + index * hour),
-        dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
-        quantity: String(thousandths / 1000),
-        price_key: priceKey,
-        service_key: 'compute',
-        display_name: 'CPU',
-        unit_amount: '0.00001',
-        currency: 'usd',
-        sealed_at: clock.now(),
-      })
-      .execute()
+    await writeSealedSeconds(application.db, {
+      organizationId: viewer.organizationId,
+      deploymentId: deployment.id,
+      hour: new Date(since.getTime() + index * hour),
+      quantity: String(thousandths / 1000),
+      sealedAt: clock.now(),
+    })
   }
 }
 

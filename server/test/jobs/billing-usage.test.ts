@@ -9,10 +9,9 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
 import { askSandbox } from '../support/sandbox.ts'
+import { localPriceKey, writeSealedSeconds } from '../support/sealed-usage.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-
-const priceKey = 'gpu_instance_seconds.local-cpu.local'
 
 const clock = createTestClock()
 let server: TestServer
@@ -52,23 +51,13 @@ async function seal(organization: Organization, after: number, quantity: string)
   const { id, deploymentId, since } = organization
   const sealedAt = since.getTime() + (after + 2) * hour
   clock.advance(Math.max(0, sealedAt - clock.now().getTime()))
-  await server.application.db
-    .insertInto('usage_buckets')
-    .values({
-      organization_id: id,
-      deployment_id: deploymentId,
-      meter: 'gpu_instance_seconds',
-      hour: new Date(since.getTime() + after * hour),
-      dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
-      quantity,
-      price_key: priceKey,
-      service_key: 'compute',
-      display_name: 'CPU',
-      unit_amount: '0.00001',
-      currency: 'usd',
-      sealed_at: clock.now(),
-    })
-    .execute()
+  await writeSealedSeconds(server.application.db, {
+    organizationId: id,
+    deploymentId,
+    hour: new Date(since.getTime() + after * hour),
+    quantity,
+    sealedAt: clock.now(),
+  })
 }
 
 async function listTaken({ customerId }: Organization) {
@@ -124,7 +113,7 @@ describe('sealed hours', () => {
     }
     await sendThrough()
     const name = (after: number) =>
-      `${organization.id}:${priceKey}:${new Date(organization.since.getTime() + after * hour).toISOString()}`
+      `${organization.id}:${localPriceKey}:${new Date(organization.since.getTime() + after * hour).toISOString()}`
     const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
     // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
     expect(await listTaken(organization)).toEqual([

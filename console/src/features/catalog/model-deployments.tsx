@@ -39,7 +39,7 @@ export function ModelDeployments({ modelName }: { modelName: string }) {
               params={{ deploymentId: deployment.id }}
               className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
             >
-              {[nameChoice(deployment), ends.get(deployment.id)].filter(Boolean).join(' · ')}
+              {nameChoice(deployment, ends.get(deployment.id))}
             </Link>
             <StatusBadge deployment={deployment} />
             <span className="ml-auto text-[0.8125rem] text-muted">

@@ -16,8 +16,9 @@ export function nameParts({ model_size_in_billions, model_format, quantization }
   return isSaid ? [name] : [name, nameQuantization(quantization)]
 }
 
-/** A variant in a few words, such as "7B GGUF Q4_K_M". */
-export const nameChoice = (choice: VariantChoice) => nameParts(choice).join(' ')
+/** A variant in a few words, such as "7B GGUF Q4_K_M", and `end`, what tells this deployment of it apart. */
+export const nameChoice = (choice: VariantChoice, end = '') =>
+  nameParts(choice).join(' ') + (end && ` · ${end}`)
 
 type Named = VariantChoice & { id: string; model_name: string }
 

@@ -67,7 +67,7 @@ function Row({ deployment, end, price }: RowProps) {
           {deployment.model_name}
         </Link>
         <p className="truncate text-[0.8125rem] text-muted" title={end && deployment.id}>
-          {[nameChoice(deployment), end].filter(Boolean).join(' · ')}
+          {nameChoice(deployment, end)}
         </p>
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />

@@ -1,0 +1,28 @@
+import type { Database } from '../../src/database/tables.ts'
+
+/** The price of the seconds that a deployment on this machine runs */
+export const localPriceKey = 'gpu_instance_seconds.local-cpu.local'
+
+/** Writes sealed seconds of an hour into the ledger. */
+export async function writeSealedSeconds(
+  db: Database,
+  usage: { organizationId: number; deploymentId: string; hour: Date; quantity: string; sealedAt: Date },
+): Promise<void> {
+  await db
+    .insertInto('usage_buckets')
+    .values({
+      organization_id: usage.organizationId,
+      deployment_id: usage.deploymentId,
+      meter: 'gpu_instance_seconds',
+      hour: usage.hour,
+      dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
+      quantity: usage.quantity,
+      price_key: localPriceKey,
+      service_key: 'compute',
+      display_name: 'CPU',
+      unit_amount: '0.00001',
+      currency: 'usd',
+      sealed_at: usage.sealedAt,
+    })
+    .execute()
+}
