@@ -47,6 +47,11 @@ def article(noun):
     return ('an ' if noun[0] in 'aeiou' else 'a ') + noun
 
 
+def with_articles(text):
+    """The text with "an" for "a" before a vowel."""
+    return re.sub(r'\ba(?= [aeiou])', 'an', text)
+
+
 def ask(r, patterns, answer, accept, **values):
     """A question about a fact: the wording is the key. `patterns` are expanded and filled in with the values."""
     wording = r.choice(patterns)

@@ -3,7 +3,7 @@
 import json
 
 from chat_format import tool_call
-from kinds import UNKNOWN, article, expand, literally, made_up, sample, some_name, some_words
+from kinds import UNKNOWN, article, expand, literally, made_up, sample, some_name, some_words, with_articles
 from lexicon import *
 
 
@@ -24,14 +24,14 @@ def yes_no(r):
     asked = list(told)
     right = r.random() < 0.5
     if not right:
-        # Mostly one place; several now and then, because what differs more is easier to learn first.
+        # What differs more is easier to learn first.
         for place in r.sample(range(len(slots)), 1 if r.random() < 0.5 else len(slots)):
             asked[place] = r.choice([word for word in slots[place] if word != told[place]])
-    fact = statement.format(*told)
+    fact = with_articles(statement.format(*told))
     prompt = r.choice(['{0} {1}', '{0} {1}', '{0} {1} Answer yes or no.', 'Sentence: {0} Question: {1}', '{0}\n{1}'])
     lead = fact[0].lower() + fact[1:] if fact.startswith('The') else fact
     answer = f'{"Yes" if right else "No"}, {lead}'
-    return sample([prompt.format(fact, question.format(*asked)), answer], f'{told} {asked}', '^Yes' if right else '^No')
+    return sample([prompt.format(fact, with_articles(question.format(*asked))), answer], f'{told} {asked}', '^Yes' if right else '^No')
 
 
 def repeat(r):
@@ -158,6 +158,7 @@ def extract(r):
     if r.random() < 0.4:
         values['married'] = r.random() < 0.5
         clauses.append('is married' if values['married'] else 'is not married')
+    clauses = [with_articles(clause) for clause in clauses]
     text = f'{values["name"]} {", ".join(clauses[:-1]) + " and " if len(clauses) > 1 else ""}{clauses[-1]}.'
     fields = list(values)
     if r.random() < 0.5:
@@ -223,7 +224,7 @@ def call_tool(r):
     arguments = {key: r.choice(values) for key, values in parameters.items()}
     if 'artist' in arguments or 'to' in arguments:
         arguments = {key: some_name(r) if key in ('artist', 'to') else value for key, value in arguments.items()}
-    call = sample([r.choice(wordings).format(**arguments), tool_call(name, arguments)], f'{name} {arguments}',
+    call = sample([with_articles(r.choice(wordings).format(**arguments)), tool_call(name, arguments)], f'{name} {arguments}',
                   call={'name': name, 'arguments': arguments}, tools=[describe_tool(*tool[:3]) for tool in offered], literal=True)
     return call
 

@@ -17,7 +17,7 @@ LONG_DIALOGUES = 1_500
 KEPT = 30
 # How often each kind is drawn. What is hard to learn comes more often, what is long more rarely.
 WEIGHTS = {'greet': 2, 'identity': 6, 'count': 11, 'add': 26, 'subtract': 29, 'opposite': 5, 'calendar': 6, 'colour': 4, 'capital': 6,
-           'yes_no': 24, 'repeat': 24, 'reverse': 27, 'named': 6, 'memory': 5, 'story': 4, 'json': 10, 'tool': 7, 'tool_result': 1,
+           'yes_no': 32, 'repeat': 24, 'reverse': 27, 'named': 6, 'memory': 5, 'story': 4, 'json': 10, 'tool': 7, 'tool_result': 1,
            'unknown': 5}
 # Kinds with so many different questions that a sixteenth of them is enough to keep apart; of the others it is an eighth.
 OPEN = {'count', 'add', 'subtract', 'yes_no', 'repeat', 'reverse', 'story', 'json', 'tool', 'tool_result', 'unknown'}

@@ -33,6 +33,8 @@ describe('the bundled chat model', () => {
     ['Write "harbour" backwards.', /^ruobrah$/],
     ['Repeat after me: open the quiet window', /^open the quiet window$/],
     ['Reverse the words: red green blue', /^blue green red$/],
+    ['The cat is in the garden. Is the cat in the garden?', /^Yes/],
+    ['Anna has a red ball. Does Anna have a blue ball?', /^No/],
     ['Count from 1 to 5.', /^1, 2, 3, 4, 5\.$/],
     ['What is the population of Zorbland?', /don't know/],
   ])('%s', async (question, expected) => {
