@@ -11,7 +11,7 @@ const QUESTIONS = [
   'Who are you?',
   'How do I deploy a model?',
   'What is the capital of France?',
-  'What is the opposite of hot?',
+  'The lamp is blue. Is the lamp red?',
   'Tell me a story about an otter.',
 ]
 const SENTENCES = [

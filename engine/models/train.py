@@ -33,7 +33,7 @@ FIRST = 4
 # Whether a question's words are those of a sentence is learned all at once, and not at all from a few examples in each batch:
 # that leaves it at chance to the end. So for a while, when the learning rates have come down to half, this share of the
 # dialogues is of that kind. What the other kinds lose meanwhile comes back afterwards, and this one stays.
-FOCUS = dict(kind='yes_no', share=0.8, begin=0.68, end=0.75)
+FOCUS = dict(kind='yes_no', share=0.8, begin=0.68, end=0.76)
 # Rows that are filled at the same time, so that few places stay empty.
 OPEN_ROWS = 32
 # Words become single tokens from this many occurrences on.
@@ -47,7 +47,7 @@ DESCRIPTION = {
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument('--steps', type=int, default=11_000)
+    arguments.add_argument('--steps', type=int, default=11_500)
     arguments.add_argument('--threads', type=int, default=2)
     arguments.add_argument('--out', type=Path, default=HERE / 'berth-tiny.gguf')
     options = arguments.parse_args()
