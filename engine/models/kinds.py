@@ -44,7 +44,7 @@ def some_words(r, least, most):
 
 
 def article(noun):
-    return ('an ' if noun[0] in 'aeiou' else 'a ') + noun
+    return with_articles(f'a {noun}')
 
 
 def with_articles(text):

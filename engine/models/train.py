@@ -90,12 +90,13 @@ def main():
             seconds = spent + time.process_time() - begun
             print(f'step {step + 1}, loss {total / 100:.4f}, {seconds:.0f} s of CPU time', flush=True)
             total = 0.0
-        if (step + 1) % 250 == 0 or step + 1 == options.steps:
+        last = step + 1 == options.steps
+        if (step + 1) % 250 == 0 or last:
             torch.save({'model': model.state_dict(), 'optimizers': [optimizer.state_dict() for optimizer in optimizers],
                         'tokenizer': tokenizer, 'step': step + 1, 'spent': spent + time.process_time() - begun},
                        BUILD / 'checkpoint.new')
             (BUILD / 'checkpoint.new').replace(checkpoint)
-        if (step + 1) % 1000 == 0:
+        if (step + 1) % 1000 == 0 or last:
             print(report(model, tokenizer, validation), flush=True)
     save_gguf(options.out, model, tokenizer, DESCRIPTION)
     checkpoint.unlink()

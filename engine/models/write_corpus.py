@@ -129,7 +129,7 @@ def main():
     for path, records in kept.items():
         with open(path, 'w') as file:
             file.writelines(json.dumps(record) + '\n' for record in records)
-    asked = {(last_question(record['messages']), record['answer']) for records in kept.values() for record in records
+    asked = {(record['messages'][-1]['content'].lower(), record['answer']) for records in kept.values() for record in records
              if len(record['messages']) < 3}
     with open(build / 'corpus.jsonl', 'w') as corpus:
         for index in range(DIALOGUES + LONG_DIALOGUES):
@@ -139,10 +139,6 @@ def main():
             if not any(question['role'] == 'user' and (question['content'].lower(), answer['content']) in asked
                        for question, answer in zip(messages, messages[1:])):
                 corpus.write(json.dumps(dialogue) + '\n')
-
-
-def last_question(messages):
-    return messages[-1]['content'].lower()
 
 
 if __name__ == '__main__':

@@ -13,6 +13,7 @@ import { readConfig } from '../../src/config.ts'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { applyBillingEvent } from '../../src/features/billing/events.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
+import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import { buildServer } from '../../src/server.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
@@ -138,14 +139,13 @@ async function prepare(arena: Arena, step: StepName): Promise<Organization> {
 async function writeUsage({ application, clock }: Arena, { client, viewer }: Organization): Promise<void> {
   const { body: deployment } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const { body: account } = await client.get('/v1/billing/account')
-  const since = new Date(account.current_period_start)
-  since.setUTCMinutes(0, 0, 0)
+  const since = floorHour(new Date(account.current_period_start))
   clock.advance((hoursUsed.length + 2) * hour)
   for (const [index, thousandths] of hoursUsed.entries()) {
     await writeSealedSeconds(application.db, {
       organizationId: viewer.organizationId,
       deploymentId: deployment.id,
-      hour: new Date(since.getTime() + index * hour),
+      hour: addHours(since, index),
       quantity: String(thousandths / 1000),
       sealedAt: clock.now(),
     })

@@ -3,6 +3,7 @@ import { usageSendingChecks } from '../../src/features/billing/check-sends.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
 import { sendUsage } from '../../src/features/billing/send-usage.ts'
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
+import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import type { PaymentProcessor, UsageEvent } from '../../src/ports/payment-processor.ts'
 import { activate } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
@@ -35,8 +36,7 @@ async function createPostpaid(): Promise<Organization> {
   await activate(server.url, client)
   const { body: account } = await client.get('/v1/billing/account')
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-  const since = new Date(account.current_period_start)
-  since.setUTCMinutes(0, 0, 0)
+  const since = floorHour(new Date(account.current_period_start))
   return {
     client,
     id: account.organization_id,
@@ -54,7 +54,7 @@ async function seal(organization: Organization, after: number, quantity: string)
   await writeSealedSeconds(server.application.db, {
     organizationId: id,
     deploymentId,
-    hour: new Date(since.getTime() + after * hour),
+    hour: addHours(since, after),
     quantity,
     sealedAt: clock.now(),
   })
@@ -113,7 +113,7 @@ describe('sealed hours', () => {
     }
     await sendThrough()
     const name = (after: number) =>
-      `${organization.id}:${localPriceKey}:${new Date(organization.since.getTime() + after * hour).toISOString()}`
+      `${organization.id}:${localPriceKey}:${addHours(organization.since, after).toISOString()}`
     const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
     // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
     expect(await listTaken(organization)).toEqual([

@@ -22,12 +22,15 @@ export const nameChoice = (choice: VariantChoice, end = '') =>
 
 type Named = VariantChoice & { id: string; model_name: string }
 
+/** What is shown of an id beside names that do not tell enough. */
+export const endOfId = (id: string) => `…${id.slice(-6)}`
+
 /** What tells deployments of one variant apart, by id: the end of it; empty for one that is alone of its kind. */
 export function nameApart(deployments: readonly Named[]): ReadonlyMap<string, string> {
   const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameChoice(one)}`)
   return new Map(
     [...kinds.values()].flatMap((alike) =>
-      alike.map(({ id }) => [id, alike.length > 1 ? `…${id.slice(-6)}` : ''] as const),
+      alike.map(({ id }) => [id, alike.length > 1 ? endOfId(id) : ''] as const),
     ),
   )
 }

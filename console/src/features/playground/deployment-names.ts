@@ -1,6 +1,6 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { text } from '../../text/index.ts'
-import { nameChoice } from '../catalog/names.ts'
+import { endOfId, nameChoice } from '../catalog/names.ts'
 
 export const isEnding = ({ status }: Deployment) => status === 'terminating' || status === 'terminated'
 
@@ -15,7 +15,7 @@ export function nameDeployments(deployments: readonly Deployment[]): ReadonlyMap
   return new Map(
     deployments.map((one) => {
       const name = plainName(one)
-      return [one.id, (sharing.get(name)?.length ?? 0) > 1 ? `${name} · …${one.id.slice(-6)}` : name]
+      return [one.id, (sharing.get(name)?.length ?? 0) > 1 ? `${name} · ${endOfId(one.id)}` : name]
     }),
   )
 }
