@@ -9,14 +9,23 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
   await administer(postgresUrl, `CREATE DATABASE ${name}`)
   const url = new URL(postgresUrl)
   url.pathname = `/${name}`
-  return { url: url.href, drop: () => administer(postgresUrl, `DROP DATABASE ${name} WITH (FORCE)`) }
+  return {
+    url: url.href,
+    // WITH (FORCE) would also end an autovacuum worker, which a role that is no superuser may not; a plain DROP cancels it.
+    drop: () =>
+      administer(
+        postgresUrl,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND usename = current_user`,
+        `DROP DATABASE ${name}`,
+      ),
+  }
 }
 
-async function administer(url: string, statement: string): Promise<void> {
+async function administer(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(statement)
+    for (const statement of statements) await client.query(statement)
   } finally {
     await client.end()
   }
