@@ -88,6 +88,24 @@ test('code that is needed while the server is away: it comes with the server, an
   await seeGone(page.getByText(away))
 })
 
+test('code that a newer console has not any more: said, and there after another try', async () => {
+  const { page, expectComplaint } = await site.visit()
+  expectComplaint(/status of 404|dynamically imported module/)
+  await registerByApi(page, inventPerson())
+  await page.goto('/playground')
+  await see(page.getByRole('link', { name: 'Choose a model' }))
+
+  const part = '**/assets/command-dialog-*.js'
+  await page.route(part, (route) => route.fulfill({ status: 404 }))
+  await page.keyboard.press('Control+k')
+  await see(page.getByText('Something went wrong in this page.'))
+  await page.unroute(part)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await see(page.getByRole('link', { name: 'Choose a model' }))
+  await page.keyboard.press('Control+k')
+  await see(page.getByRole('dialog', { name: 'Commands' }))
+})
+
 test('offline: a notice, and back', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(/ERR_INTERNET_DISCONNECTED/)

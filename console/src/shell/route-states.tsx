@@ -1,5 +1,6 @@
 import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
+import { ApiError } from '../api/client.ts'
 import { Button } from '../components/button.tsx'
 import { useDocumentTitle } from '../components/page.tsx'
 import { EmptyState, ErrorState, Skeleton } from '../components/states.tsx'
@@ -40,7 +41,7 @@ export function NotFoundPage() {
   )
 }
 
-/** A page whose first data could not be had. */
+/** A page whose first data could not be had, or whose code: a part of it may be gone from the server since it was opened. */
 export function RouteError({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   return (
@@ -48,6 +49,8 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
       <ErrorState
         error={error}
         onRetry={() => {
+          // Only what the API refused may come by itself another time: code comes with the page.
+          if (!(error instanceof ApiError)) return window.location.reload()
           reset()
           void router.invalidate()
         }}
