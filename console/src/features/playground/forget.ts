@@ -1,4 +1,4 @@
-import type { QueryClient } from '@tanstack/react-query'
+import { hashKey, type QueryClient } from '@tanstack/react-query'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 const watched = new WeakSet<QueryClient>()
@@ -24,8 +24,10 @@ export function forgetForOthers(queryClient: QueryClient, current: Owner, forget
     owner = null
     forget()
   }
+  const organizationHash = hashKey(organizationQuery.queryKey)
   queryClient.getQueryCache().subscribe(({ type, query }) => {
-    if (!owner || query.queryKey[0] !== organizationQuery.queryKey[0]) return
+    // Its members and invitations have keys that begin as its own.
+    if (!owner || query.queryHash !== organizationHash) return
     if (type === 'removed') {
       // Signing in drops what was read, as signing out does; only after it there is a session.
       queueMicrotask(() => owner && !isKept() && end())

@@ -1,0 +1,25 @@
+import { QueryClient } from '@tanstack/react-query'
+import { expect, it } from 'vitest'
+import type { Organization, Session } from '../../../../server/src/contract.ts'
+import { organizationQuery, sessionQuery } from '../../api/session.ts'
+import { invitationsQuery, membersQuery } from '../organization/queries.ts'
+import { forgetForOthers } from './forget.ts'
+
+it('forgets when another organization is worked in, not when the page about the same one is opened', async () => {
+  const queryClient = new QueryClient()
+  let forgotten = 0
+  queryClient.setQueryData(sessionQuery.queryKey, { user: { id: 1 } } as Session)
+  queryClient.setQueryData(organizationQuery.queryKey, { id: 7, name: 'Engines' } as Organization)
+  forgetForOthers(queryClient, { userId: 1, organizationId: 7 }, () => (forgotten += 1))
+
+  queryClient.setQueryData(membersQuery.queryKey, [])
+  queryClient.setQueryData(invitationsQuery.queryKey, [])
+  queryClient.setQueryData(organizationQuery.queryKey, { id: 7, name: 'Analytical Engines' } as Organization)
+  queryClient.removeQueries()
+  queryClient.setQueryData(sessionQuery.queryKey, { user: { id: 1 } } as Session)
+  await Promise.resolve()
+  expect(forgotten).toBe(0)
+
+  queryClient.setQueryData(organizationQuery.queryKey, { id: 8, name: 'Abstractions' } as Organization)
+  expect(forgotten).toBe(1)
+})
