@@ -205,6 +205,40 @@ describe('when the processor fails', () => {
     expect((await listTaken(organization)).map(({ value }) => value)).toEqual([70, 30])
   })
 
+  test('it is compared only with what the processor has surely counted, not with what it was told of just now', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '50')
+    await sendThrough(answerLost)
+    clock.advance(day)
+    await seal(organization, 24, '50')
+    // The first hour is in the sum, the second is not yet.
+    const late: Partial<PaymentProcessor> = { countUsage: async () => 50 }
+    expect(await sendThrough(late)).toMatchObject([{ quantity: 50 }])
+    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
+    clock.advance(hour / 2)
+    expect(await sendThrough()).toEqual([])
+    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
+    expect((await listTaken(organization)).map(({ value }) => value)).toEqual([50, 50])
+  })
+
+  test('it is compared again later when another process tells of more meanwhile', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '50')
+    await sendThrough(answerLost)
+    clock.advance(day)
+    const { payments } = server.application
+    const told = await sendThrough({
+      async countUsage(...question) {
+        const counted = await payments.countUsage(...question)
+        await seal(organization, 24, '50')
+        await sendThrough()
+        return counted
+      },
+    })
+    expect(told).toEqual([])
+    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
+  })
+
   test('what can’t be told apart is never told blindly, and opens an anomaly that closes when it is settled', async () => {
     const organization = await createPostpaid()
     const { client } = organization

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
 import { listUsageEvents } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
@@ -11,10 +12,10 @@ import {
   listOpenSends,
   markSent,
   markUnknown,
-  sumSent,
+  readTold,
 } from './usage-send-store.ts'
 import type { UsageSend } from './usage-send-store.ts'
-import { planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
+import { isCounted, planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
@@ -105,15 +106,19 @@ async function settleOld(application: Tools, account: BillingAccount, since: Dat
   for (const [priceKey, open] of byPrice) {
     // As long as one may still be told again, it is: that makes what is left clearer.
     if (open.some((send) => planAttempt(send, now) !== 'compare')) continue
+    const told = await readTold(db, account.organization_id, priceKey)
+    if (!isCounted(told.lastToldAt, now)) continue
     const counted = await payments.countUsage(
       priceKey,
       account.processor_customer_id!,
       since,
       new Date(Math.ceil((now.getTime() + 1) / 3_600_000) * 3_600_000),
     )
+    // What another process tells of meanwhile may be in either number.
+    if (!isDeepStrictEqual(await readTold(db, account.organization_id, priceKey), told)) continue
     const verdict = settleUnknown(
       counted,
-      await sumSent(db, account.organization_id, priceKey),
+      told.sent,
       open.map(({ quantity }) => quantity),
     )
     log.warn({ organization: account.organization_id, priceKey, counted, verdict }, 'old usage was settled')

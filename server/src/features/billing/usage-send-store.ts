@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database, Tables } from '../../database/tables.ts'
 
@@ -27,16 +28,20 @@ export async function findLastHours(db: Database, organizationId: number): Promi
   return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
 }
 
-/** Units of a price that certainly arrived. */
-export async function sumSent(db: Database, organizationId: number, priceKey: string): Promise<number> {
-  const { sum } = await db
+/** What is known of a price's usage: units that certainly arrived, and when any of it was last told of (null: never). */
+export async function readTold(
+  db: Database,
+  organizationId: number,
+  priceKey: string,
+): Promise<{ sent: number; lastToldAt: Date | null }> {
+  const { sent, last_told_at: lastToldAt } = await db
     .selectFrom('usage_sends')
-    .select(({ fn }) => fn.sum<string | null>('quantity').as('sum'))
+    .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE status = 'sent'), 0)`.as('sent'))
+    .select(sql<Date | null>`max(greatest(last_attempt_at, sent_at))`.as('last_told_at'))
     .where('organization_id', '=', organizationId)
     .where('price_key', '=', priceKey)
-    .where('status', '=', 'sent')
     .executeTakeFirstOrThrow()
-  return Number(sum ?? 0)
+  return { sent: Number(sent), lastToldAt }
 }
 
 /** Writes down that usage is about to be told; undefined when it was written before. */

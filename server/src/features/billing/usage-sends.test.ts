@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
+import { isCounted, planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
 
 const at = (text: string) => new Date(`2026-03-${text}Z`)
 
@@ -46,6 +46,12 @@ describe('planAttempt', () => {
     expect(plan('10T00:00:00', '10T20:00:00', '10T23:59:59')).toBe('wait')
     expect(plan('10T00:00:00', '10T20:00:00', '11T00:00:00')).toBe('compare')
   })
+})
+
+test('isCounted: half an hour after the last word', () => {
+  expect(isCounted(at('10T10:00:00'), at('10T10:29:59'))).toBe(false)
+  expect(isCounted(at('10T10:00:00'), at('10T10:30:00'))).toBe(true)
+  expect(isCounted(null, at('10T10:00:00'))).toBe(true)
 })
 
 test.each([

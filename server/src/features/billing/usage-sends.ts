@@ -37,6 +37,13 @@ export function planAttempt(
   return age < settledMilliseconds ? 'wait' : 'compare'
 }
 
+const countedMilliseconds = 30 * 60_000
+
+/** True once a processor, which counts some time after it was told, surely has all that it was told of by `lastToldAt`. */
+export function isCounted(lastToldAt: Date | null, now: Date): boolean {
+  return lastToldAt === null || now.getTime() - lastToldAt.getTime() >= countedMilliseconds
+}
+
 /** Which of a price's usage arrived: `counted` is all that the processor has, `sent` all that certainly arrived. */
 export function settleUnknown(
   counted: number,
