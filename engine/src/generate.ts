@@ -127,7 +127,7 @@ export async function writeAnswer(
         }
         const text = stops.push(chunk.text)
         if (text !== '') onPiece({ type: 'content', text })
-        if (stops.stopped) stopping.abort(new StopFound())
+        if (stops.stopped) stopping.abort()
       },
       ...(tools === null
         ? grammar === undefined
@@ -141,11 +141,12 @@ export async function writeAnswer(
             onFunctionCall: calls.onCall,
           }),
     })
+    if (stops.stopped) return end('stop')
     const reason = result.metadata.stopReason
     return end(reason === 'maxTokens' ? 'length' : reason === 'functionCalls' ? 'tool_calls' : 'stop')
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    if (error instanceof StopFound) return end('stop')
+    if (stops.stopped) return end('stop')
     if (error instanceof ContextFull) return end('length')
     // The library checks a finished call again, against more than its grammar held; the caller has the call already.
     if (calls.isComplete()) return end('tool_calls')
@@ -167,7 +168,6 @@ function checkLength({ messages }: ChatRequest, contextSize: number): void {
   )
 }
 
-class StopFound extends Error {}
 class ContextFull extends Error {}
 
 function renderPrompt(

@@ -77,6 +77,15 @@ test('stops before a stop string', async () => {
   expect(choices[0]?.message.content).toBe(plain.slice(0, plain.indexOf(stop)))
 })
 
+test('stops at a stop string that the last token allowed completes', async () => {
+  const plain = await complete({ temperature: 0, max_tokens: 8 })
+  expect(plain.choices[0]?.finish_reason).toBe('length')
+  const stop = plain.choices[0]!.message.content!
+  const { choices, usage } = await complete({ temperature: 0, max_tokens: 8, stop })
+  expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: '' } })
+  expect(usage?.completion_tokens).toBe(8)
+})
+
 test('fills the context and ends there, without dropping the prompt', async () => {
   const { choices, usage } = await complete({
     temperature: 0,
