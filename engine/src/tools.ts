@@ -22,8 +22,9 @@ export interface SelectedTools {
 export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
   const tools = request.tools ?? []
   const choice = request.tool_choice ?? 'auto'
+  if (choice === 'none') return null
   if (tools.length === 0) {
-    if (choice !== 'auto' && choice !== 'none') throw invalid('tool_choice', 'tool_choice needs tools.')
+    if (choice !== 'auto') throw invalid('tool_choice', 'tool_choice needs tools.')
     return null
   }
   if (!supported) throw invalid('tools', "This model's chat template has no tools.", 'tools_not_supported')
@@ -48,7 +49,6 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     ])
     if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
   }
-  if (choice === 'none') return null
   // After a call that was forced the library would force the next one too, so more than one has to be asked for.
   const several = request.parallel_tool_calls ?? choice === 'auto'
   return {

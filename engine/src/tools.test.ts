@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import type { ChatRequest } from './chat-request.ts'
+import { selectTools } from './tools.ts'
+
+const request = (parameters: Record<string, unknown>, choice?: ChatRequest['tool_choice']): ChatRequest => ({
+  model: 'tiny',
+  messages: [{ role: 'user', content: 'Hello' }],
+  tools: [{ type: 'function', function: { name: 'one', parameters } }],
+  tool_choice: choice,
+})
+const refused = { allOf: [] }
+
+test('tools that are switched off ask nothing of the model nor of their schemas', () => {
+  expect(() => selectTools(request({}), false)).toThrow('no tools')
+  expect(selectTools(request({}, 'none'), false)).toBeNull()
+  expect(() => selectTools(request(refused), true)).toThrow('"allOf" isn\'t supported')
+  expect(selectTools(request(refused, 'none'), true)).toBeNull()
+})
