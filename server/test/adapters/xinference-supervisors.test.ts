@@ -151,6 +151,36 @@ test('an instance that is ready and a model that is not: gone after a while', as
   await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
 })
 
+describe('a worker that dies under its model', () => {
+  async function loseWorker() {
+    const simulator = await openSimulator({ workers: [makeWorker('10.0.0.7', 1), makeWorker('10.0.0.8', 1)] })
+    const runtime = await openRuntime([simulator], { stallMs: 50 })
+    const spec = await provision(runtime, gpuVariant, oneGpu)
+    await reach(() => runtime.ensureEngine(spec), 'ready')
+    const { worker } = simulator.models.get(spec.modelUid)!
+    simulator.loseWorker(worker)
+    await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+    return { simulator, runtime, spec, worker }
+  }
+
+  test('the model can be ended, and is launched on another', async () => {
+    const { simulator, runtime, spec, worker } = await loseWorker()
+    expect(await runtime.stopEngine(spec.deploymentId, spec.clusterId)).toBe(true)
+    await reach(() => runtime.ensureEngine(spec), 'ready')
+    const again = simulator.models.get(spec.modelUid)!
+    expect(again.worker).not.toBe(worker)
+    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+  })
+
+  test('the deployment can be released, and nothing is held any longer', async () => {
+    const { simulator, runtime, spec } = await loseWorker()
+    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
+    await vi.waitFor(async () => expect(await runtime.listHeld()).toEqual([]), 10_000)
+    const restarted = await openRuntime([simulator])
+    expect(await restarted.release(spec.deploymentId), 'asked again').toBe(true)
+  })
+})
+
 test.each([
   ['1.4.1', false],
   ['0.16.3', false],

@@ -31,6 +31,8 @@ export interface SimulatedModel {
   gpus: number[]
   /** Where its engine answers; null where it has none */
   engineUrl: string | null
+  /** Its worker is gone, and the supervisor has forgotten all of it but the instance's status */
+  isLost: boolean
 }
 
 export interface EngineProcesses {

@@ -56,6 +56,8 @@ export interface XinferenceSimulator {
   proceed(uid: string): void
   /** An engine dies under a model that was ready */
   crash(uid: string, reason: string): void
+  /** The last look at a worker fails: its models are forgotten, and their instances stay as they were */
+  loseWorker(ip: string): void
   /** The supervisor starts again: it knows no models, no events, no tokens */
   restart(): Promise<void>
   /** Nobody listens any longer; the models live on */
@@ -84,7 +86,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   let port = 0
   let cachedList: { at: number; body: unknown } | null = null
 
-  const isServed = ({ status }: SimulatedModel) => status === 'READY'
+  const isServed = ({ status, isLost }: SimulatedModel) => status === 'READY' && !isLost
 
   function tell(uid: string, type: string, content: string): void {
     const list = events.get(uid) ?? []
@@ -130,7 +132,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     if (!Number.isInteger(replica) || replica < 1)
       return refuse(400, 'Invalid input. replica must be an integer')
     const existing = models.get(uid)
-    if (existing !== undefined && ['READY', 'CREATING'].includes(existing.status))
+    if (existing !== undefined && (isServed(existing) || existing.status === 'CREATING'))
       return refuse(400, `[address=127.0.0.1:41000, pid=7] Model is already in the model list, uid: ${uid}`)
     const reason = simulator.brokenEngines[model_engine]
     if (reason) return refuse(400, `Model ${model_name} cannot be run on engine ${model_engine}, ${reason}`)
@@ -159,6 +161,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       replicaError: '',
       worker: worker.ip,
       engineUrl: null,
+      isLost: false,
       gpus: [...free, ...taken].slice(0, count),
     }
     models.set(uid, model)
@@ -298,6 +301,14 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       if (model === undefined) return
       void engines?.stop(uid)
       fail(model, reason)
+    },
+    loseWorker(ip) {
+      simulator.workers = simulator.workers.filter((worker) => worker.ip !== ip)
+      for (const model of models.values()) {
+        if (model.worker !== ip) continue
+        Object.assign(model, { isLost: true, engineUrl: null, gpus: [] })
+        void engines?.stop(model.uid)
+      }
     },
     async restart() {
       const uids = [...models.keys()]

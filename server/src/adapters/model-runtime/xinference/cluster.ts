@@ -57,6 +57,22 @@ export async function readNodes(supervisor: Supervisor): Promise<Node[]> {
   return [...nodes.values()]
 }
 
+/** The uids of all models that are served or being launched. Throws a SupervisorFault. */
+export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
+  const [models, instances] = await Promise.all([
+    supervisor.read('/v1/models', answers.models),
+    supervisor.read('/v1/models/instances', answers.instances),
+  ])
+  const uids = new Set(models.data.map(({ id }) => id))
+  for (const { model_uid: uid, status } of instances) {
+    if (status === 'TERMINATED' || status === 'ERROR' || uids.has(uid)) continue
+    // The list is some seconds old, and of a model that went with its worker the instance stays ready for good.
+    if (status === 'READY' && (await supervisor.describe(uid)).state === 'unknown') continue
+    uids.add(uid)
+  }
+  return [...uids]
+}
+
 function isWorker(nodeType: string): boolean {
   return nodeType.toLowerCase() === 'worker'
 }

@@ -43,7 +43,7 @@ async function observeUnlisted(
   const { state } = await supervisor.describe(uid)
   if (state === 'served') return { phase: 'ready', endpoint: { baseUrl: supervisor.origin } }
   if (state === 'loading') return { phase: 'starting', message: 'Xinference is loading the model.' }
-  if (status === 'READY') return { phase: 'starting', message: notListed }
+  if (status === 'READY' && !looking.ignoresFailures) return { phase: 'starting', message: notListed }
   const last = (await supervisor.listEvents(uid)).at(-1)
   if (last?.event_type !== 'ERROR' || looking.ignoresFailures) return { phase: 'absent' }
   return toFailure(last.event_content, looking.unknown)

@@ -8,8 +8,8 @@ import type {
   Provisioning,
 } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../local/serial.ts'
-import * as answers from './answers.ts'
-import { readNodes } from './cluster.ts'
+import type { ModelEvent } from './answers.ts'
+import { listLaunched, readNodes } from './cluster.ts'
 import { SupervisorFault, tellsNoWorker, toFailure } from './faults.ts'
 import { longestAnswer } from './http.ts'
 import { chooseEngine, toLaunchBody } from './launch.ts'
@@ -219,12 +219,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   async function listHeld(): Promise<string[]> {
     const results = await Promise.allSettled(
       supervisors.map(async (supervisor) => {
-        const [models, instances] = await Promise.all([
-          supervisor.read('/v1/models', answers.models),
-          supervisor.read('/v1/models/instances', answers.instances),
-        ])
-        const launched = instances.filter(({ status }) => status !== 'TERMINATED' && status !== 'ERROR')
-        const uids = [...models.data.map(({ id }) => id), ...launched.map(({ model_uid }) => model_uid)]
+        const uids = await listLaunched(supervisor)
         const ids = uids.flatMap((uid) => uidPattern.exec(uid)?.[1] ?? [])
         for (const id of ids) places.set(id, supervisor)
         return ids
@@ -290,7 +285,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   }
 }
 
-function toLogLine({ event_ts, event_type, event_content }: answers.ModelEvent): LogLine {
+function toLogLine({ event_ts, event_type, event_content }: ModelEvent): LogLine {
   return {
     at: new Date(event_ts * 1000),
     line: `${event_type}: ${event_content.replace(/\s+/g, ' ').trim()}`,

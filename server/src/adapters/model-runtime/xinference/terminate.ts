@@ -44,7 +44,8 @@ export function createTerminator(): Terminator {
         await cancel(supervisor, uid)
         return false
       }
-      if (status !== null && status !== 'ERROR') return false
+      // Of a model that went with its worker the instance stays ready for good.
+      if (status !== null && status !== 'ERROR' && status !== 'READY') return false
       const { state } = await supervisor.describe(uid)
       return state === 'unknown'
     },
