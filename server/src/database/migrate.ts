@@ -7,17 +7,39 @@ import type { Database } from './tables.ts'
 
 const migrationsFolder = resolve(import.meta.dirname, '../../migrations')
 
-/** Brings the database to the newest schema, one process at a time, and returns the names of the migrations that it ran. */
+/**
+ * Brings the database to the newest schema, one process at a time, and returns the names of the migrations that it ran. Throws
+ * where a newer version has been here, whose schema this one does not know.
+ */
 export async function migrateDatabase(db: Database): Promise<string[]> {
-  const migrator = new Migrator({ db, provider: { getMigrations: readMigrations } })
-  const { error, results } = await migrator.migrateToLatest()
+  const migrations = await readMigrations()
+  const { error, results } = await db.connection().execute(async (session) => {
+    // An index may take longer to build than a query may, and so may waiting for the process that builds it.
+    await sql`SET statement_timeout = 0`.execute(session)
+    const provider = { getMigrations: async () => migrations }
+    const outcome = await new Migrator({ db: session, provider }).migrateToLatest()
+    // Where the connection is lost, that is what `outcome` says.
+    await sql`RESET statement_timeout`.execute(session).catch(() => undefined)
+    return outcome
+  })
   if (error !== undefined) {
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
+    if (failed === undefined) await refuseNewerSchema(db, Object.keys(migrations))
     throw new Error(`The database can't be brought up to date${failed ? ` (migration ${failed})` : ''}`, {
       cause: error,
     })
   }
   return (results ?? []).map((result) => result.migrationName)
+}
+
+async function refuseNewerSchema(db: Database, known: readonly string[]): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT name FROM kysely_migration WHERE name <> ALL (${known}) ORDER BY name`.execute(db)
+  if (rows.length === 0) return
+  const names = rows.map((row) => row.name).join(', ')
+  throw new Error(
+    `The database was brought up to date by a newer version of Berth (${names}): start that version, or restore the backup that was made before the upgrade`,
+  )
 }
 
 async function readMigrations(): Promise<Record<string, Migration>> {
