@@ -25,7 +25,7 @@ const router = createAppRouter(queryClient)
 // The server saw that the browser has no session: asking would bring nothing but a 401.
 if (document.documentElement.dataset.session === 'none') queryClient.setQueryData(sessionQuery.queryKey, null)
 fetchFirstPage(router, queryClient)
-followOtherTabs(queryClient, onSessionEnd)
+followOtherTabs(queryClient, router)
 
 // The frame that came with the page stays in sight until the first view is there, which is drawn in short steps.
 void router.load().finally(() => startTransition(render))

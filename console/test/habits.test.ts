@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { heading, inventPerson, registerByApi, see } from './support/steps.ts'
+import { callByApi, heading, inventPerson, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -52,4 +52,40 @@ test('signing out in one tab leaves nothing in sight in another', async () => {
   await see(heading(other, 'Sign in'))
   await see(heading(page, 'Sign in'))
   expect(new URL(page.url()).searchParams.get('return_to')).toBe('/organization')
+})
+
+test('another organization, chosen in another tab or at another browser: what was typed does not go over to it', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, inventPerson())
+  const { page, context } = await site.visit()
+  await page.clock.install()
+  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  await registerByApi(page, barbara)
+  const name = page.getByLabel('Name', { exact: true })
+  await page.goto('/organization?tab=settings')
+  await name.fill('Types')
+
+  const invitation = { email: barbara.email, role: 'admin' }
+  await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
+  const other = await context.newPage()
+  await other.goto(await site.server.waitForMailedLink(barbara.email, 'Analytical Engines'))
+  await other.getByRole('button', { name: 'Accept' }).click()
+  await see(other.getByText('You now work in Analytical Engines.'))
+  await page.waitForURL('**/deployments')
+  await page.getByRole('link', { name: 'Organization', exact: true }).click()
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await expect.poll(() => name.inputValue()).toBe('Analytical Engines')
+  await name.fill('Difference Engines')
+
+  const organizations = await callByApi<{ id: number; current: boolean }[]>(
+    page.request,
+    'GET',
+    '/v1/user/organizations',
+  )
+  const elsewhere = organizations.find(({ current }) => !current)
+  await callByApi(page.request, 'PATCH', '/v1/user/profile', { current_organization_id: elsewhere?.id })
+  // The console asks anew when one comes back to it after a while.
+  await page.clock.fastForward('02:00')
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
+  await expect.poll(() => name.inputValue()).toBe('Abstractions')
 })

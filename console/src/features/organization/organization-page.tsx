@@ -34,7 +34,9 @@ export function OrganizationPage() {
   }
 
   return (
+    // What was typed or opened for one organization isn't meant for another.
     <Page
+      key={organization.id}
       title={text.organization.title}
       description={organization.description && <p className="line-clamp-2">{organization.description}</p>}
       actions={
