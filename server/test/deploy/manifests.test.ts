@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settingNames } from '../../src/config.ts'
+import { readInstanceTypesFile } from '../../src/features/deployments/instance-types-file.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const folder = join(root, 'deploy/kubernetes')
@@ -86,6 +87,27 @@ describe('manifests', () => {
       expect(object.metadata.name).toBe(`berth-${config.role}`)
     },
   )
+
+  test("README's overlay gives settings that are right, and names instance types that are there", () => {
+    const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8')
+    const overlay = parse(/^```yaml\n(.+?)^```$/ms.exec(readme)?.[1] ?? '')
+    const changes = overlay.patches.flatMap(({ target, patch }: any) =>
+      parse(patch).map(({ path, value }: any) => {
+        expect(find(target.kind, target.name)).toBeDefined()
+        return [path.replace('/data/', ''), value]
+      }),
+    )
+    const settings = { ...find('ConfigMap', 'berth-settings').data, ...Object.fromEntries(changes) }
+    expect(settingNames).toEqual(expect.arrayContaining(Object.keys(settings)))
+    const { kubernetes, instanceTypesFile, billing } = readConfig({
+      ...settings,
+      ROLE: 'api',
+      DATABASE_URL: 'postgres://berth:secret@database/berth',
+      SECRET_KEY: 'x'.repeat(32),
+    })
+    const there = readInstanceTypesFile(instanceTypesFile, billing.currency).map(({ name }) => name)
+    expect(there).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
+  })
 
   test('services, budgets, the autoscaler and policies select pods that are there', () => {
     const pods = deployments.map(({ spec }) => spec.template.metadata.labels)
