@@ -89,3 +89,25 @@ test('another organization, chosen in another tab or at another browser: what wa
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
   await expect.poll(() => name.inputValue()).toBe('Abstractions')
 })
+
+test('what is typed while a form is saved stays', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, inventPerson())
+  await page.goto('/organization?tab=settings')
+  let answer = () => {}
+  const held = new Promise<void>((resolve) => (answer = resolve))
+  await page.route('**/v1/organization', async (route) => {
+    if (route.request().method() === 'PATCH') await held
+    await route.continue()
+  })
+  const name = page.getByLabel('Name', { exact: true })
+  const description = page.getByLabel('Description')
+  await name.fill('  Difference Engines ')
+  await description.fill('Tables')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await description.fill('Tables without errors')
+  answer()
+  await see(page.getByText('Saved.', { exact: true }))
+  expect(await name.inputValue()).toBe('Difference Engines')
+  expect(await description.inputValue()).toBe('Tables without errors')
+})

@@ -84,7 +84,13 @@ export function useDraft<Name extends string>(saved: Record<Name, string | null>
     changes: Object.fromEntries(
       typed.filter(([name, value]) => value.trim() !== (saved[name] ?? '')),
     ) as Partial<Record<Name, string>>,
-    /** Shows the saved values again. */
-    clear: () => setDraft({}),
+    /** Shows the saved values again, except where something else was typed after this was handed out. */
+    clear: () =>
+      setDraft((before) => {
+        const kept = (Object.entries(before) as [Name, string][]).filter(
+          ([name, value]) => value !== draft[name],
+        )
+        return Object.fromEntries(kept) as Partial<Record<Name, string>>
+      }),
   }
 }
