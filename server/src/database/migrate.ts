@@ -24,7 +24,12 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   })
   if (error !== undefined) {
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
-    if (failed === undefined) await refuseNewerSchema(db, Object.keys(migrations))
+    const newer = await listNewer(db, Object.keys(migrations)).catch(() => [])
+    if (newer.length > 0) {
+      throw new Error(
+        `The database was brought up to date by a newer version of Berth (${newer.join(', ')}): start that version, or restore the backup that was made before the upgrade`,
+      )
+    }
     throw new Error(`The database can't be brought up to date${failed ? ` (migration ${failed})` : ''}`, {
       cause: error,
     })
@@ -32,14 +37,11 @@ export async function migrateDatabase(db: Database): Promise<string[]> {
   return (results ?? []).map((result) => result.migrationName)
 }
 
-async function refuseNewerSchema(db: Database, known: readonly string[]): Promise<void> {
+/** The migrations that ran and that this version does not have. */
+async function listNewer(db: Database, known: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT name FROM kysely_migration WHERE name <> ALL (${known}) ORDER BY name`.execute(db)
-  if (rows.length === 0) return
-  const names = rows.map((row) => row.name).join(', ')
-  throw new Error(
-    `The database was brought up to date by a newer version of Berth (${names}): start that version, or restore the backup that was made before the upgrade`,
-  )
+  return rows.map((row) => row.name)
 }
 
 async function readMigrations(): Promise<Record<string, Migration>> {
