@@ -23,8 +23,6 @@ import type { Notifications } from './database/notifications.ts'
 import type { Database } from './database/tables.ts'
 import { createSessionCache } from './features/accounts/sessions.ts'
 import type { SessionCache } from './features/accounts/sessions.ts'
-import { createSignInLimits } from './features/accounts/sign-in.ts'
-import type { SignInLimits } from './features/accounts/sign-in.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
 import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
@@ -62,7 +60,6 @@ export interface Application {
   paymentSandbox: PaymentSandbox | null
   /** null: nobody signs in through a provider */
   identityProvider: IdentityProvider | null
-  signInLimits: SignInLimits
   /** What engine keys are derived from */
   secretKey: string
   /** Fires when something that the server can't do without is gone; the process must end */
@@ -101,7 +98,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       log.warn({ err: error }, 'an idle database connection was lost'),
     )
     opened.defer(() => connection.close())
-    const { db, pool } = connection
+    const { db } = connection
     const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
@@ -147,7 +144,6 @@ export async function createApplication(config: Config, overrides: Overrides = {
       payments,
       paymentSandbox,
       identityProvider: createIdentityProvider(config, log),
-      signInLimits: createSignInLimits(pool),
       secretKey,
       lost: lost.signal,
       close: () => opened.disposeAsync(),

@@ -55,7 +55,7 @@ export async function confirmPasswordReset(
   application: Application,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
-  const { db, clock, signInLimits } = application
+  const { db, clock } = application
   const tokenHash = hashToken(token)
   // Whoever guesses at tokens shall not make the server hash passwords.
   if ((await findOpenReset(db, { tokenHash }, clock())) === undefined) throw invalidToken()
@@ -69,7 +69,7 @@ export async function confirmPasswordReset(
     await queueMail(application, transaction, mail)
     return user
   })
-  await forgiveFailures(signInLimits, email)
+  await forgiveFailures(db, email)
 }
 
 function invalidToken(): ApplicationError {

@@ -129,6 +129,29 @@ test('POST /v1/user/signin: of 30 wrong tries at once at most 10 are looked at',
   expect(statuses.filter((status) => status === 429)).toHaveLength(20)
 })
 
+test('POST /v1/user/signin: of 30 right tries at once none counts, whether it was let in or refused', async () => {
+  const { email } = await registerClient(server.url)
+  const tries = Array.from({ length: 30 }, () => signIn(email, rightPassword, '10.8.0.1'))
+  const statuses = (await Promise.all(tries)).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(10)
+  expect(new Set([...statuses, 200, 429])).toEqual(new Set([200, 429]))
+  expect((await signIn(email, rightPassword, '10.8.0.1')).status).toBe(200)
+  for (let time = 0; time < 10; time += 1) {
+    expect((await signIn(email, 'wrong password', '10.8.0.1')).status).toBe(401)
+  }
+  expect((await signIn(email, rightPassword, '10.8.0.1')).status).toBe(429)
+})
+
+test('POST /v1/user/signin: what a locked account refuses does not count for the address', async () => {
+  const { email } = await registerClient(server.url)
+  for (let time = 0; time < 10; time += 1) await signIn(email, 'wrong password', `10.9.0.${time}`)
+  for (let time = 0; time < 100; time += 1) {
+    expect((await signIn(email, rightPassword, '10.9.1.1')).status).toBe(429)
+  }
+  const other = await registerClient(server.url)
+  expect((await signIn(other.email, rightPassword, '10.9.1.1')).status).toBe(200)
+})
+
 test('POST /v1/user/signin: after 100 failures an address is a 429, another address is not', async () => {
   const { email } = await registerClient(server.url)
   const tries = Array.from({ length: 100 }, (_, index) => signIn(`no-${index}@example.com`, 'x', '10.5.0.1'))
