@@ -5,7 +5,7 @@ import { deleteExpired } from './features/accounts/store.ts'
 import { resumeActivation } from './features/billing/activate.ts'
 import { usageSendingChecks } from './features/billing/check-sends.ts'
 import { applyBillingEvent } from './features/billing/events.ts'
-import { publishSandboxPrices } from './features/billing/publish-prices.ts'
+import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
 import { sendUsage } from './features/billing/send-usage.ts'
 import { sweepBillingEvents } from './features/billing/sweep.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
@@ -56,8 +56,8 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   })
   await jobs.handle('send-usage', () => sendUsage(application))
   const sandbox = await runPaymentSandbox(application)
-  for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices]) {
-    // The schedule repeats it: what can't be reached now must not keep the server from starting.
+  for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {
+    // The schedule repeats the sweeps: what can't be reached now must not keep the server from starting.
     await sweep(application).catch((error: unknown) =>
       application.log.warn({ err: error }, 'the first sweep failed'),
     )

@@ -93,6 +93,8 @@ export type SubscriptionResult =
 export interface PaymentProcessor {
   readonly name: 'sandbox' | 'stripe'
   readonly publishableKey: string
+  /** Prices that a subscription takes */
+  readonly mostPrices: number
   /** Idempotent by organization. */
   createCustomer(customer: { organizationId: number; email: string; name: string }): Promise<string>
   createSetupSession(setup: {
@@ -132,7 +134,9 @@ export interface PaymentProcessor {
   readWebhook(rawBody: Buffer, signature: string, now: Date): ProcessorEvent | null
   /** Events since then, oldest first: the sweep for webhooks that never arrived. */
   listEvents(since: Date): AsyncIterable<ProcessorEvent>
-  /** Makes what `prices` need (products, meters, prices) exist at the processor; may be run again. */
+  /** Makes what `prices` need (products, meters, prices) exist at the processor, for subscriptions to have; may be run again. */
   publishPrices(prices: readonly MeteredPrice[]): Promise<void>
+  /** The keys of the prices that were published last. */
+  listPublishedKeys(): Promise<string[]>
   close(): Promise<void>
 }

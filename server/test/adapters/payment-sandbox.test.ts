@@ -1,5 +1,5 @@
 import { Stripe } from 'stripe'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { prices, returnUrl, startTestSandbox, subscribe } from './payment-sandbox-support.ts'
 import type { TestSandbox } from './payment-sandbox-support.ts'
 
@@ -312,6 +312,55 @@ test('publishPrices: more than 20, or an amount that is too fine, is an error th
   await expect(world.payments.publishPrices(many)).rejects.toThrow('20')
   const fine = [{ ...prices[0]!, unitAmountDecimal: '0.000000000000001' }]
   await expect(world.payments.publishPrices(fine)).rejects.toThrow('too fine')
+})
+
+describe('prices that left the list', () => {
+  let own: TestSandbox
+  beforeAll(async () => {
+    own = await startTestSandbox()
+  })
+  afterAll(() => own.close())
+  const make = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => ({ ...prices[0]!, key: `key-${from + index}` }))
+  const keysOf = ({ items }: Stripe.Subscription) =>
+    items.data.map(({ price }) => price.lookup_key).toSorted(byText)
+  const keys = (list: typeof prices) => list.map(({ key }) => key).toSorted(byText)
+
+  test('a new subscription has none of them; a live one keeps those that were used, and gives room where it must', async () => {
+    await own.payments.publishPrices(make(0, 15))
+    const customer = await own.createCustomerWithCard('pm_card_visa')
+    const { id } = await subscribe(own, customer)
+    const used = { priceKey: 'key-3', customerId: customer.customerId, identifier: 'hour', quantity: 1 }
+    await own.payments.sendUsage({ ...used, at: own.now() })
+    await own.payments.publishPrices(make(10, 20))
+    expect(await own.payments.listPublishedKeys()).toEqual(keys(make(10, 20)))
+    expect(keysOf(await own.stripe.subscriptions.retrieve(id))).toEqual(keys(make(0, 20)))
+    await own.payments.publishPrices(make(15, 30))
+    const crowded = keysOf(await own.stripe.subscriptions.retrieve(id))
+    expect(crowded).toHaveLength(20)
+    expect(crowded).toEqual(expect.arrayContaining(['key-3', ...keys(make(15, 30))]))
+    const later = await subscribe(own, await own.createCustomerWithCard('pm_card_visa'))
+    expect(keysOf(await own.stripe.subscriptions.retrieve(later.id))).toEqual(keys(make(15, 30)))
+    // And back: what is in the list again is subscribed to again.
+    await own.payments.publishPrices(make(10, 20))
+    expect(await own.payments.listPublishedKeys()).toEqual(keys(make(10, 20)))
+  })
+
+  test('a subscription without room for a new one is told of, and stops no other', async () => {
+    await own.payments.publishPrices(make(10, 20))
+    const customer = await own.createCustomerWithCard('pm_card_visa')
+    const { id } = await subscribe(own, customer)
+    for (const { key: priceKey } of make(10, 20)) {
+      const { customerId } = customer
+      const identifier = `full-${priceKey}`
+      await own.payments.sendUsage({ priceKey, customerId, identifier, quantity: 1, at: own.now() })
+    }
+    const other = await subscribe(own, await own.createCustomerWithCard('pm_card_visa'))
+    await expect(own.payments.publishPrices(make(20, 40))).rejects.toThrow(id)
+    expect(keysOf(await own.stripe.subscriptions.retrieve(id))).toHaveLength(20)
+    expect(keysOf(await own.stripe.subscriptions.retrieve(other.id))).toEqual(keys(make(20, 40)))
+    expect(await own.payments.listPublishedKeys()).toEqual(keys(make(20, 40)))
+  })
 })
 
 test('listEvents: everything since then, oldest first, with the customer', async () => {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Selectable, Updateable } from 'kysely'
+import type { NotNull, Selectable, Updateable } from 'kysely'
 import type { Config } from '../../config.ts'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
 
@@ -161,4 +161,17 @@ export async function countActiveDeployments(db: Database, organizationId: numbe
     .where('status', 'not in', ['failed', 'terminated'])
     .executeTakeFirstOrThrow()
   return count
+}
+
+/** The instances that deployments were placed on and still count for, each kind once. */
+export function listPlacedInstances(db: Database): Promise<{ instance_type: string; region: string }[]> {
+  return db
+    .selectFrom('deployments')
+    .select(['selected_instance_type as instance_type', 'region'])
+    .distinct()
+    .where('status', 'not in', ['failed', 'terminated'])
+    .where('selected_instance_type', 'is not', null)
+    .where('region', 'is not', null)
+    .$narrowType<{ instance_type: NotNull; region: NotNull }>()
+    .execute()
 }

@@ -1,8 +1,13 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { publishSandboxPrices } from '../../../src/features/billing/publish-prices.ts'
+import { parse } from 'yaml'
+import { checkPrices, publishSandboxPrices } from '../../../src/features/billing/publish-prices.ts'
 import { activate, cardNumbers, saveCard } from '../../support/billing.ts'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
+import { startKubernetesApi } from '../../support/kubernetes-api.ts'
+import { askSandbox } from '../../support/sandbox.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -168,6 +173,38 @@ async function expire(cardId: string): Promise<unknown> {
   const method = data as { card: object }
   return { ...method, card: { ...method.card, exp_year: 2020 } }
 }
+
+test('on Kubernetes with the settings that Berth ships it can be activated, and what is deployed then has a price', async () => {
+  const api = await startKubernetesApi()
+  const path = resolve(import.meta.dirname, '../../../../deploy/kubernetes/settings.yaml')
+  const { DATA_DIR: _, ...shipped } = parse(await readFile(path, 'utf8')).data
+  const settings = { ...shipped, PORT: '0', KUBECONFIG: api.kubeconfig, BILLING_TRIAL_MAX_ACTIVE: '1000' }
+  const cluster = await startTestServer({ worker: false, settings })
+  try {
+    const { application, url, logs } = cluster
+    const { payments } = application
+    await publishSandboxPrices(application)
+    await checkPrices(application)
+    expect(logs.join('')).toContain('KUBERNETES_INSTANCE_TYPES')
+    const client = await registerClient(url)
+    expect(await activate(url, client)).toMatchObject({
+      status: 200,
+      body: { subscription_status: 'active' },
+    })
+    const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    const placed = { selected_instance_type: 'l4-x2', region: 'default' }
+    await application.db.updateTable('deployments').set(placed).where('id', '=', body.id).execute()
+    await publishSandboxPrices(application)
+    expect(await payments.listPublishedKeys()).toContain('gpu_instance_seconds.l4-x2.default')
+    const { data } = await askSandbox(cluster, 'GET', '/v1/subscriptions')
+    expect(data[0].items.data.map(({ price }: any) => price.lookup_key)).toContain(
+      'gpu_instance_seconds.l4-x2.default',
+    )
+  } finally {
+    await cluster.close()
+    await api.close()
+  }
+})
 
 describe('PATCH /v1/billing/subscription/collection-method', () => {
   test('to send_invoice and back; the account tells who had the card charged again', async () => {

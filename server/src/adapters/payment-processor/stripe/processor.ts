@@ -3,6 +3,7 @@ import type { PaymentProcessor, ProcessorSubscription, SavedCard } from '../../.
 import { cardRefusal, isDuplicateUsage, isUnexpectedState, nullIfMissing } from './errors.ts'
 import { toInvoice, toSavedCard, toSetupSession, toSubscription } from './objects.ts'
 import { findMeteredPrices, publishPrices } from './publish-prices.ts'
+import { mostPrices } from './update-subscriptions.ts'
 import { parseEvent, readWebhook } from './webhooks.ts'
 
 export interface StripeOptions {
@@ -51,6 +52,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
   return {
     name: options.name,
     publishableKey: options.publishableKey,
+    mostPrices,
 
     async createCustomer({ organizationId, email, name }) {
       // What is created never differs between attempts: another person's e-mail must not turn the key into an error.
@@ -110,7 +112,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     },
 
     async createSubscription({ customerId, organizationId, cardId, idempotencyKey }) {
-      const prices = await findMeteredPrices(stripe)
+      const prices = await findMeteredPrices(stripe, installation)
       if (prices.length === 0) throw new Error('The processor has no prices: publish them first')
       try {
         const subscription = await stripe.subscriptions.create(
@@ -207,6 +209,11 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
 
     async publishPrices(prices) {
       await publishPrices(stripe, installation, prices)
+    },
+
+    async listPublishedKeys() {
+      const prices = await findMeteredPrices(stripe, installation)
+      return prices.flatMap(({ metadata }) => metadata.berth_key ?? [])
     },
 
     async close() {},

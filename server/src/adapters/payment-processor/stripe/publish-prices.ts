@@ -3,9 +3,8 @@ import { Stripe } from 'stripe'
 import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
-
-/** A subscription holds 20 items at most, and each of ours holds all prices (docs.stripe.com/api/subscriptions/create). */
-const mostPrices = 20
+import { once } from './once.ts'
+import { mostPrices, updateSubscriptions } from './update-subscriptions.ts'
 
 /** What a publication changed. */
 export interface PublishReport {
@@ -15,9 +14,20 @@ export interface PublishReport {
   subscriptions: number
 }
 
-/** Our prices at the processor, oldest first: those whose lookup key is the `berth_key` that they were made with. */
-export async function findMeteredPrices(stripe: Stripe): Promise<Stripe.Price[]> {
-  return (await listOurPrices(stripe)).filter(isCurrent)
+/**
+ * The prices that this installation published last, oldest first: those whose lookup key is the `berth_key` that they were made
+ * with, and that did not leave its list since.
+ */
+export async function findMeteredPrices(stripe: Stripe, installation: string): Promise<Stripe.Price[]> {
+  const mark = retiredMark(installation)
+  return (await listOurPrices(stripe)).filter(
+    (price) => isCurrent(price) && price.metadata[mark] === undefined,
+  )
+}
+
+/** The metadata of a price that left the list of an installation; others of the same account may have it in theirs. */
+function retiredMark(installation: string): string {
+  return `retired_${installation}`
 }
 
 async function listOurPrices(stripe: Stripe): Promise<Stripe.Price[]> {
@@ -32,7 +42,8 @@ function isCurrent(price: Stripe.Price): boolean {
 
 /**
  * Makes a product, a meter and a monthly price for each of `prices`, and nothing where they exist. Amounts can't be changed at
- * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one.
+ * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one. New subscriptions
+ * have none of what is not in `prices` any more; live ones keep it.
  */
 export async function publishPrices(
   stripe: Stripe,
@@ -58,7 +69,7 @@ export async function publishPrices(
     current.push(await createPrice(stripe, price, amount, meter, existing?.id ?? null))
     created.push(price.key)
   }
-  const subscriptions = await updateSubscriptions(stripe, installation, current)
+  const { updated, full } = await updateSubscriptions(stripe, installation, current)
   // Only now: a price that a killed run had replaced is closed by the next one.
   for (const old of published) {
     const successor = current.find(({ metadata }) => metadata.berth_key === old.metadata.berth_key)
@@ -66,7 +77,22 @@ export async function publishPrices(
       await stripe.prices.update(old.id, { active: false })
     }
   }
-  return { created, subscriptions }
+  const mark = retiredMark(installation)
+  for (const price of current) {
+    if (price.metadata[mark] !== undefined) await stripe.prices.update(price.id, { metadata: { [mark]: '' } })
+  }
+  for (const price of published.filter(isCurrent)) {
+    const isListed = current.some(({ metadata }) => metadata.berth_key === price.metadata.berth_key)
+    if (!isListed && price.metadata[mark] === undefined) {
+      await stripe.prices.update(price.id, { metadata: { [mark]: 'yes' } })
+    }
+  }
+  if (full.length > 0) {
+    throw new Error(
+      `Subscriptions that have no room for all prices, because what they have in place of them was used: ${full.join(', ')}`,
+    )
+  }
+  return { created, subscriptions: updated }
 }
 
 function createMeter(stripe: Stripe, price: MeteredPrice): Promise<Stripe.Billing.Meter> {
@@ -109,46 +135,12 @@ async function createPrice(
   return stripe.prices.create(created, once({ ...created, predecessor }))
 }
 
-/** One key for one thing, so that two who publish at the same moment make it once. */
-function once(parameters: object): { idempotencyKey: string } {
-  return { idempotencyKey: `berth-${createHash('sha256').update(JSON.stringify(parameters)).digest('hex')}` }
-}
-
 function isSamePrice(price: Stripe.Price, currency: string, amount: string, meter: string): boolean {
   return (
     price.currency === currency &&
     price.recurring?.meter === meter &&
     new Exact(String(price.unit_amount_decimal)).equals(amount)
   )
-}
-
-/** Brings this installation's live subscriptions to the current prices: a new one is added, a replaced one swapped. */
-async function updateSubscriptions(
-  stripe: Stripe,
-  installation: string,
-  prices: readonly Stripe.Price[],
-): Promise<number> {
-  let updated = 0
-  for await (const subscription of stripe.subscriptions.list({ limit: 100 })) {
-    if (subscription.metadata.installation !== installation || subscription.ended_at !== null) continue
-    const changes = prices.flatMap((price): Stripe.SubscriptionUpdateParams.Item[] => {
-      const item = subscription.items.data.find(
-        (candidate) => candidate.price.metadata.berth_key === price.metadata.berth_key,
-      )
-      if (item === undefined) return [{ price: price.id }]
-      return item.price.id === price.id ? [] : [{ id: item.id, price: price.id }]
-    })
-    if (changes.length > 0) {
-      const before = subscription.items.data.map(({ id, price }) => [id, price.id])
-      await stripe.subscriptions.update(
-        subscription.id,
-        { items: changes, proration_behavior: 'none' },
-        once({ subscription: subscription.id, before, changes }),
-      )
-      updated += 1
-    }
-  }
-  return updated
 }
 
 /** A price in the smallest unit of its currency, which Stripe takes with 12 decimals at most. */

@@ -1,0 +1,75 @@
+import type { Stripe } from 'stripe'
+import { once } from './once.ts'
+
+/** A subscription holds 20 items at most (docs.stripe.com/api/subscriptions/create). */
+export const mostPrices = 20
+
+type ItemChange = Stripe.SubscriptionUpdateParams.Item
+
+/**
+ * Brings this installation's live subscriptions to `prices`: a new one is added, a replaced one swapped. Prices that are not among
+ * them stay on a subscription, since what they counted is charged at its period's end; where there is no room for others, those
+ * of which nothing was used in the period give way. `full`: ids of subscriptions that still lack a price.
+ */
+export async function updateSubscriptions(
+  stripe: Stripe,
+  installation: string,
+  prices: readonly Stripe.Price[],
+): Promise<{ updated: number; full: string[] }> {
+  let updated = 0
+  const full: string[] = []
+  for await (const subscription of stripe.subscriptions.list({ limit: 100 })) {
+    if (subscription.metadata.installation !== installation || subscription.ended_at !== null) continue
+    const items = subscription.items.data
+    const changes: ItemChange[] = []
+    const added: string[] = []
+    for (const price of prices) {
+      const item = items.find((candidate) => isSameKey(candidate.price, price))
+      if (item === undefined) added.push(price.id)
+      else if (item.price.id !== price.id) changes.push({ id: item.id, price: price.id })
+    }
+    const excess = items.length + added.length - mostPrices
+    const others = items.filter((item) => !prices.some((price) => isSameKey(item.price, price)))
+    const freed = excess > 0 ? (await findUnused(stripe, subscription, others)).slice(0, excess) : []
+    if (freed.length < excess) full.push(subscription.id)
+    const room = mostPrices - items.length + freed.length
+    for (const [index, price] of added.slice(0, room).entries()) {
+      const item = freed[index]
+      changes.push(item === undefined ? { price } : { id: item.id, price })
+    }
+    if (changes.length > 0) {
+      const before = items.map(({ id, price }) => [id, price.id])
+      await stripe.subscriptions.update(
+        subscription.id,
+        { items: changes, proration_behavior: 'none' },
+        once({ subscription: subscription.id, before, changes }),
+      )
+      updated += 1
+    }
+  }
+  return { updated, full }
+}
+
+function isSameKey(one: Stripe.Price, other: Stripe.Price): boolean {
+  return one.metadata.berth_key === other.metadata.berth_key
+}
+
+/** Those of a subscription's metered items of which nothing was used in the period. */
+async function findUnused(
+  stripe: Stripe,
+  { customer }: Stripe.Subscription,
+  items: readonly Stripe.SubscriptionItem[],
+): Promise<Stripe.SubscriptionItem[]> {
+  const unused: Stripe.SubscriptionItem[] = []
+  for (const item of items) {
+    const meter = item.price.recurring?.meter ?? null
+    if (meter === null) continue
+    const { data } = await stripe.billing.meters.listEventSummaries(meter, {
+      customer: typeof customer === 'string' ? customer : customer.id,
+      start_time: Math.floor(item.current_period_start / 60) * 60,
+      end_time: Math.ceil(item.current_period_end / 60) * 60,
+    })
+    if (data.every(({ aggregated_value: value }) => value === 0)) unused.push(item)
+  }
+  return unused
+}
