@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 
 /** Tokens that one request took in and gave out. */
@@ -74,5 +75,5 @@ const rememberedDays = 400
 
 export async function forgetTokenBatches(db: Database, now: Date): Promise<void> {
   const before = new Date(now.getTime() - rememberedDays * 24 * 3_600_000)
-  await db.deleteFrom('token_batches').where('recorded_at', '<', before).execute()
+  await deleteOlder(db, 'token_batches', 'recorded_at', before)
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Buckets } from './histogram.ts'
 
@@ -61,5 +62,5 @@ const keptHours = 48
 
 export async function forgetMinutes(db: Database, now: Date): Promise<void> {
   const before = new Date(now.getTime() - keptHours * 3_600_000)
-  await db.deleteFrom('deployment_minutes').where('minute', '<', before).execute()
+  await deleteOlder(db, 'deployment_minutes', 'minute', before)
 }
