@@ -181,7 +181,10 @@ export interface ModelRuntime {
   listOffers(): Promise<InstanceOffer[]>
   /** Takes an instance for a deployment, or finds the one that it has. */
   provision(spec: EngineSpec): Promise<Provisioning>
-  /** Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. */
+  /**
+   * Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. One that is
+   * being stopped is ended first, and is `starting` until then.
+   */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
   /** Says what is seen of the engine, changing nothing. `clusterId` here and below is its instance's, where that is known. */
   observeEngine(deploymentId: string, clusterId?: string | null): Promise<EngineObservation>

@@ -158,6 +158,24 @@ test('stopEngine and release: confirmed once nothing is left', async () => {
   }
 })
 
+test('ensureEngine: one that is being stopped is asked for again only when its pods are gone', async () => {
+  await bringUp()
+  api.keepsPods = true
+  expect(await runtime.stopEngine(deploymentId)).toBe(false)
+  for (const each of [runtime, await open()]) {
+    expect(await each.ensureEngine(spec)).toEqual({
+      phase: 'starting',
+      message: 'The engine is being ended, to be started again.',
+    })
+  }
+  expect(api.list('deployments')[0]?.['spec'].replicas).toBe(0)
+  api.keepsPods = false
+  expect(await runtime.stopEngine(deploymentId)).toBe(true)
+  expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
+  expect(api.list('deployments')[0]?.['spec'].replicas).toBe(1)
+  expect(api.list('pods')[0]?.['metadata'].deletionTimestamp).toBeUndefined()
+})
+
 test('a pod that a lost node can not confirm is removed with its deployment', async () => {
   await bringUp()
   api.setPods({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })

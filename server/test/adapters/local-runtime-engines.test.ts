@@ -316,6 +316,27 @@ describe('an engine that does not come up', () => {
     })
   })
 
+  test('or hangs is ended, by force if need be, before another is started', async () => {
+    const folder = await makeFolder()
+    const source = `${SAY.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); say({ phase: 'loading' })`
+    const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
+    const spec = await deploy(runtime)
+    const loading = { phase: 'starting', message: 'The engine is starting.' }
+    await runtime.ensureEngine(spec)
+    await vi.waitUntil(async () => (await readState(folder, spec).catch(() => null)) !== null, PATIENT)
+    const [first] = await findEngines(stateFolder(folder, spec))
+    expect(await runtime.stopEngine(spec.deploymentId)).toBe(false)
+    expect(await runtime.ensureEngine(spec)).toEqual({
+      phase: 'starting',
+      message: 'The engine is being ended, to be started again.',
+    })
+    expect(await findEngines(stateFolder(folder, spec))).toEqual([first])
+    await vi.waitFor(async () => expect(await runtime.ensureEngine(spec)).toEqual(loading), PATIENT)
+    const there = await findEngines(stateFolder(folder, spec))
+    expect(there).toHaveLength(1)
+    expect(there[0]?.pid).not.toBe(first?.pid)
+  })
+
   test('sees nothing of the server’s secrets', async () => {
     const folder = await makeFolder()
     const source = `${SAY} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); say({ phase: 'loading' })`

@@ -19,6 +19,8 @@ export interface KubernetesApi {
   setPods(status: Json): void
   /** Puts an object there, an event for instance. */
   add(plural: string, object: Json): void
+  /** Pods that are told to go stay, as they do for their grace period; false: those that were told go now */
+  keepsPods: boolean
   /** The log of every container */
   log: string
   /** The status of all answers from now on; null: as usual */
@@ -61,7 +63,8 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   /** What the controllers of Deployments do. */
   function control(name: string, { spec, metadata }: Json): void {
     const key = `pods/${name}-1`
-    if (spec.replicas === 0) objects.delete(key)
+    if (spec.replicas === 0)
+      Object.assign(objects.get(key)?.['metadata'] ?? {}, { deletionTimestamp: new Date().toISOString() })
     else if (!objects.has(key)) {
       objects.set(key, {
         apiVersion: 'v1',
@@ -88,7 +91,14 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     return true
   }
 
+  function endPods(): void {
+    for (const { metadata } of all('pods')) {
+      if (metadata.deletionTimestamp !== undefined) objects.delete(`pods/${metadata.name}`)
+    }
+  }
+
   function answer(method: string, url: URL, body: string): { status: number; body: Json | string } {
+    if (!api.keepsPods) endPods()
     // A 404 for everything is not the cluster's own.
     if (failure === 404) return { status: 404, body: 'not found' }
     if (failure !== null) return { status: failure, body: { kind: 'Status', code: failure } }
@@ -171,6 +181,7 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
       }
     },
     add: (plural, object) => void objects.set(`${plural}/${object['metadata'].name}`, object),
+    keepsPods: false,
     log: '',
     failWith: (status) => {
       failure = status

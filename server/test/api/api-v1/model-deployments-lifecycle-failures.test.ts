@@ -173,6 +173,40 @@ test('an engine that crashes at every start is started three times more and then
   await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
 })
 
+test('restarts count whose stop is not confirmed at once: the engine is seen starting when its end is awaited', async () => {
+  let looks = 0
+  runtime.answer({
+    ensureEngine: () =>
+      looks++ % 2 === 0
+        ? failed('model_launch', 'engine_crashed')
+        : { phase: 'starting', message: 'It is being ended.' },
+    stopEngine: () => false,
+  })
+  const id = await create()
+  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
+    failure_reason: 'engine_crashed: It did not work.',
+  })
+  expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
+})
+
+test('a restart counts once, however often its stop is asked for', async () => {
+  runtime.answer({
+    ensureEngine: () => failed('model_launch', 'engine_crashed'),
+    stopEngine: () => false,
+  })
+  const id = await create()
+  await vi.waitFor(
+    () => expect(runtime.callsFor(id).filter((call) => call === 'stopEngine').length).toBeGreaterThan(4),
+    patience,
+  )
+  expect(await read(id)).toMatchObject({
+    status: 'deploying',
+    status_message: 'It did not work. Ending it, to start it again.',
+  })
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+})
+
 test.each([
   ['absent', { phase: 'absent' }],
   ['crashed', failed('runtime', 'engine_crashed')],

@@ -162,24 +162,35 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   }
 
   async function ensure(spec: EngineSpec): Promise<EngineObservation> {
-    const workload = await findWorkload(spec.deploymentId)
-    if (workload === null || sizeOf(workload).replicas === 0) applied.delete(spec.deploymentId)
+    const { deploymentId } = spec
+    const workload = await findWorkload(deploymentId)
+    const isStopped = workload !== null && sizeOf(workload).replicas === 0
+    if (workload === null || isStopped) applied.delete(deploymentId)
+    // Asked for anew before its pods are gone, an engine would never have been stopped.
+    if (isStopped && !(await endPods(deploymentId))) {
+      return { phase: 'starting', message: 'The engine is being ended, to be started again.' }
+    }
     const prepared = await prepare(spec)
     if (typeof prepared === 'string') {
       return { phase: 'failed', stage: 'engine_startup', code: 'launch_rejected', message: prepared }
     }
     await applyObjects(spec, prepared.objects)
-    const seen = await observe(spec.deploymentId)
+    const seen = await observe(deploymentId)
     return seen.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : seen
   }
 
-  /** Pods that are over, and those on a node that can't confirm their end, would stay until somebody looks. */
-  async function removeLostPods(pods: readonly V1Pod[]): Promise<void> {
+  /**
+   * True once no pod is left. Those that are over, and those on a node that can't confirm their end, would stay until somebody
+   * looks: they are removed.
+   */
+  async function endPods(deploymentId: string): Promise<boolean> {
+    const pods = await cluster.listPods(selectorOf(deploymentId))
     for (const { pod: found } of (await Promise.all(pods.filter(isEnding).map(lookAtPod))).filter(
       (sight) => describeLoss(sight) !== null,
     )) {
       await cluster.remove({ ...pod, name: found.metadata?.name ?? '' }, { now: true })
     }
+    return pods.length === 0
   }
 
   async function stop(deploymentId: string): Promise<boolean> {
@@ -189,9 +200,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
       const kind = workload.kind === setKind.kind ? setKind : deploymentKind
       await cluster.setReplicas(workloadOf(deploymentId, kind), 0)
     }
-    const pods = await cluster.listPods(selectorOf(deploymentId))
-    await removeLostPods(pods)
-    return pods.length === 0
+    return endPods(deploymentId)
   }
 
   async function release(deploymentId: string): Promise<boolean> {
@@ -201,9 +210,8 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     for (const kind of [deploymentKind, setKind, service, networkPolicy, secret]) {
       gone.push(await cluster.remove({ ...kind, name }))
     }
-    const pods = await cluster.listPods(selectorOf(deploymentId))
-    await removeLostPods(pods)
-    return gone.every(Boolean) && pods.length === 0
+    const isEmpty = await endPods(deploymentId)
+    return isEmpty && gone.every(Boolean)
   }
 
   async function listHeld(): Promise<string[]> {

@@ -103,6 +103,9 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     }
     const seen = await observe(spec.deploymentId)
     if (seen.phase !== 'absent') return seen
+    // An engine that hangs outlives its launch: two of them would take the memory twice.
+    if (!(await engines.stop(directory)))
+      return { phase: 'starting', message: 'The engine is being ended, to be started again.' }
     const model = await weights.require(spec.deploymentId, spec.variant)
     if (model !== null) {
       try {

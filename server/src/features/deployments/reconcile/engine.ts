@@ -102,16 +102,21 @@ function pauseWhileStarting({ deployment, world }: Look): number {
   return Math.min(Math.max(elapsed / 20, pause.starting), pause.running)
 }
 
-/** Starts a lost engine again, at most three times in ten minutes; what a new start can't mend fails at once. */
+/**
+ * Starts a lost engine again, at most three times in ten minutes; what a new start can't mend fails at once. An engine whose end is
+ * not confirmed yet is counted by then: the next looks go on by `ensureEngine`, which may see no failure any more.
+ */
 async function restartEngine(look: Look, failure: Failure): Promise<Taken> {
   const { deployment, world } = look
   const now = world.clock()
   const lastRestart = deployment.engine_restarted_at?.getTime() ?? 0
   const restarts = now.getTime() - lastRestart < restartWindow ? deployment.engine_restarts : 0
-  if (!passing.has(failure.code) || restarts >= restartsInWindow) {
+  const waiting = `${failure.message} Starting it again.`
+  const ending = `${failure.message} Ending it, to start it again.`
+  const isCounted = deployment.status_message === ending
+  if (!passing.has(failure.code) || (restarts >= restartsInWindow && !isCounted)) {
     return fail(look, failure)
   }
-  const waiting = `${failure.message} Starting it again.`
   if (deployment.engine_url !== null) {
     await record(
       look,
@@ -119,13 +124,11 @@ async function restartEngine(look: Look, failure: Failure): Promise<Taken> {
       { stage: failure.stage, message: waiting },
     )
   }
-  if (!(await world.runtime.stopEngine(deployment.id, deployment.cluster_id)))
-    return { waitMilliseconds: pause.stopping }
-  await record(
-    look,
-    { engine_restarts: restarts + 1, engine_restarted_at: now, status_message: waiting },
-    null,
-  )
+  const isGone = await world.runtime.stopEngine(deployment.id, deployment.cluster_id)
+  const counts = isCounted ? {} : { engine_restarts: restarts + 1, engine_restarted_at: now }
+  const next = await record(look, { ...counts, status_message: isGone ? waiting : ending }, null)
+  if (next === undefined) return { next }
+  if (!isGone) return { waitMilliseconds: pause.stopping }
   await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
   return { waitMilliseconds: pause.starting }
 }
