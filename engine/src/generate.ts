@@ -88,12 +88,18 @@ export async function prepareChat(engine: Engine, request: ChatRequest): Promise
   }
 }
 
-/** Writes the answer on the given slot, piece by piece. Rejects with the signal's reason once it is aborted. */
+/**
+ * Writes the answer on the given slot, whose sequence was brought to the prompt by `prefill`, piece by piece. Rejects with the
+ * signal's reason once it is aborted.
+ */
 export async function writeAnswer(
-  engine: Engine,
   prepared: PreparedChat,
   slot: Slot,
-  { signal, onPiece }: { signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
+  {
+    cachedTokens,
+    signal,
+    onPiece,
+  }: { cachedTokens: number; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
 ): Promise<AnswerEnd> {
   const { request, prompt, grammar, tools } = prepared
   const { sequence } = slot
@@ -101,7 +107,6 @@ export async function writeAnswer(
   const stopping = new AbortController()
   const calls = createCallReporter(onPiece)
   const before = sequence.tokenMeter.usedOutputTokens
-  const cachedTokens = await prefill(slot, prepared, signal)
   const end = (finishReason: AnswerEnd['finishReason']): AnswerEnd => {
     const rest = stops.flush()
     if (rest !== '') onPiece({ type: 'content', text: rest })
@@ -210,8 +215,15 @@ async function createGrammar(engine: Engine, request: ChatRequest): Promise<Llam
   }
 }
 
-/** Brings the sequence to the prompt but for its last token; gives the number of tokens it had already. */
-async function prefill(slot: Slot, { request, prompt }: PreparedChat, signal: AbortSignal): Promise<number> {
+/**
+ * Brings the sequence to the prompt but for its last token; gives the number of tokens it had already. Rejects with the signal's
+ * reason once it is aborted.
+ */
+export async function prefill(
+  slot: Slot,
+  { request, prompt }: PreparedChat,
+  signal: AbortSignal,
+): Promise<number> {
   const { sequence } = slot
   // What a sequence remembers was computed in other batches, whose rounding differs in the last bits.
   if (request.seed != null) await sequence.clearHistory()

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { ChatRequestBody, parseBody } from './chat-request.ts'
 import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings.ts'
 import { overloaded, RequestError, shuttingDown } from './errors.ts'
-import { prepareChat, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
+import { prefill, prepareChat, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
 import type { Log } from './log.ts'
 import { MAX_WAITING, type Engine } from './model.ts'
 import { createCollector, createHead, openEventStream } from './openai.ts'
@@ -143,10 +143,13 @@ async function answerChat(
     const { promptTokens, cachedTokens, completionTokens } = end
     request.used = `prompt=${promptTokens} cached=${cachedTokens} completion=${completionTokens}`
   }
+  const signal = request.left
   try {
+    // A stream begins behind it: who waits for a first byte waits longer than between two.
+    const cachedTokens = await prefill(slot, prepared, signal)
     if (prepared.request.stream !== true) {
       const collector = createCollector()
-      const end = await writeAnswer(engine, prepared, slot, { signal: request.left, onPiece: collector.add })
+      const end = await writeAnswer(prepared, slot, { cachedTokens, signal, onPiece: collector.add })
       note(end)
       await reply.send(collector.toCompletion(head, end))
       return
@@ -160,7 +163,7 @@ async function answerChat(
       const onPiece = (piece: Parameters<typeof toDelta>[0]): void => {
         stream.send(toChunk(head, toDelta(piece)))
       }
-      const end = await writeAnswer(engine, prepared, slot, { signal: request.left, onPiece })
+      const end = await writeAnswer(prepared, slot, { cachedTokens, signal, onPiece })
       note(end)
       stream.send(toChunk(head, {}, end.finishReason))
       if (prepared.request.stream_options?.include_usage === true) stream.send(toUsageChunk(head, end))
