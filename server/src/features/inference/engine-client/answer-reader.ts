@@ -14,6 +14,8 @@ export class AnswerReader {
   /** null: nobody wants to hear more */
   handler: AnswerHandler | null
   head: ParsedHead | null = null
+  /** A byte of the body has come */
+  begun = false
   /** The answer is there to its end */
   whole = false
   /** Bytes that came behind its end */
@@ -71,7 +73,7 @@ export class AnswerReader {
     if (this.chunks !== null) return this.readChunks(this.chunks, bytes)
     const isLast = this.head!.framing === 'close'
     const data = isLast ? bytes : this.place(bytes.subarray(0, this.remaining))
-    if (data.length > 0) this.handler?.onBody(data)
+    if (data.length > 0) this.tell(data)
     if (isLast) return
     this.remaining -= data.length
     this.excess = bytes.length - data.length
@@ -87,9 +89,14 @@ export class AnswerReader {
     return room.subarray(0, data.length)
   }
 
+  tell(data: Buffer): void {
+    this.begun = true
+    this.handler?.onBody(data)
+  }
+
   readChunks(chunks: ChunkedReader, bytes: Buffer): void {
     const data = chunks.decode(bytes)
-    if (data.length > 0) this.handler?.onBody(data)
+    if (data.length > 0) this.tell(data)
     if (chunks.broken) throw malformed('has a chunk that is none')
     this.excess = bytes.length - chunks.consumed
     this.whole = chunks.ended

@@ -60,7 +60,7 @@ export interface EngineClient {
 export interface EngineTimeouts {
   /** Milliseconds until a connection stands */
   connect: number
-  /** From the request to the head of its answer */
+  /** From the request to the first byte of its answer's body: some engines send the head before they read the prompt */
   firstByte: number
   /** Between two pieces of an answer */
   idle: number

@@ -192,7 +192,7 @@ export class EngineConnection implements EngineCall, TurnTask {
     }
     if (reader.handler === null) return
     if (reader.whole) this.endAnswer(reader.head!.keepsAlive && reader.excess === 0)
-    else if (reader.head !== null && !this.paused) this.deadline = this.owner.deadline('idle')
+    else if (reader.begun && !this.paused) this.deadline = this.owner.deadline('idle')
   }
 
   endAnswer(keepsAlive: boolean): void {

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 /** An engine whose connections are handled by a test, and a client of its own for it. */
-async function listen(handle: (socket: Socket) => void): Promise<string> {
+async function listen(handle: (socket: Socket) => void, allowed = timeouts): Promise<string> {
   const listening = createServer({ noDelay: true }, (socket) => {
     accepted.add(socket)
     socket.on('error', () => {})
@@ -30,7 +30,7 @@ async function listen(handle: (socket: Socket) => void): Promise<string> {
   })
   server = listening.listen(0, '127.0.0.1')
   await once(listening, 'listening')
-  client = openNativeClient(timeouts, createTurn())
+  client = openNativeClient(allowed, createTurn())
   return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
 }
 
@@ -153,6 +153,20 @@ test('a connection that nobody accepts is refused, an engine that says nothing i
   expect((await send(gone).answer).failure?.kind).toBe('refused')
   const origin = await listen((socket) => void socket.resume())
   expect((await send(origin).answer).failure?.kind).toBe('silent')
+})
+
+test('an engine may be silent behind its head as before it, and behind a byte of its body for less', async () => {
+  const origin = await listen(
+    (socket) => {
+      socket.on('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+        setTimeout(() => socket.write('1\r\nx\r\n'), 500)
+      })
+    },
+    { connect: 60_000, firstByte: 60_000, idle: 100 },
+  )
+  const { head, body, failure } = await send(origin).answer
+  expect([head?.status, body, failure?.kind]).toEqual([200, 'x', 'silent'])
 })
 
 test('a call that is aborted ends its connection and tells nobody, before it was written and after', async () => {

@@ -31,6 +31,7 @@ export function openUndiciClient(timeouts: EngineTimeouts): EngineClient {
   function open(origin: string): Connection {
     const client = new Client(origin, {
       connect: { timeout: timeouts.connect },
+      // Of an engine that sends its head before it reads the prompt the first byte comes too late after `idle` already.
       headersTimeout: timeouts.firstByte,
       bodyTimeout: timeouts.idle,
       keepAliveTimeout: keptMilliseconds,
