@@ -1,15 +1,23 @@
-// Makes the meters, products and prices of the price file exist in the Stripe account of STRIPE_SECRET_KEY. May be run again:
-// what is there stays, an amount that changed gets a new price. `--api-base http://…` goes somewhere else than to Stripe.
+// Makes the meters, products and prices of the price file and of the instance types exist in the Stripe account of
+// STRIPE_SECRET_KEY. May be run again: what is there stays, an amount that changed gets a new price. `--api-base http://…` goes somewhere else than to Stripe.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Stripe } from 'stripe'
 import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
 import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
+import { mostPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
 import { ConfigError, readConfig } from '../server/src/config.ts'
 import type { Config } from '../server/src/config.ts'
-import { readPricesFile } from '../server/src/features/metering/prices-file.ts'
+import {
+  pickInstanceTypes,
+  readInstanceTypesFile,
+} from '../server/src/features/deployments/instance-types-file.ts'
+import type { Dimensions } from '../server/src/features/metering/meters.ts'
 import { listMeteredPrices } from '../server/src/features/metering/prices.ts'
+import { readPrices } from '../server/src/features/metering/read-prices.ts'
+import type { InstanceType } from '../server/src/ports/model-runtime.ts'
+import type { MeteredPrice } from '../server/src/ports/payment-processor.ts'
 
 /** What Berth wants to be told of; Stripe's dashboard asks for it when an endpoint is made. */
 const webhookEvents = [
@@ -52,7 +60,7 @@ async function setUp(): Promise<void> {
     maxNetworkRetries: 2,
     ...(base === undefined ? {} : target(base)),
   })
-  const prices = listMeteredPrices(readPricesFile(config.pricesFile, config.billing.currency), new Date())
+  const prices = listPrices(config)
   const { created, subscriptions } = await publishPrices(stripe, await findInstallation(config), prices)
   for (const { key, unitAmountDecimal, currency } of prices) {
     const what = created.includes(key) ? 'created  ' : 'unchanged'
@@ -65,6 +73,30 @@ async function setUp(): Promise<void> {
   console.log(`  ${config.publicUrl.href.replace(/\/$/, '')}/v1/billing/webhook`)
   console.log(`with these events, and set STRIPE_WEBHOOK_SECRET to its signing secret:`)
   console.log(`  ${webhookEvents.join('\n  ')}`)
+}
+
+/** What this installation charges for, by its settings: nothing is asked of the runtime. */
+function listPrices(config: Config): MeteredPrice[] {
+  const types = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+  const prices = listMeteredPrices(readPrices(config, types), new Date(), listInstances(config, types))
+  if (prices.length <= mostPrices) return prices
+  const setting =
+    config.kubernetes !== null
+      ? 'KUBERNETES_INSTANCE_TYPES'
+      : config.xinference !== null
+        ? 'INSTANCE_TYPES_FILE'
+        : 'PRICES_FILE'
+  throw new ConfigError([
+    `${setting}: a subscription takes ${mostPrices} prices, and these are ${prices.length}: leave out what you don't have`,
+  ])
+}
+
+function listInstances({ kubernetes, xinference }: Config, types: readonly InstanceType[]): Dimensions[] {
+  if (kubernetes === null && xinference === null) return []
+  return pickInstanceTypes(types, kubernetes?.instanceTypes ?? null).map(({ name, region }) => ({
+    instance_type: name,
+    region: kubernetes?.region ?? region,
+  }))
 }
 
 function target(base: string) {

@@ -25,12 +25,11 @@ import { createSessionCache } from './features/accounts/sessions.ts'
 import type { SessionCache } from './features/accounts/sessions.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
-import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
+import { pickInstanceTypes, readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
 import { openEngineConnections } from './features/inference/engines.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
-import { toInstancePrices } from './features/metering/instance-prices.ts'
 import type { Price } from './features/metering/prices.ts'
-import { readPricesFile } from './features/metering/prices-file.ts'
+import { readPrices } from './features/metering/read-prices.ts'
 import { openTokenJournal } from './features/metering/token-journal.ts'
 import type { TokenJournal } from './features/metering/token-journal.ts'
 import { openQueue } from './jobs/queue.ts'
@@ -154,14 +153,6 @@ export async function createApplication(config: Config, overrides: Overrides = {
   }
 }
 
-/** What the price file says, and for instances that it does not name what the instance type file says. */
-function readPrices(
-  { pricesFile, billing: { currency } }: Config,
-  instanceTypes: readonly InstanceType[],
-): Price[] {
-  return [...readPricesFile(pricesFile, currency), ...toInstancePrices(instanceTypes, currency)]
-}
-
 /** Writes JSON lines to stdout. */
 export function createLog({ logLevel }: Config): Logger {
   // The driver hangs the whole connection on the errors of its pool.
@@ -255,13 +246,7 @@ async function openKubernetes(
   instanceTypes: readonly InstanceType[],
   logger: Logger,
 ): Promise<ModelRuntime> {
-  const known = new Set(instanceTypes.map(({ name }) => name))
-  const names = kubernetes.instanceTypes ?? [...known]
-  const unknown = names.filter((name) => !known.has(name))
-  if (unknown.length > 0) {
-    throw new Error(`KUBERNETES_INSTANCE_TYPES: the instance type file does not have ${unknown.join(', ')}`)
-  }
-  const there = instanceTypes.filter(({ name }) => names.includes(name))
+  const there = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
   // The client is large, and nobody else needs it.
   const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
   return createKubernetesRuntime({ ...kubernetes, instanceTypes: there, huggingFace, proxy, logger })

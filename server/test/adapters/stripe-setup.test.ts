@@ -32,6 +32,20 @@ test('npm run stripe:setup: publishes the price file, says so, and changes nothi
   expect(await world.stripe.prices.list({ limit: 100 })).toEqual(prices)
 })
 
+test('npm run stripe:setup: on Kubernetes the instance types have prices too, in the region of the settings', async () => {
+  const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey, RUNTIME: 'kubernetes' }
+  const named = { KUBERNETES_INSTANCE_TYPES: 'l4-x1,h100-x8', KUBERNETES_REGION: 'eu-1' }
+  const { stdout } = await runSetup({ ...settings, ...named })
+  expect(stdout).toMatch(/created {4}gpu_instance_seconds\.l4-x1\.eu-1 {2}0\.000222222222 usd/)
+  expect(stdout).toContain('gpu_instance_seconds.h100-x8.eu-1')
+  const meters = await world.stripe.billing.meters.list({ limit: 100 })
+  expect(meters.data.map(({ event_name: name }) => name)).toContain('gpu_instance_seconds.l4-x1.eu-1')
+  await expect(runSetup(settings)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/KUBERNETES_INSTANCE_TYPES: .*20 prices.*34/),
+  })
+})
+
 test('npm run stripe:setup: a missing key and a wrong one are told in a sentence', async () => {
   await expect(runSetup({})).rejects.toMatchObject({
     code: 1,

@@ -97,3 +97,16 @@ function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
     tolerations: gpu.tolerations,
   }))
 }
+
+/** The types that `KUBERNETES_INSTANCE_TYPES` names; null names all. Throws for one that the file does not have. */
+export function pickInstanceTypes(
+  types: readonly InstanceType[],
+  names: readonly string[] | null,
+): InstanceType[] {
+  if (names === null) return [...types]
+  const unknown = names.filter((name) => !types.some((type) => type.name === name))
+  if (unknown.length > 0) {
+    throw new Error(`KUBERNETES_INSTANCE_TYPES: the instance type file does not have ${unknown.join(', ')}`)
+  }
+  return types.filter(({ name }) => names.includes(name))
+}

@@ -200,6 +200,12 @@ test('on Kubernetes with the settings that Berth ships it can be activated, and 
     expect(data[0].items.data.map(({ price }: any) => price.lookup_key)).toContain(
       'gpu_instance_seconds.l4-x2.default',
     )
+    // At Stripe a person would have to publish the others.
+    await checkPrices({ ...application, payments: { ...payments, name: 'stripe' } })
+    const { msg, prices } = JSON.parse(logs.at(-1) ?? '')
+    expect(msg).toContain('npm run stripe:setup')
+    expect(prices).toContain('gpu_instance_seconds.l4-x1.default')
+    expect(prices).not.toContain('gpu_instance_seconds.l4-x2.default')
   } finally {
     await cluster.close()
     await api.close()
