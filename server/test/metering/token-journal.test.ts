@@ -1,9 +1,11 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { pino } from 'pino'
+import type { Database } from '../../src/database/tables.ts'
+import { readJournalFile } from '../../src/features/metering/journal-file.ts'
 import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
 import type { TokenJournal } from '../../src/features/metering/token-journal.ts'
 import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
@@ -35,6 +37,7 @@ beforeEach(async () => {
   folder = join(directory, 'token-journal')
   now = new Date()
   await server.application.db.deleteFrom('token_usage').execute()
+  await server.application.db.deleteFrom('token_batches').execute()
 })
 afterEach(async () => {
   await journal?.close()
@@ -50,6 +53,22 @@ function open(db = server.application.db): TokenJournal {
 async function sum() {
   const rows = await server.application.db.selectFrom('token_usage').selectAll().orderBy('hour').execute()
   return rows.map((row) => [row.requests, row.input_tokens, row.output_tokens])
+}
+
+async function listBatches(): Promise<string[]> {
+  const rows = await server.application.db.selectFrom('token_batches').select('id').execute()
+  return rows.map(({ id }) => id)
+}
+
+/** The database, which is away while `isAway`. */
+function createFlaky(isAway: () => boolean): Database {
+  return new Proxy(server.application.db, {
+    get(target, name, receiver) {
+      if (isAway() && name === 'transaction') throw new Error('the database is away')
+      const value: unknown = Reflect.get(target, name, receiver)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 /** A file as a process leaves it that was killed a while ago. */
@@ -78,6 +97,36 @@ test('requests are added up, by hours, and no file is left once they are in the 
   expect(await readdir(folder)).toEqual([])
 })
 
+test('a batch is forgotten with its file; who then still wants to read it records nothing', async () => {
+  journal = open()
+  journal.record(serving, usage)
+  const [file] = await readdir(folder)
+  const id = file!.replace('.jsonl', '')
+  await journal.flush()
+  const { db } = server.application
+  expect(await listBatches()).toEqual([])
+  await expect(recordTokenBatch(db, id, () => readJournalFile(folder, id))).rejects.toThrow('ENOENT')
+  expect(await listBatches()).toEqual([])
+  expect(await sum()).toEqual([[1, 3, 4]])
+})
+
+test('a batch that another process has adopted is not counted again by its own', async () => {
+  let broken = true
+  journal = open(createFlaky(() => broken))
+  journal.record(serving, usage)
+  await journal.flush()
+  const [file] = await readdir(folder)
+  const id = file!.replace('.jsonl', '')
+  await leave(id, await readFile(join(folder, file!), 'utf8'))
+  const other = open()
+  await expect.poll(() => readdir(folder), patience).toEqual([])
+  await other.close()
+  broken = false
+  await journal.flush()
+  expect(await sum()).toEqual([[1, 3, 4]])
+  expect(await listBatches()).toEqual([id])
+})
+
 test('a request is in a file before `record` returns', async () => {
   journal = open()
   journal.record(serving, usage)
@@ -94,7 +143,7 @@ test('what a killed process left is recorded once, also where that was begun; to
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, hour: new Date(hour), requests: 1 }
-  await recordTokenBatch(server.application.db, recorded, [total])
+  await recordTokenBatch(server.application.db, recorded, async () => [total])
   await leave(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`
@@ -118,15 +167,7 @@ test('a file that was just written to is left to its process', async () => {
 
 test('without the database tokens wait, and are recorded when it is back', async () => {
   let broken = true
-  const { db } = server.application
-  const flaky = new Proxy(db, {
-    get(target, name, receiver) {
-      if (broken && name === 'transaction') throw new Error('the database is away')
-      const value: unknown = Reflect.get(target, name, receiver)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-  journal = open(flaky)
+  journal = open(createFlaky(() => broken))
   journal.record(serving, usage)
   await journal.flush()
   journal.record(serving, usage)

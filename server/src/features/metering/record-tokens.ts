@@ -54,11 +54,14 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
       output_tokens = tokens.output_tokens + excluded.output_tokens`.execute(db)
 }
 
-/** Records a batch of totals once, however often it is called with its id. */
+/**
+ * Records the totals of a batch once, however often it is called with its id. `read` gives them while nobody else can record the
+ * batch; where it throws nothing is recorded.
+ */
 export async function recordTokenBatch(
   db: Database,
   id: string,
-  totals: readonly TokenTotal[],
+  read: () => Promise<readonly TokenTotal[]>,
 ): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const { numInsertedOrUpdatedRows: inserted } = await transaction
@@ -66,11 +69,16 @@ export async function recordTokenBatch(
       .values({ id })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirstOrThrow()
-    if (inserted === 1n) await recordTokens(transaction, totals)
+    if (inserted === 1n) await recordTokens(transaction, await read())
   })
 }
 
-/** Batches are remembered for longer than a journal may lie unread. */
+/** Forgets a recorded batch. Its file must be gone, and with it the process's own memory of it: who has neither can't record it again. */
+export async function forgetTokenBatch(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('token_batches').where('id', '=', id).execute()
+}
+
+/** Batches whose process died are remembered for longer than a journal may lie unread. */
 const rememberedDays = 400
 
 export async function forgetTokenBatches(db: Database, now: Date): Promise<void> {

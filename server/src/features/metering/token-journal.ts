@@ -12,7 +12,7 @@ import {
   toLineHead,
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
-import { recordTokenBatch } from './record-tokens.ts'
+import { forgetTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** Tokens on their way to the database; see `openTokenJournal`. */
@@ -98,16 +98,19 @@ export function openTokenJournal(
 
   async function writeClosed(): Promise<void> {
     for (let batch = closed[0]; batch !== undefined; batch = closed[0]) {
-      await recordTokenBatch(db, batch.id, [...batch.totals.values()])
+      await recordTokenBatch(db, batch.id, async () => [...batch.totals.values()])
       closed.shift()
       batch.file?.remove()
+      await forgetTokenBatch(db, batch.id)
     }
   }
 
   async function adoptAbandoned(): Promise<void> {
     for (const id of await listAbandoned(directory, abandonedMilliseconds)) {
       if (id === open?.id || closed.some((batch) => batch.id === id)) continue
-      await recordTokenBatch(db, id, await readJournalFile(directory, id))
+      // Its process may have recorded, removed and forgotten it by now, so it is read only where nobody else can do that.
+      await recordTokenBatch(db, id, () => readJournalFile(directory, id))
+      // Not forgotten: its process may hold it in memory still.
       await removeJournalFile(directory, id)
       log.info({ batch: id }, 'tokens that another process had left were recorded')
     }
