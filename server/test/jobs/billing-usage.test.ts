@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { usageSendingChecks } from '../../src/features/billing/check-sends.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
 import { sendUsage } from '../../src/features/billing/send-usage.ts'
+import { toIdentifier } from '../../src/features/billing/usage-sends.ts'
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import type { PaymentProcessor, UsageEvent } from '../../src/ports/payment-processor.ts'
@@ -47,7 +48,12 @@ async function createPostpaid(): Promise<Organization> {
 }
 
 /** Writes sealed seconds into the ledger, `after` so many hours from the activation's; that hour is over by then. */
-async function seal(organization: Organization, after: number, quantity: string): Promise<void> {
+async function seal(
+  organization: Organization,
+  after: number,
+  quantity: string,
+  priceKey = localPriceKey,
+): Promise<void> {
   const { id, deploymentId, since } = organization
   const sealedAt = since.getTime() + (after + 2) * hour
   clock.advance(Math.max(0, sealedAt - clock.now().getTime()))
@@ -56,6 +62,7 @@ async function seal(organization: Organization, after: number, quantity: string)
     deploymentId,
     hour: addHours(since, after),
     quantity,
+    priceKey,
     sealedAt: clock.now(),
   })
 }
@@ -65,7 +72,7 @@ async function listTaken({ customerId }: Organization) {
     .selectFrom('sandbox_meter_events')
     .selectAll()
     .where('customer_id', '=', customerId)
-    .orderBy('identifier')
+    .orderBy('at')
     .execute()
   return rows.map(({ identifier, value, at }) => ({ identifier, value: Number(value), at }))
 }
@@ -113,7 +120,7 @@ describe('sealed hours', () => {
     }
     await sendThrough()
     const name = (after: number) =>
-      `${organization.id}:${localPriceKey}:${addHours(organization.since, after).toISOString()}`
+      toIdentifier(organization.customerId, localPriceKey, addHours(organization.since, after))
     const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
     // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
     expect(await listTaken(organization)).toEqual([
@@ -142,6 +149,17 @@ describe('sealed hours', () => {
     await seal(fake, 1, '3600')
     await sendThrough()
     expect(await listSends(fake)).toEqual([])
+  })
+
+  test('a price’s name may be as long as the processor takes', async () => {
+    const longest = 'm'.repeat(100)
+    const meter = { display_name: 'Long', event_name: longest, 'default_aggregation[formula]': 'sum' }
+    await askSandbox(server, 'POST', '/v1/billing/meters', meter)
+    const organization = await createPostpaid()
+    await seal(organization, 0, '9', longest)
+    await sendThrough()
+    expect(await listSends(organization)).toMatchObject([{ status: 'sent', price_key: longest }])
+    expect(await listTaken(organization)).toMatchObject([{ value: 9 }])
   })
 
   test('two processes at once tell of each hour once', async () => {
@@ -186,6 +204,21 @@ describe('when the processor fails', () => {
     await sendThrough()
     expect(await listSends(organization)).toMatchObject([{ status: 'sent' }])
     expect(await listTaken(organization)).toMatchObject([{ value: 100 }])
+  })
+
+  test('what was written down under a name is told under it, however names are made today', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '100')
+    await sendThrough(messageLost)
+    const identifier = `${organization.id}:of an older version`
+    await server.application.db
+      .updateTable('usage_sends')
+      .set({ identifier })
+      .where('organization_id', '=', organization.id)
+      .execute()
+    clock.advance(3 * 60_000)
+    await sendThrough()
+    expect(await listTaken(organization)).toMatchObject([{ identifier, value: 100 }])
   })
 
   test.each([

@@ -228,7 +228,7 @@ test('the database does to spans, tokens and hours exactly what the model does, 
           expectedLedger(model, organization, ids),
         )
         const events = await listUsageEvents({ db: connection.db }, organizationId, new Date(0))
-        expect(events).toEqual(listModelEvents(organizationId, model.organizations.get(organization)!))
+        expect(events).toEqual(listModelEvents(model.organizations.get(organization)!))
       }
     }),
     { numRuns: 300 },

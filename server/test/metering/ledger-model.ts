@@ -161,7 +161,7 @@ export function keyOf({ deploymentId, meter, hour, dimensions }: UsageBucket): s
 }
 
 /** What would be sent of an organization's instances, from what is sealed. */
-export function listModelEvents(organization: number, { sealed }: ModelOrganization) {
+export function listModelEvents({ sealed }: ModelOrganization) {
   const byPrice = new Map<string, Map<number, number>>()
   for (const { meter, price, hour, thousandths } of sealed.values()) {
     if (meter !== 'gpu_instance_seconds') continue
@@ -172,7 +172,6 @@ export function listModelEvents(organization: number, { sealed }: ModelOrganizat
   const inOrder = [...byPrice].toSorted(([one], [other]) => (one < other ? -1 : 1))
   return inOrder.flatMap(([priceKey, hours]) =>
     planUsageEvents(
-      organization,
       priceKey,
       [...hours]
         .toSorted(([one], [other]) => one - other)

@@ -6,7 +6,14 @@ export const localPriceKey = 'gpu_instance_seconds.local-cpu.local'
 /** Writes sealed seconds of an hour into the ledger. */
 export async function writeSealedSeconds(
   db: Database,
-  usage: { organizationId: number; deploymentId: string; hour: Date; quantity: string; sealedAt: Date },
+  usage: {
+    organizationId: number
+    deploymentId: string
+    hour: Date
+    quantity: string
+    sealedAt: Date
+    priceKey?: string | undefined
+  },
 ): Promise<void> {
   await db
     .insertInto('usage_buckets')
@@ -17,7 +24,7 @@ export async function writeSealedSeconds(
       hour: usage.hour,
       dimensions: JSON.stringify({ instance_type: 'local-cpu', region: 'local' }),
       quantity: usage.quantity,
-      price_key: localPriceKey,
+      price_key: usage.priceKey ?? localPriceKey,
       service_key: 'compute',
       display_name: 'CPU',
       unit_amount: '0.00001',

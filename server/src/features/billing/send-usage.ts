@@ -15,7 +15,7 @@ import {
   readTold,
 } from './usage-send-store.ts'
 import type { UsageSend } from './usage-send-store.ts'
-import { isCounted, planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
+import { isCounted, planAttempt, settleUnknown, toCountedAt, toIdentifier } from './usage-sends.ts'
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
@@ -54,9 +54,10 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
   )
   const attempt = createAttempts(application)
 
-  for (const { identifier, priceKey, hour, quantity } of events) {
+  for (const { priceKey, hour, quantity } of events) {
     const now = clock()
     const at = toCountedAt(hour, account.current_period_start, now)
+    const identifier = toIdentifier(customerId, priceKey, hour)
     const row = { organization_id: organizationId, price_key: priceKey, hour, identifier, quantity, at }
     const send = await insertSend(db, { ...row, customer_id: customerId }, now)
     if (send !== undefined && !(await attempt(send))) return
@@ -84,7 +85,10 @@ function createAttempts({ db, clock, payments, log }: Tools): (send: UsageSend) 
         quantity: send.quantity,
       })
     } catch (error) {
-      log.warn({ err: error, usage: send.identifier }, 'whether usage arrived is not known')
+      log.warn(
+        { err: error, organization: send.organization_id, priceKey: send.price_key, hour: send.hour },
+        'whether usage arrived is not known',
+      )
       await markUnknown(db, send.identifier, error instanceof Error ? error.message : String(error))
       failures += 1
       return failures < mostFailures

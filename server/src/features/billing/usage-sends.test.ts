@@ -1,7 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { isCounted, planAttempt, settleUnknown, toCountedAt } from './usage-sends.ts'
+import { isCounted, planAttempt, settleUnknown, toCountedAt, toIdentifier } from './usage-sends.ts'
 
 const at = (text: string) => new Date(`2026-03-${text}Z`)
+
+test('toIdentifier: the same for ever, another for each customer, price and hour', () => {
+  const hour = at('10T10:00:00')
+  const one = toIdentifier('cus_1', 'seconds', hour)
+  expect(toIdentifier('cus_1', 'seconds', new Date(hour))).toBe(one)
+  const others = [
+    toIdentifier('cus_2', 'seconds', hour),
+    toIdentifier('cus_1', 'tokens', hour),
+    toIdentifier('cus_1', 'seconds', at('10T11:00:00')),
+  ]
+  expect(new Set([one, ...others]).size).toBe(4)
+})
 
 describe('toCountedAt', () => {
   const periodStart = at('10T10:20:30')

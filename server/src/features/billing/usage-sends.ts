@@ -1,8 +1,19 @@
+import { createHash } from 'node:crypto'
 import type { UsageSend } from './usage-send-store.ts'
 
 const hourMilliseconds = 3_600_000
 /** How long after a period's end usage is still told of as its own: processors finalize an invoice an hour after it. */
 const lateMilliseconds = 30 * 60_000
+
+/**
+ * The name that the processor knows an hour's usage by: a digest, since Stripe takes 100 characters, of what is unique there, so
+ * that installations that share an account of it never take each other's for their own.
+ */
+export function toIdentifier(customerId: string, priceKey: string, hour: Date): string {
+  return createHash('sha256')
+    .update(JSON.stringify([customerId, priceKey, hour]))
+    .digest('hex')
+}
 
 /**
  * The moment at which the processor is to count an hour's usage: the hour's last second, which lies after a subscription that

@@ -86,10 +86,10 @@ test('planUsageEvents: whole units, the rest of an hour carried into the next', 
     hour: at(`0${hour}:00:00`),
     thousandths,
   }))
-  expect(planUsageEvents(7, 'key', hours)).toEqual([
-    { identifier: '7:key:2026-01-31T00:00:00.000Z', priceKey: 'key', hour: at('00:00:00'), quantity: 1 },
-    { identifier: '7:key:2026-01-31T01:00:00.000Z', priceKey: 'key', hour: at('01:00:00'), quantity: 1 },
-    { identifier: '7:key:2026-01-31T03:00:00.000Z', priceKey: 'key', hour: at('03:00:00'), quantity: 1 },
+  expect(planUsageEvents('key', hours)).toEqual([
+    { priceKey: 'key', hour: at('00:00:00'), quantity: 1 },
+    { priceKey: 'key', hour: at('01:00:00'), quantity: 1 },
+    { priceKey: 'key', hour: at('03:00:00'), quantity: 1 },
   ])
 })
 

@@ -126,8 +126,6 @@ export function* cutIntoHours(from: Date, to: Date): Generator<{ hour: Date; mil
 
 /** Sealed usage of one price in one hour, in whole units: what a payment processor is told, once. */
 export interface UsageEventPlan {
-  /** `<organization>:<price key>:<hour>`: the same whenever it is planned */
-  identifier: string
   priceKey: string
   hour: Date
   quantity: number
@@ -138,7 +136,6 @@ export interface UsageEventPlan {
  * the first hour, floor(through the hour) - floor(before it). Hours without a whole unit have no event.
  */
 export function planUsageEvents(
-  organizationId: number,
   priceKey: string,
   hours: readonly { hour: Date; thousandths: number }[],
 ): UsageEventPlan[] {
@@ -147,7 +144,6 @@ export function planUsageEvents(
     const through = before + thousandths
     const quantity = Math.floor(through / 1000) - Math.floor(before / 1000)
     before = through
-    const identifier = `${organizationId}:${priceKey}:${hour.toISOString()}`
-    return quantity === 0 ? [] : [{ identifier, priceKey, hour, quantity }]
+    return quantity === 0 ? [] : [{ priceKey, hour, quantity }]
   })
 }

@@ -15,6 +15,6 @@ export async function listUsageEvents(
 ): Promise<UsageEventPlan[]> {
   const hours = await listSealedHours(db, organizationId, from)
   return [...Map.groupBy(hours, ({ priceKey }) => priceKey)].flatMap(([priceKey, group]) =>
-    planUsageEvents(organizationId, priceKey, group),
+    planUsageEvents(priceKey, group),
   )
 }
