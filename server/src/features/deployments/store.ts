@@ -172,13 +172,18 @@ export function findLastEvent(db: Database, deploymentId: string): Promise<Deplo
     .executeTakeFirst()
 }
 
-/** Has a worker look at a running deployment now: its engine did not answer. */
+/**
+ * Has a worker look at a running deployment now: its engine did not answer. One that is due within a second, or has been for less
+ * than one, stays as it is: many requests may fail together.
+ */
 export async function hurryDeployment(db: Database, id: string): Promise<void> {
-  await db
+  const hurried = await db
     .updateTable('deployments')
     .set({ reconcile_at: sql`now()` })
     .where('id', '=', id)
     .where('status', '=', 'running')
-    .execute()
-  await notify(db, 'deployment_due', id)
+    .where(sql<boolean>`reconcile_at NOT BETWEEN now() - interval '1 second' AND now() + interval '1 second'`)
+    .returning('id')
+    .executeTakeFirst()
+  if (hurried !== undefined) await notify(db, 'deployment_due', id)
 }

@@ -234,6 +234,29 @@ test.each([
   },
 )
 
+test.each<EngineObservation>([
+  { phase: 'starting', message: 'Its node starts it again.' },
+  { phase: 'downloading', message: 'Its node starts it again.', receivedBytes: 1, totalBytes: 2 },
+])('a running engine that starts again by itself ($phase) is waited for; meanwhile 503', async (seen) => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  runtime.answer({ observeEngine: () => seen, ensureEngine: () => seen })
+  await hurry(id)
+  await expect.poll(async () => (await read(id)).status_message, patience).toBe('Its node starts it again.')
+  const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+  expect(answer.status).toBe(503)
+  expect(answer.headers.get('retry-after')).toBe('5')
+  expect(answer.body.error.code).toBe('deployment_not_ready')
+  runtime.reset()
+  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  expect(runtime.callsFor(id)).not.toContain('stopEngine')
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items.map(({ message }: { message: string }) => message).slice(-2)).toEqual([
+    'Its node starts it again.',
+    'The model answers requests again.',
+  ])
+})
+
 test('a running engine that fails for good fails the deployment at its stage', async () => {
   const id = await create()
   await waitForStatus(client, id, 'running')

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { notify } from '../../../src/database/notifications.ts'
 import { leaseDueDeployments, renewLeases } from '../../../src/features/deployments/lease-store.ts'
 import { mayBecome } from '../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../src/features/deployments/lifecycle.ts'
 import { reconcileDeployment } from '../../../src/features/deployments/reconcile.ts'
+import { hurryDeployment } from '../../../src/features/deployments/store.ts'
 import type { EngineObservation, FailureCode, Provisioning } from '../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
@@ -217,6 +220,32 @@ test.each([
     expect(await listEvents(id)).toEqual(events)
   },
 )
+
+test.each([
+  [-60, true],
+  [-0.5, false],
+  [0.5, false],
+  [5, true],
+])('a request that fails has a worker look now, one due in %d s: %s', async (seconds, isTold) => {
+  const { db, notifications } = server.application
+  const id = await create()
+  await makeDue(id)
+  await work('one', { limit: 100 })
+  const woken: string[] = []
+  const unsubscribe = notifications.subscribe('deployment_due', (about) => woken.push(about))
+  // The time in a transaction stands still.
+  await db.transaction().execute(async (transaction) => {
+    const due = sql<Date>`now() + make_interval(secs => ${seconds})`
+    await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
+    await hurryDeployment(transaction, id)
+    const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
+    expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isTold })
+  })
+  await notify(db, 'deployment_due', 'the last')
+  await expect.poll(() => woken.at(-1), { timeout: 20_000 }).toBe('the last')
+  unsubscribe()
+  expect(woken).toEqual(isTold ? [id, 'the last'] : ['the last'])
+})
 
 test('a worker keeps the leases of what it works on, and one that it gave up runs out', async () => {
   const { db } = server.application

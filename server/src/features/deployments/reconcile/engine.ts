@@ -1,4 +1,4 @@
-import type { EngineObservation, FailureCode } from '../../../ports/model-runtime.ts'
+import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { moveDeployment } from '../change-store.ts'
 import { toEngineSpec } from '../engine-spec.ts'
@@ -51,11 +51,9 @@ async function handleNotReady(
 ): Promise<Taken> {
   switch (seen.phase) {
     case 'downloading':
-      await say(look, 'model_download', seen.message, getProgress(seen))
-      return { waitMilliseconds: pauseWhileStarting(look) }
+      return waitForStart(look, 'model_download', seen.message, getProgress(seen))
     case 'starting':
-      await say(look, 'engine_startup', seen.message)
-      return { waitMilliseconds: pauseWhileStarting(look) }
+      return waitForStart(look, 'engine_startup', seen.message, null)
     case 'absent':
       return restartEngine(look, {
         stage: 'runtime',
@@ -67,6 +65,20 @@ async function handleNotReady(
     case 'unreachable':
       return waitForRuntime(look, seen)
   }
+}
+
+/** An engine may start again by itself, while its deployment runs: callers are told to wait, instead of being sent to nobody. */
+async function waitForStart(
+  look: Look,
+  stage: FailureStage,
+  message: string,
+  progress: number | null,
+): Promise<Taken> {
+  if (look.deployment.engine_url !== null) {
+    return { next: await record(look, { engine_url: null, status_message: message }, { stage, message }) }
+  }
+  await say(look, stage, message, progress)
+  return { waitMilliseconds: pauseWhileStarting(look) }
 }
 
 /** How much of a download is there, from 0 to 1; null where that is not known. */
@@ -97,7 +109,10 @@ async function waitForRuntime(
 
 /** A quick start is seen at once; one that takes minutes is looked at every few seconds. */
 function pauseWhileStarting({ deployment, world }: Look): number {
-  const since = deployment.engine_restarted_at ?? deployment.status_changed_at
+  const since =
+    deployment.status === 'running'
+      ? deployment.updated_at
+      : (deployment.engine_restarted_at ?? deployment.status_changed_at)
   const elapsed = world.clock().getTime() - since.getTime()
   return Math.min(Math.max(elapsed / 20, pause.starting), pause.running)
 }
