@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, readConfig, settingNames } from './config.ts'
+import { warningsOf } from './config/warnings.ts'
 
 function problemsOf(settings: Record<string, string>): string[] {
   try {
@@ -212,6 +213,20 @@ test('lists are divided by commas, blanks ignored', () => {
   })
   expect(config.csrfTrustedOrigins).toEqual(['https://a.example', 'http://localhost:5173'])
   expect(config.trustProxy).toEqual(['loopback', '10.0.0.0/8', 'fd00::/8'])
+})
+
+test('at an https address a server without TRUST_PROXY or MAIL_URL is warned of, in the roles that need them', () => {
+  const warned = (settings: Record<string, string>) =>
+    warningsOf(
+      readConfig({ DATABASE_URL: 'postgres://localhost/berth', SECRET_KEY: 'x'.repeat(32), ...settings }),
+    ).map((warning) => warning.split(' ')[0])
+  const https = { PUBLIC_URL: 'https://berth.example.com' }
+  expect(warned({})).toEqual([])
+  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL'])
+  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY'])
+  expect(warned({ ...https, ROLE: 'worker' })).toEqual(['MAIL_URL'])
+  expect(warned({ ...https, ROLE: 'migrate' })).toEqual([])
+  expect(warned({ ...https, TRUST_PROXY: '10.0.0.1', MAIL_URL: 'smtp://mail.example.com' })).toEqual([])
 })
 
 test('a role that shares its database needs DATABASE_URL', () => {

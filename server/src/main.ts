@@ -5,6 +5,7 @@ import { createApplication, createLog } from './application.ts'
 import type { Application } from './application.ts'
 import { readConfig } from './config.ts'
 import type { Config } from './config.ts'
+import { warningsOf } from './config/warnings.ts'
 import type { App } from './http/app.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
   const application = await createApplication(forOneProcess(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
+  if (isSupervisor()) logWarnings(config, application.log)
   if (config.role === 'migrate') return
   const stopped = AbortSignal.any([stopping, application.lost])
   const parts: Part[] = []
@@ -37,7 +39,13 @@ async function main(): Promise<void> {
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
   const endWithin = config.drainDelaySeconds * 1000 + drainMilliseconds + endMilliseconds
-  return superviseProcesses({ count: config.apiProcesses, endWithin, stopping, log: createLog(config) })
+  const log = createLog(config)
+  logWarnings(config, log)
+  return superviseProcesses({ count: config.apiProcesses, endWithin, stopping, log })
+}
+
+function logWarnings(config: Config, log: Application['log']): void {
+  for (const warning of warningsOf(config)) log.warn(warning)
 }
 
 /** The settings of each process where several share what the settings speak of. */

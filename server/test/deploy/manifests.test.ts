@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settingNames } from '../../src/config.ts'
+import { warningsOf } from '../../src/config/warnings.ts'
 import { readInstanceTypesFile } from '../../src/features/deployments/instance-types-file.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -109,6 +110,25 @@ describe('manifests', () => {
     expect(there).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
   })
 
+  test('with the overlay and the secret of the README there is nothing to warn of', () => {
+    const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8')
+    const patched = [...readme.matchAll(/path: \/data\/(\w+), value: "([^"]*)"/g)]
+    const secret = [...readme.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name)
+    expect(secret).toEqual(['DATABASE_URL', 'SECRET_KEY', 'MAIL_URL'])
+    const settings = {
+      ...find('ConfigMap', 'berth-settings').data,
+      DATABASE_URL: 'postgres://berth:secret@database/berth',
+      SECRET_KEY: 'x'.repeat(32),
+    }
+    const overlay = Object.fromEntries(patched.map(([, name, value]) => [name, value]))
+    expect(settingNames).toEqual(expect.arrayContaining(Object.keys(overlay)))
+    for (const ROLE of ['api', 'worker']) {
+      expect(warningsOf(readConfig({ ...settings, ROLE }))).not.toEqual([])
+      const complete = { ...settings, ...overlay, MAIL_URL: 'smtp://mail.example.com', ROLE }
+      expect(warningsOf(readConfig(complete))).toEqual([])
+    }
+  })
+
   test('services, budgets, the autoscaler and policies select pods that are there', () => {
     const pods = deployments.map(({ spec }) => spec.template.metadata.labels)
     const selectors = objects.flatMap(({ kind, spec }: any) =>
@@ -157,7 +177,13 @@ describe('image and compose file', () => {
       name,
       value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1').replaceAll(/\$\{\w+:\?[^}]*\}/g, 'x'.repeat(32)),
     ])
-    expect(readConfig(Object.fromEntries(filled))).toMatchObject({ runtime: 'local', role: 'all' })
+    const config = readConfig(Object.fromEntries(filled))
+    expect(config).toMatchObject({ runtime: 'local', role: 'all' })
+    expect(warningsOf(config)).toEqual([])
+    const forOthers = { PUBLIC_URL: 'https://berth.example.com' }
+    for (const warning of warningsOf(readConfig({ ...Object.fromEntries(filled), ...forOthers }))) {
+      expect(Object.keys(environment)).toContain(warning.split(' ')[0])
+    }
     for (const { volumes: mounts } of Object.values<any>(services)) {
       for (const mount of mounts) expect(Object.keys(volumes)).toContain(mount.split(':')[0])
     }
