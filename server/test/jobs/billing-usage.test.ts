@@ -294,6 +294,23 @@ describe('when the processor fails', () => {
     expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(0)
   })
 
+  test.each([
+    ['all of it is there', 2, 0, 'sent'],
+    ['some of it is there', 1, 0, 'unknown'],
+    ['none of it is there', 0, 2, 'sent'],
+  ])('what a restored database has forgotten is compared: %s', async (_, arrived, toldAgain, status) => {
+    const organization = await createPostpaid()
+    for (const [after, quantity] of ['40', '60'].entries()) {
+      await seal(organization, after, quantity)
+      if (after < arrived) await sendThrough()
+    }
+    const { db } = server.application
+    await db.deleteFrom('usage_sends').where('organization_id', '=', organization.id).execute()
+    clock.advance(day)
+    expect(await sendThrough()).toHaveLength(toldAgain)
+    expect(await listSends(organization)).toMatchObject([{ status }, { status }])
+  })
+
   test('one organization’s trouble holds no other up', async () => {
     const [one, other] = [await createPostpaid(), await createPostpaid()]
     for (const organization of [one, other]) await seal(organization, 0, '10')

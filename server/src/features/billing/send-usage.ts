@@ -15,7 +15,14 @@ import {
   readTold,
 } from './usage-send-store.ts'
 import type { UsageSend } from './usage-send-store.ts'
-import { isCounted, planAttempt, settleUnknown, toCountedAt, toIdentifier } from './usage-sends.ts'
+import {
+  isCounted,
+  planAttempt,
+  settleUnknown,
+  toCountedAt,
+  toForgottenAttempt,
+  toIdentifier,
+} from './usage-sends.ts'
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
@@ -59,8 +66,9 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
     const at = toCountedAt(hour, account.current_period_start, now)
     const identifier = toIdentifier(customerId, priceKey, hour)
     const row = { organization_id: organizationId, price_key: priceKey, hour, identifier, quantity, at }
-    const send = await insertSend(db, { ...row, customer_id: customerId }, now)
-    if (send !== undefined && !(await attempt(send))) return
+    const toldAt = toForgottenAttempt(hour, now)
+    const send = await insertSend(db, { ...row, customer_id: customerId }, now, toldAt)
+    if (toldAt === null && send !== undefined && !(await attempt(send))) return
   }
   for (const send of open) {
     const now = clock()
@@ -106,20 +114,24 @@ function createAttempts({ db, clock, payments, log }: Tools): (send: UsageSend) 
 async function settleOld(application: Tools, account: BillingAccount, since: Date): Promise<void> {
   const { db, clock, payments, log } = application
   const now = clock()
-  const byPrice = Map.groupBy(await listOpenSends(db, account.organization_id), (send) => send.price_key)
-  for (const [priceKey, open] of byPrice) {
+  const groups = Map.groupBy(
+    await listOpenSends(db, account.organization_id),
+    (send) => `${send.customer_id} ${send.price_key}`,
+  )
+  for (const open of groups.values()) {
+    const { price_key: priceKey, customer_id: customerId } = open[0]!
     // As long as one may still be told again, it is: that makes what is left clearer.
     if (open.some((send) => planAttempt(send, now) !== 'compare')) continue
-    const told = await readTold(db, account.organization_id, priceKey)
+    const told = await readTold(db, open[0]!)
     if (!isCounted(told.lastToldAt, now)) continue
     const counted = await payments.countUsage(
       priceKey,
-      account.processor_customer_id!,
+      customerId,
       since,
       new Date(Math.ceil((now.getTime() + 1) / 3_600_000) * 3_600_000),
     )
     // What another process tells of meanwhile may be in either number.
-    if (!isDeepStrictEqual(await readTold(db, account.organization_id, priceKey), told)) continue
+    if (!isDeepStrictEqual(await readTold(db, open[0]!), told)) continue
     const verdict = settleUnknown(
       counted,
       told.sent,

@@ -28,11 +28,10 @@ export async function findLastHours(db: Database, organizationId: number): Promi
   return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
 }
 
-/** What is known of a price's usage: units that certainly arrived, and when any of it was last told of (null: never). */
+/** What is known of a price's usage by a customer: units that certainly arrived, and when any of it was last told of (null: never). */
 export async function readTold(
   db: Database,
-  organizationId: number,
-  priceKey: string,
+  { organization_id: organizationId, price_key: priceKey, customer_id: customerId }: UsageSend,
 ): Promise<{ sent: number; lastToldAt: Date | null }> {
   const { sent, last_told_at: lastToldAt } = await db
     .selectFrom('usage_sends')
@@ -40,11 +39,12 @@ export async function readTold(
     .select(sql<Date | null>`max(greatest(last_attempt_at, sent_at))`.as('last_told_at'))
     .where('organization_id', '=', organizationId)
     .where('price_key', '=', priceKey)
+    .where('customer_id', '=', customerId)
     .executeTakeFirstOrThrow()
   return { sent: Number(sent), lastToldAt }
 }
 
-/** Writes down that usage is about to be told; undefined when it was written before. */
+/** Writes down that usage is about to be told, or may have been at `toldAt`; undefined when it was written before. */
 export function insertSend(
   db: Database,
   send: Pick<
@@ -52,10 +52,16 @@ export function insertSend(
     'organization_id' | 'price_key' | 'hour' | 'identifier' | 'customer_id' | 'quantity' | 'at'
   >,
   now: Date,
+  toldAt: Date | null,
 ): Promise<UsageSend | undefined> {
+  const at = toldAt ?? now
+  const status =
+    toldAt === null
+      ? ({ status: 'pending' } as const)
+      : ({ status: 'unknown', attempts: 0, last_error: 'It may have been told of before a restore' } as const)
   return db
     .insertInto('usage_sends')
-    .values({ ...send, status: 'pending', first_attempt_at: now, last_attempt_at: now })
+    .values({ ...send, ...status, first_attempt_at: at, last_attempt_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { isCounted, planAttempt, settleUnknown, toCountedAt, toIdentifier } from './usage-sends.ts'
+import {
+  isCounted,
+  planAttempt,
+  settleUnknown,
+  toCountedAt,
+  toForgottenAttempt,
+  toIdentifier,
+} from './usage-sends.ts'
 
 const at = (text: string) => new Date(`2026-03-${text}Z`)
 
@@ -58,6 +65,11 @@ describe('planAttempt', () => {
     expect(plan('10T00:00:00', '10T20:00:00', '10T23:59:59')).toBe('wait')
     expect(plan('10T00:00:00', '10T20:00:00', '11T00:00:00')).toBe('compare')
   })
+})
+
+test('toForgottenAttempt: right after the end of an hour that ended 23 hours ago or more', () => {
+  expect(toForgottenAttempt(at('10T10:00:00'), at('11T09:59:59'))).toBe(null)
+  expect(toForgottenAttempt(at('10T10:00:00'), at('11T10:00:00'))).toEqual(at('10T11:00:00'))
 })
 
 test('isCounted: half an hour after the last word', () => {

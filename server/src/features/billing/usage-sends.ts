@@ -48,6 +48,15 @@ export function planAttempt(
   return age < settledMilliseconds ? 'wait' : 'compare'
 }
 
+/**
+ * When usage that is new to the database was first told of, if ever: null for never. The database may be a restored one, older than
+ * the processor's memory of identifiers; an hour of which that could be true is taken as told of right after its end.
+ */
+export function toForgottenAttempt(hour: Date, now: Date): Date | null {
+  const end = new Date(hour.getTime() + hourMilliseconds)
+  return now.getTime() - end.getTime() < repeatableMilliseconds ? null : end
+}
+
 const countedMilliseconds = 30 * 60_000
 
 /** True once a processor, which counts some time after it was told, surely has all that it was told of by `lastToldAt`. */
