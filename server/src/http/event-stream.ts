@@ -9,18 +9,21 @@ export function wantsEventStream(request: FastifyRequest): boolean {
 }
 
 /**
- * Sends items as server-sent events named `event` until they end, the caller leaves or the server shuts down, with a comment every 15 s so that
- * proxies in between don't take the silence for a dead connection.
+ * Sends items as server-sent events named `event` until they end, the caller leaves or may see no more, or the server shuts
+ * down, with a comment every 15 s so that proxies in between don't take the silence for a dead connection. `watch` is told when
+ * the caller has left and tells when they may see no more.
  */
 export function sendEventStream<Item>(
   reply: FastifyReply,
   event: string,
   toBody: (item: Item) => unknown,
   follow: (signal: AbortSignal) => AsyncIterable<Item>,
+  watch: (left: AbortSignal) => AbortSignal,
 ): FastifyReply {
   const left = new AbortController()
   reply.raw.once('close', () => left.abort())
-  const ended = AbortSignal.any([left.signal, reply.server.draining])
+  if (reply.raw.destroyed) left.abort()
+  const ended = AbortSignal.any([left.signal, watch(left.signal), reply.server.draining])
   const stream = Readable.from(encodeEvents(event, toBody, follow(ended), ended))
   stream.on('error', () => left.abort())
   return reply

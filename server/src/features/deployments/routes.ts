@@ -1,8 +1,11 @@
+import type { FastifyRequest } from 'fastify'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
+import { readSessionToken } from '../../http/current-viewer.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { watchSession } from '../accounts/watch-session.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
 import { listPlacements, planDeployment } from './plan.ts'
@@ -32,6 +35,11 @@ const prefix = '/api/v1/model-deployments'
 const logLines = 1_000
 
 export function deploymentRoutes(app: App, application: Application): void {
+  const watchSessionOf = (request: FastifyRequest) => (left: AbortSignal) => {
+    const token = readSessionToken(request, application.config.sessionCookie) ?? ''
+    return watchSession(application, { token, userId: request.viewer.userId }, left)
+  }
+
   app.get(
     prefix,
     {
@@ -160,8 +168,12 @@ export function deploymentRoutes(app: App, application: Application): void {
     async (request, reply) => {
       const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
-        return sendEventStream(reply, 'status', toEventItem, (signal) =>
-          followEvents(application, id, signal),
+        return sendEventStream(
+          reply,
+          'status',
+          toEventItem,
+          (signal) => followEvents(application, id, signal),
+          watchSessionOf(request),
         )
       }
       return { items: (await listEvents(application.db, id, 0)).map(toEventItem) }
@@ -185,7 +197,13 @@ export function deploymentRoutes(app: App, application: Application): void {
       const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
       const { runtime } = application
       if (wantsEventStream(request)) {
-        return sendEventStream(reply, 'line', toLogItem, (signal) => runtime.followLogs(id, signal))
+        return sendEventStream(
+          reply,
+          'line',
+          toLogItem,
+          (signal) => runtime.followLogs(id, signal),
+          watchSessionOf(request),
+        )
       }
       return { items: (await runtime.readLogs(id, logLines)).map(toLogItem) }
     },

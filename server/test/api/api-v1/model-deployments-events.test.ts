@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { registerClient } from '../../support/client.ts'
+import { createClient, registerClient } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
 import { openEventStream } from '../../support/event-stream.ts'
 import type { EventStream, StreamedEvent } from '../../support/event-stream.ts'
@@ -95,6 +95,31 @@ test('GET …/{id}/events with Accept: text/event-stream: 404 for an absent depl
   expect(stream.status).toBe(404)
   stream.close()
 })
+
+test.each(['events', 'logs'])(
+  'GET …/{id}/%s: a stream ends with the session that opened it',
+  async (what) => {
+    const { client, runtime, server } = world
+    runtime.followLogs = async function* (_id, signal) {
+      yield { at: new Date(), line: 'ready' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    }
+    const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+    await waitForStatus(client, id, 'running')
+    const second = createClient(server.url)
+    await second.post('/v1/user/signin', { email: client.email, password: client.password })
+    const stays = await openEventStream(server.url, `${path}/${id}/events`, client)
+    const ends = await openEventStream(server.url, `${path}/${id}/${what}`, second)
+    if (what === 'events') await readUntil(ends, 'running')
+    else expect((await ends.next())?.data.line).toBe('ready')
+    await second.post('/v1/user/logout')
+    expect(await ends.next()).toBeNull()
+    await readUntil(stays, 'running')
+    await client.delete(`${path}/${id}`)
+    await readUntil(stays, 'terminated')
+    stays.close()
+  },
+)
 
 test('GET …/{id}/events: a stream ends when the server shuts down', async () => {
   const { client, server } = await start()

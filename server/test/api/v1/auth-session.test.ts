@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { watchSession } from '../../../src/features/accounts/watch-session.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { startTestServer } from '../../support/server.ts'
@@ -113,6 +114,18 @@ test('GET /v1/auth/session: a session ends after 7 idle days', async () => {
   expect((await getSession()).status).toBe(200)
   now += 7 * day
   expect((await getSession()).status).toBe(401)
+})
+
+test('GET /v1/auth/session: a stream that a session holds open ends with its 7 days', async () => {
+  const token = client.cookie().split('=')[1]!
+  const { id: userId } = (await getSession()).body.user
+  const left = new AbortController()
+  now = start + 7 * day - 20
+  const over = watchSession(server.application, { token, userId }, left.signal)
+  expect(over.aborted).toBe(false)
+  now = start + 7 * day
+  await expect.poll(() => over.aborted, { timeout: 15_000 }).toBe(true)
+  left.abort()
 })
 
 test('GET /v1/auth/session: a session ends after 30 days, however often it is used', async () => {
