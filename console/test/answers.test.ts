@@ -78,3 +78,17 @@ test('what a model writes is text and Markdown, never a page of its own', async 
   expect(await conversation.locator('img, script').count()).toBe(0)
   expect(await conversation.locator('a[href^="javascript"]').count()).toBe(0)
 })
+
+test('code for a deployment whose model is no longer offered is of the kind that it answers', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, inventPerson())
+  const id = await deployByApi(page, 'berth-tiny-embedding')
+  const { db } = site.server.application
+  await db
+    .updateTable('deployable_models')
+    .set({ enabled: false })
+    .where('model_name', '=', 'berth-tiny-embedding')
+    .execute()
+  await page.goto(`/deployments/${id}?tab=use`)
+  await see(page.getByText('/v1/embeddings'))
+})

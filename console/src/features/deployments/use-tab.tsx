@@ -8,13 +8,13 @@ import { Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { modelsQuery } from '../catalog/queries.ts'
 import {
   sampleLanguages,
   writeFirstBody,
   writeSample,
   type SampleLanguage,
 } from '../playground/code-samples.ts'
+import { embeddingModelsQuery } from '../playground/queries.ts'
 import { isEnding } from './status.ts'
 
 const words = text.deployment
@@ -22,12 +22,12 @@ const words = text.deployment
 /** How to call a deployment from one's own code. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
   const { user } = useSession()
-  const { data: models, isPending } = useQuery(modelsQuery)
-  const model = models?.find((one) => one.model_name === deployment.model_name)
+  const { data: embedding, isPending } = useQuery(embeddingModelsQuery)
   const [language, setLanguage] = useState<SampleLanguage>('curl')
   const [target, setTarget] = useState<'this' | 'model'>('this')
   const name = target === 'this' ? deployment.inference_model_uid : deployment.model_name
-  const kind = model?.model_type === 'embedding' ? 'embeddings' : 'chat'
+  const embeds = embedding?.items.some(({ model_name }) => model_name === deployment.model_name)
+  const kind = embeds ? 'embeddings' : 'chat'
   const code = writeSample(language, {
     kind,
     origin: location.origin,

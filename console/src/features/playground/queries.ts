@@ -16,8 +16,8 @@ export const deploymentsQuery = queryOptions({
   refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),
 })
 
-// The catalog alone knows which models embed instead of chatting.
-const embeddingModelsQuery = queryOptions({
+/** The models that embed instead of chatting, which the catalog alone knows; what is deployed may be disabled there by now. */
+export const embeddingModelsQuery = queryOptions({
   queryKey: ['models', 'playground', 'embedding'],
   queryFn: ({ signal }) =>
     callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
