@@ -94,18 +94,19 @@ export const logsQuery = (id: string) =>
     structuralSharing: false,
   })
 
-/** What a deployment used and cost since it began. */
+/** What a deployment used and cost since it began; asked once more when it has ended, and then left alone. */
 export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
-    queryKey: ['deployments', 'usage', id],
+    queryKey: ['deployments', 'usage', id, { ended }],
     queryFn: ({ signal }) => callApi<DeploymentUsage>('GET', deploymentPath(id, '/usage'), { signal }),
     refetchInterval: ended ? false : calm,
+    placeholderData: keepPreviousData,
   })
 
-/** Requests, tokens and latencies of a deployment within a window that ends now. */
+/** Requests, tokens and latencies of a deployment within a window that ends now; asked once more when it has ended. */
 export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
   queryOptions({
-    queryKey: ['deployments', 'statistics', id, window],
+    queryKey: ['deployments', 'statistics', id, window, { ended }],
     queryFn: ({ signal }) =>
       callApi<DeploymentStatistics>('GET', deploymentPath(id, '/statistics'), { query: { window }, signal }),
     refetchInterval: ended ? false : 10_000,
