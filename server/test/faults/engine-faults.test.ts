@@ -7,6 +7,8 @@ import type { Gateway } from './gateway.ts'
 describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => {
   const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
   const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
+  /** Longer than what is held of an answer */
+  const long = 'x'.repeat(2 ** 20)
   const settings = {
     INFERENCE_CLIENT,
     INFERENCE_CONNECT_TIMEOUT_MS: '500',
@@ -251,6 +253,8 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
       '{"usage":{"prompt_tokens":1},"usage":{"prompt_tokens":2,"completion_tokens":3}}',
       [1, 2, 3],
     ],
+    ['ends a long answer', `{"data":"${long}","usage":{"prompt_tokens":5}}`, [1, 5, 0]],
+    ['begins a long answer', `{"usage":{"prompt_tokens":5},"data":"${long}"}`, [1, 5, 0]],
   ])('a whole answer whose usage %s', async (_how, body, added) => {
     const before = await metered()
     engine.answer((socket) => socket.write(wholeAnswer(body)))

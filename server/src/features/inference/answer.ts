@@ -10,7 +10,7 @@ import { heldBytes } from './held-buffers.ts'
 import { meterStream } from './stream-meter.ts'
 import type { StreamMeter } from './stream-meter.ts'
 import type { TurnTask } from './turn.ts'
-import { readTailUsage, readUsage, tailLength } from './usage.ts'
+import { edgeLength, readEdgeUsage, readUsage } from './usage.ts'
 
 /** Answers that must be rewritten may be as long as this. */
 const rewrittenBytes = 128 * 1024 * 1024
@@ -54,6 +54,8 @@ export class Answer implements TurnTask {
   ended = false
   headFlushed = false
   meter: StreamMeter | null = null
+  /** The first bytes of a long answer, and its last: some engines tell its usage before all else */
+  start = ''
   tail = ''
   /** When the engine’s answer, where it is held, was whole */
   wholeAt = 0
@@ -106,7 +108,9 @@ export class Answer implements TurnTask {
     }
     this.passage = 'passed'
     this.writeHead(this.length)
-    if (this.held !== null) this.passLong(this.held.subarray(0, this.size))
+    const held = this.held?.subarray(0, this.size)
+    this.start = (held ?? bytes).toString('latin1', 0, edgeLength)
+    if (held !== undefined) this.passLong(held)
     this.giveBack()
     this.passLong(bytes)
   }
@@ -119,7 +123,7 @@ export class Answer implements TurnTask {
 
   passLong(bytes: Buffer): void {
     const text = bytes.toString('latin1')
-    this.tail = (this.tail + text).slice(-tailLength)
+    this.tail = (this.tail + text).slice(-edgeLength)
     this.pass(text)
   }
 
@@ -143,7 +147,7 @@ export class Answer implements TurnTask {
       if (this.status === 200) this.readWhole()
       return this.exchange.application.engines.turn.soon(this)
     }
-    if (this.meter === null) this.exchange.record(readTailUsage(this.tail))
+    if (this.meter === null) this.exchange.record(readEdgeUsage(this.tail) ?? readEdgeUsage(this.start))
     else {
       this.pending += this.meter.finish()
       this.exchange.record(this.meter.usage())
@@ -235,9 +239,9 @@ export class Answer implements TurnTask {
     const parsed = this.passage === 'rewritten' ? parse(body) : null
     const end =
       typeof body === 'string'
-        ? body.slice(-tailLength)
-        : body.toString('latin1', Math.max(0, body.length - tailLength))
-    this.exchange.record(readTailUsage(end) ?? readUsage(parsed ?? parse(body)))
+        ? body.slice(-edgeLength)
+        : body.toString('latin1', Math.max(0, body.length - edgeLength))
+    this.exchange.record(readEdgeUsage(end) ?? readUsage(parsed ?? parse(body)))
     const encoded = parsed === null ? null : encodeEmbeddings(parsed)
     if (encoded !== null) this.pieces = [Buffer.from(JSON.stringify(encoded))]
   }

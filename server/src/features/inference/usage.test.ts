@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTailUsage, readUsage } from './usage.ts'
+import { readEdgeUsage, readUsage } from './usage.ts'
 
 test.each([
   [{ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { inputTokens: 3, outputTokens: 4 }],
@@ -27,6 +27,6 @@ test.each([
   ['"usage":{"prompt_tokens":-3}}', null],
   ['"usage":[3]}', null],
   ['', null],
-])('the usage at the end of %s', (tail, expected) => {
-  expect(readTailUsage(Buffer.from(tail).toString('latin1'))).toEqual(expected)
+])('the usage at the edge of %s', (edge, expected) => {
+  expect(readEdgeUsage(Buffer.from(edge).toString('latin1'))).toEqual(expected)
 })

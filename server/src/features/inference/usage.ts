@@ -18,22 +18,22 @@ function toCount(value: unknown): number | null {
     : null
 }
 
-/** Bytes of an answer's end within which its usage is looked for. */
-export const tailLength = 4096
+/** Bytes of an answer's end, and of the beginning of a long one, within which its usage is looked for. */
+export const edgeLength = 4096
 const usageName = '"usage"'
 
 /**
- * The usage in the last bytes of a JSON answer (a character for each), without reading the rest: the last member of that name whose
- * value is an object. Within strings no quote stands unescaped, so no text that a model writes can pass for it.
+ * The usage in the last or the first bytes of a JSON answer (a character for each), without reading the rest: the last member of
+ * that name whose value is an object. Within strings no quote stands unescaped, so no text that a model writes can pass for it.
  */
-export function readTailUsage(tail: string): TokenUsage | null {
+export function readEdgeUsage(edge: string): TokenUsage | null {
   for (
-    let at = tail.lastIndexOf(usageName);
+    let at = edge.lastIndexOf(usageName);
     at !== -1;
-    at = at === 0 ? -1 : tail.lastIndexOf(usageName, at - 1)
+    at = at === 0 ? -1 : edge.lastIndexOf(usageName, at - 1)
   ) {
-    const start = skipTo(tail, at + usageName.length)
-    const usage = start < 0 ? null : parseObjectAt(tail, start)
+    const start = skipTo(edge, at + usageName.length)
+    const usage = start < 0 ? null : parseObjectAt(edge, start)
     if (usage !== null) return readUsage({ usage })
   }
   return null
