@@ -5,13 +5,15 @@ import type { DeploymentStatus } from './lifecycle.ts'
 import { bringUp, keepUp } from './reconcile/engine.ts'
 import { provision, selectForDeployment } from './reconcile/provision.ts'
 import { giveBack, terminate } from './reconcile/release.ts'
-import { fail, pause, record, say, timeInStatus } from './reconcile/step.ts'
+import { fail, pause, record, say } from './reconcile/step.ts'
 import type { Look, Step, Taken, World } from './reconcile/step.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** A fault's own text may name inner workings: the log has it, the deployment's owner gets this. */
 const runtimeFault = 'The runtime did not do what it was asked.'
+const passingFault = `${runtimeFault} Trying again.`
+const cleanupFault = `cleanup_failed: ${runtimeFault}`
 
 const second = 1_000
 const minute = 60 * second
@@ -66,23 +68,23 @@ const steps: Record<DeploymentStatus, Step> = {
 
 /** After a passing fault: says so, waits longer the longer it lasts, and gives up only on an instance that never comes. */
 async function tryAgain(look: Look): Promise<Taken> {
-  const { deployment } = look
-  const inStatus = timeInStatus(look)
-  const waitMilliseconds = Math.min(Math.max(inStatus / 4, second), minute)
-  if (deployment.status === 'provisioning' && inStatus > provisioningDeadline) {
-    const message = 'The runtime gave no instance within 10 minutes.'
+  const { deployment, world } = look
+  const isEnding = deployment.status === 'terminating'
+  const isSaid = isEnding
+    ? deployment.failure_reason === cleanupFault
+    : deployment.status_message === passingFault
+  // It is said once, and while it lasts nothing else is written.
+  const elapsed = isSaid ? world.clock().getTime() - deployment.updated_at.getTime() : 0
+  if (deployment.status === 'provisioning' && elapsed > provisioningDeadline) {
+    const message = 'The runtime gave no instance, and no answer for 10 minutes.'
     return fail(look, { stage: 'provisioning', code: 'provision_timeout', message })
   }
-  if (deployment.status === 'terminating') {
-    const failure_reason = `cleanup_failed: ${runtimeFault}`
-    if (deployment.failure_reason !== failure_reason) {
-      const event = { stage: 'termination', message: failure_reason }
-      await record(look, { failure_stage: 'termination', failure_reason }, event)
-    }
-  } else {
-    await say(look, stageOf(deployment.status), `${runtimeFault} Trying again.`)
+  if (!isEnding) await say(look, stageOf(deployment.status), passingFault)
+  else if (!isSaid) {
+    const event = { stage: 'termination', message: cleanupFault }
+    await record(look, { failure_stage: 'termination', failure_reason: cleanupFault }, event)
   }
-  return { waitMilliseconds }
+  return { waitMilliseconds: Math.min(Math.max(elapsed / 4, second), minute) }
 }
 
 function stageOf(status: DeploymentStatus): FailureStage {

@@ -294,10 +294,11 @@ test('an instance that never comes fails with provision_timeout after 10 minutes
     },
   })
   const id = await create()
-  await waitForStatus(client, id, 'provisioning')
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
     .updateTable('deployments')
-    .set({ status_changed_at: new Date(Date.now() - 11 * 60_000), reconcile_at: new Date(0) })
+    .set({ status_changed_at: since, updated_at: since, reconcile_at: new Date(0) })
     .where('id', '=', id)
     .execute()
   expect(await waitForStatus(client, id, 'failed')).toMatchObject({

@@ -60,3 +60,19 @@ test('an instance that does not come within an hour: failed with provision_timeo
   })
   await expect.poll(() => runtime.callsFor(id), { timeout: 20_000 }).toContain('release')
 })
+
+test('an instance that has been pending for long stays so through a fault of the runtime', async () => {
+  const id = await createPending()
+  late = 30 * 60_000
+  runtime.answer({
+    provision: () => {
+      throw new Error('timed out')
+    },
+  })
+  const read = async () => (await client.get(`${path}/${id}`)).body
+  await expect.poll(async () => (await read()).status_message, { timeout: 20_000 }).toMatch(/Trying again/)
+  expect((await read()).status).toBe('provisioning')
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+  late = 0
+})

@@ -221,6 +221,28 @@ test.each([
   },
 )
 
+test('a fault is tried again after a second, however long the deployment has run, and later the longer it lasts', async () => {
+  const { db } = server.application
+  const id = await create()
+  await makeDue(id)
+  await work('one', { limit: 100 })
+  const hourAgo = new Date(Date.now() - 3_600_000)
+  const change = (changes: { status_changed_at?: Date; updated_at: Date }) =>
+    db.updateTable('deployments').set(changes).where('id', '=', id).execute()
+  await change({ status_changed_at: hourAgo, updated_at: hourAgo })
+  runtime.answer({ observeEngine: out })
+  const lookAndSeeWait = async () => {
+    await makeDue(id)
+    await work('one', { limit: 100 })
+    const wait = sql<number>`extract(epoch from reconcile_at - now())::float`
+    const row = db.selectFrom('deployments').select(wait.as('seconds')).where('id', '=', id)
+    return (await row.executeTakeFirstOrThrow()).seconds
+  }
+  expect(await lookAndSeeWait()).toBeLessThanOrEqual(1)
+  await change({ updated_at: hourAgo })
+  expect(await lookAndSeeWait()).toBeGreaterThan(1)
+})
+
 test.each([
   [-60, true],
   [-0.5, false],
