@@ -21,6 +21,7 @@ export interface Tables {
   deployable_models: DeployableModelsTable
   deployments: DeploymentsTable
   deployment_events: DeploymentEventsTable
+  failure_logs: FailureLogsTable
   deployment_counts: DeploymentCountsTable
   token_usage: TokenUsageTable
   token_batches: TokenBatchesTable
@@ -157,6 +158,11 @@ interface DeploymentEventsTable {
   status: DeploymentStatus
   stage: string | null
   message: string
+}
+
+interface FailureLogsTable {
+  deployment_id: string
+  lines: JSONColumnType<{ at: string; line: string }[]>
 }
 
 interface TokenUsageTable {

@@ -6,6 +6,7 @@ import { readSessionToken } from '../../http/current-viewer.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { watchSession } from '../accounts/watch-session.ts'
+import { readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
 import { listPlacements, planDeployment } from './plan.ts'
@@ -32,7 +33,6 @@ import { terminateDeployment } from './terminate.ts'
 
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
-const logLines = 1_000
 
 export function deploymentRoutes(app: App, application: Application): void {
   const watchSessionOf = (request: FastifyRequest) => (left: AbortSignal) => {
@@ -194,18 +194,17 @@ export function deploymentRoutes(app: App, application: Application): void {
       },
     },
     async (request, reply) => {
-      const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
-      const { runtime } = application
+      const deployment = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
         return sendEventStream(
           reply,
           'line',
           toLogItem,
-          (signal) => runtime.followLogs(id, signal),
+          (signal) => application.runtime.followLogs(deployment.id, signal),
           watchSessionOf(request),
         )
       }
-      return { items: (await runtime.readLogs(id, logLines)).map(toLogItem) }
+      return { items: (await readEngineLog(application, deployment)).map(toLogItem) }
     },
   )
 }

@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises'
+import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deriveEngineKey } from '../../../src/features/deployments/engine-spec.ts'
@@ -68,4 +68,33 @@ test('GET …/{id}/logs: empty where no engine was started', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   await waitForStatus(client, created.body.id, 'failed')
   expect((await client.get(`${path}/${created.body.id}/logs`)).body).toEqual({ items: [] })
+})
+
+test('GET …/{id}/logs of an engine that failed: its last lines, which outlive its instance', async () => {
+  const { id: failing } = await deployBundled(client)
+  const folder = join(server.dataDirectory, 'engines', failing)
+  const line = 'last words'
+  const killed = new Set<number>()
+  await expect
+    .poll(
+      async () => {
+        const { pid } = JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8').catch(() => '{}'))
+        if (pid && !killed.has(pid)) {
+          killed.add(pid)
+          await appendFile(join(folder, 'engine.log'), `2026-01-02T03:04:05.678Z ${line}\n`)
+          process.kill(pid, 'SIGKILL')
+        }
+        return (await client.get(`${path}/${failing}`)).body.status
+      },
+      { timeout: 60_000, interval: 100 },
+    )
+    .toBe('failed')
+  await expect.poll(() => server.application.runtime.listHeld(), { timeout: 20_000 }).not.toContain(failing)
+  const { items } = (await client.get(`${path}/${failing}/logs`)).body
+  expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line })
+
+  await client.delete(`${path}/${failing}`)
+  await waitForStatus(client, failing, 'terminated')
+  expect((await client.get(`${path}/${failing}/logs`)).body).toEqual({ items: [] })
+  expect(await server.application.db.selectFrom('failure_logs').selectAll().execute()).toEqual([])
 })

@@ -1,14 +1,17 @@
 import { closeInstanceSpan } from '../../metering/spans.ts'
 import { moveDeployment, updateDeployment } from '../change-store.ts'
+import { forgetEngineLog, keepEngineLog } from '../engine-log.ts'
 import { pause } from './step.ts'
 import type { Look, Taken } from './step.ts'
 
 /** `failed`: releases the instance; the deployment stays, for its owner to see. */
 export async function giveBack(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
+  const hasInstance = deployment.instance_started_at !== null && deployment.instance_released_at === null
+  if (hasInstance) await keepEngineLog(world, deployment)
   if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
     return { waitMilliseconds: pause.stopping }
-  if (deployment.instance_started_at !== null && deployment.instance_released_at === null) {
+  if (hasInstance) {
     const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
     const at = world.clock()
     await updateDeployment(
@@ -44,7 +47,10 @@ export async function terminate(look: Look): Promise<Taken> {
       ...(cleanedUp ? { failure_stage: null, failure_reason: null } : {}),
     },
     { stage: null, message: 'Everything that it held was given back.' },
-    (transaction) => closeInstanceSpan(transaction, deployment, at),
+    async (transaction) => {
+      await closeInstanceSpan(transaction, deployment, at)
+      await forgetEngineLog(transaction, deployment)
+    },
   )
   return { next }
 }
