@@ -14,7 +14,7 @@ import { composeInvitationMail } from './features/invitations/compose-mail.ts'
 import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
-import { checkUsage } from './features/metering/checks.ts'
+import { checkLedger, checkUsage } from './features/metering/checks.ts'
 import { forgetTokenBatches } from './features/metering/record-tokens.ts'
 import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
@@ -37,6 +37,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   await jobs.handle('request-password-reset', issueReset, { atOnce: 20 })
   await jobs.handle('settle-usage', () => settleUsage(application))
   await jobs.handle('check-usage', () => checkUsage(application, usageSendingChecks(application)))
+  await jobs.handle('check-ledger', () => checkLedger(application))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
   await jobs.handle('forget-expired', async () => {
     await deleteExpired(db, clock())

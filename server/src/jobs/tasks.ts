@@ -12,8 +12,10 @@ export interface Tasks {
   'forget-expired': null
   /** Writes the hours of the ledger and seals those that are over */
   'settle-usage': null
-  /** Looks for what should not be in the ledger */
+  /** Looks for what is wrong with usage now */
   'check-usage': null
+  /** Looks through the ledger for what should not be there */
+  'check-ledger': null
   /** Brings an account in line with what the processor has after one of its events */
   'apply-billing-event': { eventId: string }
   /** Carries on with an activation whose process may have died */
@@ -38,6 +40,7 @@ export const taskNames: readonly TaskName[] = [
   'forget-expired',
   'settle-usage',
   'check-usage',
+  'check-ledger',
   'apply-billing-event',
   'resume-activation',
   'sweep-billing-events',
@@ -53,6 +56,8 @@ export const schedule: readonly { task: TaskName; cron: string }[] = [
   { task: 'forget-expired', cron: '17 * * * *' },
   { task: 'settle-usage', cron: '* * * * *' },
   { task: 'check-usage', cron: '*/5 * * * *' },
+  // Hours are sealed a quarter of an hour after their end.
+  { task: 'check-ledger', cron: '37 * * * *' },
   { task: 'sweep-billing-events', cron: '23 * * * *' },
   { task: 'advance-sandbox', cron: '* * * * *' },
   // An invoice is open for late usage for an hour only, so an hour is told of soon after it is sealed.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkUsage } from '../../src/features/metering/checks.ts'
+import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
@@ -37,6 +37,7 @@ async function deploy(): Promise<string> {
 async function look() {
   const { application } = server
   await checkUsage(application)
+  await checkLedger(application)
   const rows = await application.db
     .selectFrom('usage_anomalies')
     .select(['kind', 'subject', 'organization_id', 'message'])
@@ -114,6 +115,33 @@ test('two spans of one deployment that overlap, and the hours of them that were 
     FROM instance_spans WHERE deployment_id = ${id}`)
   expect(await kinds()).toEqual(['overlapping_spans', 'unbalanced_ledger'])
   await run(sql`DELETE FROM instance_spans WHERE deployment_id = ${id} AND ended_at IS NOT NULL`)
+  expect(await look()).toEqual([])
+})
+
+test('the ledger of each organization is looked through, apart from what is wrong now', async () => {
+  const other = await registerClient(server.url)
+  const { body } = await other.post(path, { model_name: 'berth-tiny' })
+  await waitForStatus(other, body.id, 'running')
+  const long = new Date('2026-03-01T01:00:00Z')
+  const tell = (reported: ReturnType<typeof sql>) =>
+    run(sql`UPDATE instance_spans SET reported_start_at = ${reported}`)
+  await tell(sql`${long}`)
+  await checkUsage(server.application)
+  expect(
+    (await server.application.db.selectFrom('usage_anomalies').where('closed_at', 'is', null).execute())
+      .length,
+  ).toBe(0)
+  const seen = await look()
+  expect(seen.map(({ kind }) => kind)).toEqual([
+    'impossible_span',
+    'impossible_span',
+    'provider_disagrees',
+    'provider_disagrees',
+  ])
+  expect(new Set(seen.map((row) => row.organization_id)).size).toBe(2)
+  await tell(sql`started_at`)
+  await other.delete(`${path}/${body.id}`)
+  await waitForStatus(other, body.id, 'terminated')
   expect(await look()).toEqual([])
 })
 

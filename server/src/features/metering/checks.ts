@@ -16,28 +16,48 @@ const patience = sql`interval '1 day'`
 /** How far clocks that are set right may be apart. */
 const tolerance = sql`interval '2 seconds'`
 
-/** Looks through the ledger for what should not be, and through what `others` look at. */
+/** Looks for what is wrong with usage at this moment, and for what `others` look for; quick at any size. */
 export async function checkUsage(world: World, others: readonly UsageCheck[] = []): Promise<void> {
-  await runUsageChecks(world, [...usageChecks(world), ...others])
-}
-
-function usageChecks(world: World): UsageCheck[] {
   const { db, clock } = world
   const check = (kind: string, query: (now: Date) => RawBuilder<Row>): UsageCheck => ({
     kind,
     find: () => findRows(db, query(clock())),
   })
-  return [
+  await runUsageChecks(world, [
     { kind: 'instance_without_deployment', find: () => findOrphans(world) },
     check('missing_span', missingSpans),
     check('unclosed_span', unclosedSpans),
+    check('unsettled_usage', unsettledUsage),
+    check('missing_price', missingPrices),
+    ...others,
+  ])
+}
+
+/**
+ * Looks through all spans and hours of the last 35 days for what should not be. They may be tens of millions, so it takes a
+ * minute's work at times, and each query reads one organization's alone.
+ */
+export async function checkLedger(world: World): Promise<void> {
+  const { db, clock } = world
+  const now = clock()
+  const organizationIds = await listRecentlyUsing(db, now)
+  const check = (
+    kind: string,
+    query: (organizationId: number, now: Date) => RawBuilder<Row>,
+  ): UsageCheck => ({
+    kind,
+    async find() {
+      const findings: Finding[] = []
+      for (const id of organizationIds) findings.push(...(await findRows(db, query(id, now))))
+      return findings
+    },
+  })
+  await runUsageChecks(world, [
     check('overlapping_spans', overlappingSpans),
     check('impossible_span', impossibleSpans),
     check('provider_disagrees', disagreements),
-    check('unsettled_usage', unsettledUsage),
-    check('missing_price', missingPrices),
     check('unbalanced_ledger', imbalances),
-  ]
+  ])
 }
 
 interface Row {
@@ -54,6 +74,21 @@ async function findRows(db: Database, query: RawBuilder<Row>): Promise<Finding[]
     deploymentId,
     ...finding,
   }))
+}
+
+/** Organizations that may have had usage in the time that is looked back on. */
+async function listRecentlyUsing(db: Database, now: Date): Promise<number[]> {
+  const { rows } = await sql<{ organization_id: number }>`
+    SELECT organization_id FROM usage_cursors AS cursor
+    WHERE sealed_through > ${now}::timestamptz - ${lookBack} OR EXISTS (
+      SELECT FROM instance_spans AS span WHERE span.organization_id = cursor.organization_id AND ${isRecent('span', now)})
+    ORDER BY organization_id`.execute(db)
+  return rows.map((row) => row.organization_id)
+}
+
+function isRecent(span: string, now: Date): RawBuilder<boolean> {
+  const endedAt = sql.ref(`${span}.ended_at`)
+  return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookBack})`
 }
 
 async function findOrphans({ db, runtime }: World): Promise<Finding[]> {
@@ -90,17 +125,18 @@ const unclosedSpans = () => sql<Row>`
   FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
   WHERE span.ended_at IS NULL AND (deployment.status = 'terminated' OR deployment.instance_released_at IS NOT NULL)`
 
-const overlappingSpans = (now: Date) => sql<Row>`
+const overlappingSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT one.organization_id, one.deployment_id, format('%s %s', one.id, other.id) AS subject,
     format('Two spans of deployment %s overlap from %s on.', one.deployment_id,
       greatest(one.started_at, other.started_at)) AS message
   FROM instance_spans AS one JOIN instance_spans AS other ON other.deployment_id = one.deployment_id AND other.id > one.id
-  WHERE one.voided_at IS NULL AND other.voided_at IS NULL
+  WHERE one.organization_id = ${organizationId} AND ${isRecent('one', now)}
+    AND one.voided_at IS NULL AND other.voided_at IS NULL
     AND one.started_at < coalesce(other.ended_at, 'infinity') AND other.started_at < coalesce(one.ended_at, 'infinity')
     AND coalesce(one.ended_at, other.ended_at, 'infinity') > ${now}::timestamptz - ${lookBack}`
 
 /** Spans that were cut because clocks had stepped, those that lie in the future or outside of their deployment's life. */
-const impossibleSpans = (now: Date) => sql<Row>`
+const impossibleSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
     format('The span of deployment %s is said to go from %s to %s, %s; it is counted from %s to %s.', deployment.id,
       span.reported_start_at, coalesce(span.reported_end_at::text, 'now'),
@@ -115,7 +151,7 @@ const impossibleSpans = (now: Date) => sql<Row>`
       END,
       span.started_at, coalesce(span.ended_at::text, 'now')) AS message
   FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
-  WHERE span.voided_at IS NULL AND coalesce(span.ended_at, 'infinity') > ${now}::timestamptz - ${lookBack} AND (
+  WHERE span.organization_id = ${organizationId} AND ${isRecent('span', now)} AND span.voided_at IS NULL AND (
     abs(extract(epoch FROM span.started_at - span.reported_start_at)) > extract(epoch FROM ${tolerance})
     OR abs(extract(epoch FROM span.ended_at - span.reported_end_at)) > extract(epoch FROM ${tolerance})
     OR span.started_at > ${now}::timestamptz + ${tolerance}
@@ -123,14 +159,14 @@ const impossibleSpans = (now: Date) => sql<Row>`
     OR span.ended_at > deployment.terminated_at + ${tolerance})`
 
 /** Our seconds and those from the provider's start to the release are apart by more than 1 %. */
-const disagreements = (now: Date) => sql<Row>`
+const disagreements = (organizationId: number, now: Date) => sql<Row>`
   SELECT organization_id, deployment_id, id::text AS subject,
     format('Deployment %s: we count %s seconds, by the provider''s start it is %s.', deployment_id, ours, theirs) AS message
   FROM (
     SELECT *, extract(epoch FROM coalesce(ended_at, ${now}::timestamptz) - started_at) AS ours,
       extract(epoch FROM coalesce(reported_end_at, ${now}::timestamptz) - reported_start_at) AS theirs
     FROM instance_spans
-    WHERE voided_at IS NULL AND coalesce(ended_at, 'infinity') > ${now}::timestamptz - ${lookBack}
+    WHERE organization_id = ${organizationId} AND ${isRecent('instance_spans', now)} AND voided_at IS NULL
   ) AS span
   WHERE abs(ours - theirs) > greatest(abs(theirs) / 100, extract(epoch FROM ${tolerance}))`
 
@@ -145,29 +181,28 @@ const missingPrices = () => sql<Row>`
     format('Usage of %s since %s has no price.', price_key, min(hour)) AS message
   FROM usage_buckets WHERE sealed_at IS NULL AND unit_amount IS NULL GROUP BY organization_id, price_key`
 
-/** What was sealed must be what spans and tokens say, for each organization and meter. */
-const imbalances = (now: Date) => sql<Row>`
+/** What was sealed must be what spans and tokens say, for each meter. */
+const imbalances = (organizationId: number, now: Date) => sql<Row>`
   WITH sealed AS (
-    SELECT organization_id, sealed_through, least(sealed_through,
-      date_trunc('hour', ${now}::timestamptz - ${lookBack}, 'UTC')) AS since
-    FROM usage_cursors
+    SELECT sealed_through, least(sealed_through, date_trunc('hour', ${now}::timestamptz - ${lookBack}, 'UTC')) AS since
+    FROM usage_cursors WHERE organization_id = ${organizationId}
   ), billed AS (
-    SELECT organization_id, meter, sum(quantity) AS quantity
-    FROM usage_buckets JOIN sealed USING (organization_id)
-    WHERE hour >= since AND hour < sealed_through GROUP BY organization_id, meter
+    SELECT meter, sum(quantity) AS quantity FROM usage_buckets CROSS JOIN sealed
+    WHERE organization_id = ${organizationId} AND hour >= since AND hour < sealed_through GROUP BY meter
   ), used AS (
-    SELECT organization_id, 'gpu_instance_seconds' AS meter, sum(extract(epoch FROM
+    SELECT 'gpu_instance_seconds' AS meter, sum(extract(epoch FROM
       least(coalesce(ended_at, 'infinity'), sealed_through) - greatest(started_at, since))) AS quantity
-    FROM instance_spans JOIN sealed USING (organization_id)
-    WHERE confirmed_at IS NOT NULL AND started_at < sealed_through AND coalesce(ended_at, 'infinity') > since
-    GROUP BY organization_id
+    FROM instance_spans CROSS JOIN sealed
+    WHERE organization_id = ${organizationId} AND confirmed_at IS NOT NULL
+      AND started_at < sealed_through AND (ended_at IS NULL OR ended_at > since)
+    HAVING count(*) > 0
     UNION ALL
-    SELECT organization_id, meter, sum(quantity) FROM token_usage JOIN sealed USING (organization_id)
+    SELECT meter, sum(quantity) FROM token_usage CROSS JOIN sealed
       CROSS JOIN LATERAL (VALUES ('inference_input_tokens', input_tokens), ('inference_output_tokens', output_tokens))
         AS counted (meter, quantity)
-    WHERE hour >= since AND hour < sealed_through GROUP BY organization_id, meter
+    WHERE organization_id = ${organizationId} AND hour >= since AND hour < sealed_through GROUP BY meter
   )
-  SELECT organization_id, format('%s %s', organization_id, meter) AS subject,
+  SELECT ${organizationId}::bigint AS organization_id, format('%s %s', ${organizationId}::bigint, meter) AS subject,
     format('Of %s %s were used and %s are billed.', meter, coalesce(used.quantity, 0), coalesce(billed.quantity, 0)) AS message
-  FROM used FULL JOIN billed USING (organization_id, meter)
+  FROM used FULL JOIN billed USING (meter)
   WHERE coalesce(used.quantity, 0) <> coalesce(billed.quantity, 0)`
