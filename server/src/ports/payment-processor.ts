@@ -93,10 +93,19 @@ export type SubscriptionResult =
 export interface PaymentProcessor {
   readonly name: 'sandbox' | 'stripe'
   readonly publishableKey: string
+  /** Names the account at the processor and this installation in it; where it changes, what was known may be unknown there */
+  readonly account: string
   /** Prices that a subscription takes */
   readonly mostPrices: number
-  /** Idempotent by organization. */
-  createCustomer(customer: { organizationId: number; email: string; name: string }): Promise<string>
+  /** Idempotent by organization. `replaces`: the customer that it had, and that is no more. */
+  createCustomer(customer: {
+    organizationId: number
+    email: string
+    name: string
+    replaces?: string | null | undefined
+  }): Promise<string>
+  /** False for one that was deleted, or that another account of the processor has. */
+  hasCustomer(customerId: string): Promise<boolean>
   createSetupSession(setup: {
     customerId: string
     organizationId: number
@@ -104,6 +113,7 @@ export interface PaymentProcessor {
     purpose: 'payment_method_setup' | 'postpaid_activation'
     returnUrl: string
   }): Promise<SetupSession>
+  /** None where the customer is unknown. */
   listCards(customerId: string): Promise<SavedCard[]>
   /** A card of this customer, or null for one that is another's or unknown. */
   findCard(customerId: string, cardId: string): Promise<SavedCard | null>
@@ -117,7 +127,7 @@ export interface PaymentProcessor {
     cardId: string
     idempotencyKey: string
   }): Promise<SubscriptionResult>
-  /** The customer's subscription that is not over, else the newest; null when there never was one. */
+  /** The customer's subscription that is not over, else the newest; null when there never was one, or the customer is unknown. */
   findSubscription(customerId: string): Promise<ProcessorSubscription | null>
   setCollectionMethod(
     subscriptionId: string,
@@ -125,7 +135,7 @@ export interface PaymentProcessor {
     cardId: string | null,
   ): Promise<ProcessorSubscription>
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
-  /** Newest first, without drafts. */
+  /** Newest first, without drafts; none where the customer is unknown. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
   sendUsage(event: UsageEvent): Promise<void>
   /** What the processor has counted for a price in [from, to), both whole hours: to settle what an attempt left unknown. */

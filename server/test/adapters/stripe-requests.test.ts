@@ -35,6 +35,7 @@ async function callEverything(payments: PaymentProcessor): Promise<void> {
   await payments.publishPrices(prices)
   const organizationId = 1
   const customerId = await payments.createCustomer({ organizationId, email: 'a@example.com', name: 'Acme' })
+  expect(await payments.hasCustomer(customerId)).toBe(true)
   await payments.createSetupSession({
     customerId,
     organizationId,
@@ -56,6 +57,8 @@ async function callEverything(payments: PaymentProcessor): Promise<void> {
   if (result.outcome !== 'created') throw new Error('the card was refused')
   const { id } = result.subscription
   await payments.findSubscription(customerId)
+  expect(await payments.findSubscription('cus_unknown')).toBeNull()
+  await payments.listPublishedKeys()
   await payments.setCollectionMethod(id, 'send_invoice', null)
   await payments.setCollectionMethod(id, 'charge_automatically', cardId)
   await payments.setDefaultCard(customerId, id, cardId)

@@ -87,12 +87,14 @@ describe('without a worker, so that no webhook arrives', () => {
   afterAll(() => server.close())
 
   test('the sweep takes in what never arrived, once', async () => {
+    await sweepBillingEvents(server.application)
     const client = await registerClient(server.url)
     await activate(server.url, client)
     await cancel(server, client)
     expect((await client.get('/v1/billing/account')).body.subscription_status).toBe('active')
     await sweepBillingEvents(server.application)
     const events = await server.application.db.selectFrom('billing_events').selectAll().execute()
+    expect((await client.get('/v1/billing/account')).body.subscription_status).toBe('active')
     expect(events.map(({ type }) => type)).toContain('customer.subscription.deleted')
     for (const { id } of events) await applyBillingEvent(server.application, id)
     expect((await client.get('/v1/billing/account')).body.subscription_status).toBe('canceled')
@@ -185,6 +187,51 @@ describe('without a worker, so that no webhook arrives', () => {
       `/v1/subscriptions?customer=${account.processor_customer_id}`,
     )
     expect(data).toHaveLength(1)
+  })
+
+  test('another account of the processor, which has none of the customers: nothing is charged for, until a card is saved there', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: before } = await client.get('/v1/billing/account')
+    await sweepBillingEvents(server.application)
+    await server.application.db.deleteFrom('sandbox_objects').where('type', '=', 'customer').execute()
+    const { application } = watch(server, { account: 'another one' })
+    await sweepBillingEvents(application)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      billing_mode: 'postpaid',
+      subscription_status: 'canceled',
+    })
+    expect((await deploy(client)).body.code).toBe('billing_not_activated')
+    for (const path of ['/v1/billing/payment-methods', '/v1/billing/invoices']) {
+      expect(await client.get(path)).toMatchObject({ status: 200, body: [] })
+    }
+    expect((await client.post('/v1/billing/portal/session', {})).status).toBe(200)
+    expect(await activate(server.url, client)).toMatchObject({
+      status: 200,
+      body: { subscription_status: 'active' },
+    })
+    const { body: after } = await client.get('/v1/billing/account')
+    expect(after.processor_customer_id).not.toBe(before.processor_customer_id)
+    expect(after.processor_subscription_id).not.toBe(before.processor_subscription_id)
+    expect((await deploy(client)).status).toBe(201)
+    expect(
+      await server.application.db.selectFrom('billing_event_sweeps').select('processor').execute(),
+    ).toEqual([{ processor: 'another one' }])
+  })
+
+  test('a customer that was deleted at the processor is replaced when a card is saved', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: before } = await client.get('/v1/billing/account')
+    await server.application.db
+      .deleteFrom('sandbox_objects')
+      .where('id', '=', before.processor_customer_id)
+      .execute()
+    await client.post('/v1/billing/checkout/setup-session', {})
+    const { body: between } = await client.get('/v1/billing/account')
+    expect(between).toMatchObject({ subscription_status: 'canceled' })
+    expect(between.processor_customer_id).not.toBe(before.processor_customer_id)
+    expect((await activate(server.url, client)).status).toBe(200)
   })
 
   test('an activation that lay for a day is given up: nobody is subscribed by surprise', async () => {

@@ -5,16 +5,22 @@ import { askProcessor } from './errors.ts'
 import { setCustomer } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
-/** The customer that the processor knows an account as; who makes it first is its contact. Call it under the account's lease. */
+/**
+ * The customer that the processor knows an account as; who makes it first is its contact. One that the processor lost, or that
+ * another account of it has, is replaced. Call it under the account's lease.
+ */
 export async function ensureCustomer(
   { db, payments, clock, log }: Pick<Application, 'db' | 'payments' | 'clock' | 'log'>,
   { id, organization_id: organizationId, processor_customer_id: known }: BillingAccount,
   contact: { email: string; organizationName: string },
 ): Promise<string> {
-  if (known !== null) return known
   const { email, organizationName: name } = contact
-  const made = await askProcessor(log, () => payments.createCustomer({ organizationId, email, name }))
-  return setCustomer(db, id, made, clock())
+  const customerId = await askProcessor(log, async () =>
+    known !== null && (await payments.hasCustomer(known))
+      ? known
+      : payments.createCustomer({ organizationId, email, name, replaces: known }),
+  )
+  return customerId === known ? known : setCustomer(db, id, known, customerId, clock())
 }
 
 /** A card of the account; what another customer has is as unknown as what nobody has. */

@@ -53,20 +53,22 @@ export async function forgetEvents(db: Database, days: number): Promise<void> {
     .execute()
 }
 
-/** Up to when all events of a processor were looked for; undefined before the first time. */
-export async function findSweptUntil(db: Database, processor: string): Promise<Date | undefined> {
+/** Up to when all events of an account of a processor were looked for; undefined before the first time. */
+export async function findSweptUntil(db: Database, account: string): Promise<Date | undefined> {
   const swept = await db
     .selectFrom('billing_event_sweeps')
     .select('swept_until')
-    .where('processor', '=', processor)
+    .where('processor', '=', account)
     .executeTakeFirst()
   return swept?.swept_until
 }
 
-export async function setSweptUntil(db: Database, processor: string, until: Date): Promise<void> {
+/** Notes it, and forgets other accounts: where one of them comes back, what became of it meanwhile has to be asked. */
+export async function setSweptUntil(db: Database, account: string, until: Date): Promise<void> {
   await db
     .insertInto('billing_event_sweeps')
-    .values({ processor, swept_until: until })
+    .values({ processor: account, swept_until: until })
     .onConflict((conflict) => conflict.column('processor').doUpdateSet({ swept_until: until }))
     .execute()
+  await db.deleteFrom('billing_event_sweeps').where('processor', '!=', account).execute()
 }

@@ -3,7 +3,7 @@ import type { SetupSession } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
 import { ensureCustomer } from './customer.ts'
 import { askProcessor } from './errors.ts'
-import { withLease } from './follow.ts'
+import { applySubscription, withLease } from './follow.ts'
 import { ensureAccount } from './store.ts'
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
@@ -46,11 +46,13 @@ async function findCustomer(
   viewer: Viewer,
 ): Promise<{ customerId: string; currency: string }> {
   const { db, config, clock } = application
-  const account = await ensureAccount(db, config, viewer.organizationId, clock())
-  const { currency, processor_customer_id: known } = account
-  if (known !== null) return { customerId: known, currency }
-  const customerId = await withLease(application, account.id, (current) =>
-    ensureCustomer(application, current, viewer),
-  )
+  const { id, currency } = await ensureAccount(db, config, viewer.organizationId, clock())
+  const customerId = await withLease(application, id, async (account, lease) => {
+    const { processor_customer_id: known } = account
+    const current = await ensureCustomer(application, account, viewer)
+    // What another customer was subscribed to nobody is charged for any more.
+    if (known !== null && known !== current) await applySubscription(application, lease, null)
+    return current
+  })
   return { customerId, currency }
 }

@@ -68,13 +68,19 @@ function selectAccounts(db: Database) {
   return db.selectFrom('billing_accounts').selectAll()
 }
 
-/** Keeps the customer that the processor made; one that was kept before wins. */
-export async function setCustomer(db: Database, id: number, customerId: string, at: Date): Promise<string> {
+/** Keeps the customer that the processor made, instead of `before`; one that was kept meanwhile wins. */
+export async function setCustomer(
+  db: Database,
+  id: number,
+  before: string | null,
+  customerId: string,
+  at: Date,
+): Promise<string> {
   await db
     .updateTable('billing_accounts')
     .set({ processor_customer_id: customerId, updated_at: at })
     .where('id', '=', id)
-    .where('processor_customer_id', 'is', null)
+    .where('processor_customer_id', 'is not distinct from', before)
     .execute()
   const { processor_customer_id: kept } = await selectAccounts(db)
     .where('id', '=', id)

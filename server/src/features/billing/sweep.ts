@@ -2,6 +2,8 @@ import type { Application } from '../../application.ts'
 import { listActivationsBegunBefore } from './activation-store.ts'
 import { findSweptUntil, forgetEvents, listOverdueEvents, setSweptUntil } from './event-store.ts'
 import { takeEvent } from './events.ts'
+import { followAccount } from './follow.ts'
+import { listPostpaidAccounts } from './store.ts'
 
 /** Processors keep their events for 30 days. */
 const longestMemory = 30 * 86_400_000
@@ -12,7 +14,7 @@ const overdueMinutes = 10
 const keptDays = 90
 const atATime = 500
 
-type Tools = Pick<Application, 'db' | 'jobs' | 'clock' | 'payments' | 'log'>
+type Tools = Pick<Application, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
 
 /** Takes in events whose webhook never arrived, and enqueues again what waits for longer than its job should take. */
 export async function sweepBillingEvents(application: Tools): Promise<void> {
@@ -21,16 +23,20 @@ export async function sweepBillingEvents(application: Tools): Promise<void> {
   await forgetEvents(application.db, keptDays)
 }
 
-async function takeMissedEvents({ db, jobs, clock, payments, log }: Tools): Promise<void> {
+async function takeMissedEvents(application: Tools): Promise<void> {
+  const { db, jobs, clock, payments, log } = application
   const begun = clock()
-  const sweptUntil = await findSweptUntil(db, payments.name)
+  const sweptUntil = await findSweptUntil(db, payments.account)
+  // Another account of the processor: of what the one before had, no event tells here.
+  if (sweptUntil === undefined)
+    for (const { id } of await listPostpaidAccounts(db)) await followAccount(application, id)
   const since = Math.max(begun.getTime() - longestMemory, (sweptUntil?.getTime() ?? 0) - overlap)
   let missed = 0
   for await (const event of payments.listEvents(new Date(since))) {
     if (await takeEvent({ db, jobs }, event)) missed += 1
   }
   if (missed > 0) log.warn({ events: missed }, 'events whose webhook had not arrived were taken in')
-  await setSweptUntil(db, payments.name, begun)
+  await setSweptUntil(db, payments.account, begun)
 }
 
 async function renewWaiting({ db, jobs, clock }: Tools): Promise<void> {

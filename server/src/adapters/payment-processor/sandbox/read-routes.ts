@@ -31,6 +31,7 @@ function listRoute<Shape extends z.core.$ZodShape>(
       starting_after?: string
     }
     const filter = toFilter(input as never)
+    if (filter.customer !== undefined) await getObject(db, 'customer', filter.customer, 'customer')
     return toList(path, limit, await listObjects(db, type, filter, { limit, startingAfter }))
   })
 }

@@ -1,5 +1,5 @@
 import { Stripe } from 'stripe'
-import type { PaymentProcessor, ProcessorSubscription, SavedCard } from '../../../ports/payment-processor.ts'
+import type { PaymentProcessor, ProcessorSubscription } from '../../../ports/payment-processor.ts'
 import { cardRefusal, isDuplicateUsage, isUnexpectedState, nullIfMissing } from './errors.ts'
 import { toInvoice, toSavedCard, toSetupSession, toSubscription } from './objects.ts'
 import { findMeteredPrices, publishPrices } from './publish-prices.ts'
@@ -52,16 +52,23 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
   return {
     name: options.name,
     publishableKey: options.publishableKey,
+    account: `${options.name} ${options.publishableKey} ${installation}`,
     mostPrices,
 
-    async createCustomer({ organizationId, email, name }) {
+    async createCustomer({ organizationId, email, name, replaces = null }) {
+      const generation = replaces === null ? '' : `-after-${replaces}`
       // What is created never differs between attempts: another person's e-mail must not turn the key into an error.
       const { id } = await stripe.customers.create(
         { metadata: { installation, organization_id: String(organizationId) } },
-        { idempotencyKey: `${installation}-org-${organizationId}-customer` },
+        { idempotencyKey: `${installation}-org-${organizationId}-customer${generation}` },
       )
       await stripe.customers.update(id, { email, name })
       return id
+    },
+
+    async hasCustomer(customerId) {
+      const customer = await nullIfMissing(stripe.customers.retrieve(customerId))
+      return customer !== null && !customer.deleted
     },
 
     async createSetupSession({ customerId, organizationId, currency, purpose, returnUrl }) {
@@ -80,13 +87,10 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
 
     async listCards(customerId) {
       const defaultId = await findDefaultCardId(customerId)
-      const cards: SavedCard[] = []
-      const methods = stripe.customers.listPaymentMethods(customerId, { type: 'card', limit: 100 })
-      for await (const method of methods) {
-        const card = toSavedCard(method, defaultId)
-        if (card !== null) cards.push(card)
-      }
-      return cards
+      const methods = await nullIfMissing(
+        Array.fromAsync(stripe.customers.listPaymentMethods(customerId, { type: 'card', limit: 100 })),
+      )
+      return (methods ?? []).flatMap((method) => toSavedCard(method, defaultId) ?? [])
     },
 
     async findCard(customerId, cardId) {
@@ -136,14 +140,11 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     },
 
     async findSubscription(customerId) {
-      let newest: ProcessorSubscription | null = null
-      const subscriptions = stripe.subscriptions.list({ customer: customerId, status: 'all', limit: 100 })
-      for await (const subscription of subscriptions) {
-        const found = toSubscription(subscription)
-        if (found.status !== 'canceled' && found.status !== 'incomplete_expired') return found
-        newest ??= found
-      }
-      return newest
+      const list = stripe.subscriptions.list({ customer: customerId, status: 'all', limit: 100 })
+      const found = ((await nullIfMissing(Array.fromAsync(list))) ?? []).map(toSubscription)
+      const isOver = ({ status }: ProcessorSubscription) =>
+        status === 'canceled' || status === 'incomplete_expired'
+      return found.find((subscription) => !isOver(subscription)) ?? found[0] ?? null
     },
 
     async setCollectionMethod(subscriptionId, method, cardId) {
@@ -166,8 +167,10 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     },
 
     async listInvoices(customerId) {
-      const invoices = await Array.fromAsync(stripe.invoices.list({ customer: customerId, limit: 100 }))
-      return invoices.filter(({ status }) => status !== 'draft').map(toInvoice)
+      const invoices = await nullIfMissing(
+        Array.fromAsync(stripe.invoices.list({ customer: customerId, limit: 100 })),
+      )
+      return (invoices ?? []).filter(({ status }) => status !== 'draft').map(toInvoice)
     },
 
     async sendUsage({ priceKey, customerId, identifier, at, quantity }) {
