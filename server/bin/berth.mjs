@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-// Plain JavaScript, because it must run on any Node to say which one is needed.
+// berth.mjs [file of settings]. Plain JavaScript, because it must run on any Node to say which one is needed.
+import cluster from 'node:cluster'
+
 const [major] = process.versions.node.split('.').map(Number)
 if (major < 24) {
   process.stderr.write(
@@ -9,6 +11,21 @@ if (major < 24) {
   )
   process.exit(1)
 }
+
+// `npm start` names `.env`, so that what starts this file itself, such as a test, never meets a developer's settings. What the
+// environment has wins, and the processes of an API have what this one read.
+const settingsFile = process.argv[2]
+if (settingsFile !== undefined && cluster.isPrimary) {
+  try {
+    process.loadEnvFile(settingsFile)
+  } catch (error) {
+    if (error.code !== 'ENOENT') {
+      process.stderr.write(`Berth can't run: settings can't be read of ${settingsFile}: ${error.message}\n`)
+      process.exit(1)
+    }
+  }
+}
+
 if (!['worker', 'migrate'].includes(process.env.ROLE ?? '')) {
   const { buildConsole } = await import('../../scripts/build-console.ts')
   buildConsole()

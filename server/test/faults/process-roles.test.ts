@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../database/scratch.ts'
 import { registerClient } from '../support/client.ts'
@@ -14,11 +16,12 @@ import {
 import type { ServerProcess } from '../support/process.ts'
 
 const patient = { timeout: 30_000, interval: 50 }
+const root = resolve(import.meta.dirname, '../../..')
 const secretKey = randomBytes(32).toString('hex')
 
 /** A server that is killed at the test's end, when it still runs. */
-function start(settings: Record<string, string>, node?: string): ServerProcess {
-  const server = spawnServer(settings, node)
+function start(settings: Record<string, string>, node?: string, args?: string[]): ServerProcess {
+  const server = spawnServer(settings, node, args)
   onTestFinished(async () => {
     server.child.kill('SIGKILL')
     await server.exited
@@ -47,6 +50,25 @@ test('settings that are wrong: exit code 1, every mistake named, no secret repea
     expect(server.output()).toContain(`- ${name}: `)
   }
   expect(server.output()).not.toMatch(/much-too-short|hunter22/)
+})
+
+test('settings of a file: they count where the environment has none, and a file that is not there is none', async () => {
+  const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  expect(scripts.start).toBe('node server/bin/berth.mjs .env')
+  const folder = await createDataDirectory()
+  onTestFinished(() => removeDataDirectory(folder))
+  const file = join(folder, '.env')
+  await writeFile(file, 'ROLE=api\nMAIL_FROM=Berth <berth@example.com>\nPORT=eighty\n')
+  const server = start({}, undefined, [file])
+  expect(await server.exited).toBe(1)
+  const named = [...server.output().matchAll(/^ *- (\w+): /gm)].map(([, name]) => name)
+  expect(new Set(named)).toEqual(new Set(['DATABASE_URL', 'SECRET_KEY']))
+  const without = start({ LOG_LEVEL: 'quiet' }, undefined, [`${file}.old`])
+  expect(await without.exited).toBe(1)
+  expect(without.output()).toMatch(/- LOG_LEVEL: .*quiet/)
+  const unreadable = start({}, undefined, [folder])
+  expect(await unreadable.exited).toBe(1)
+  expect(unreadable.output()).toContain(`Berth can't run: settings can't be read of ${folder}: `)
 })
 
 test('ROLE=api without a database and a key to share is refused with both named', async () => {

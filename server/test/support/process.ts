@@ -19,10 +19,14 @@ export interface ServerProcess {
   output(): string
 }
 
-/** Starts a server with these settings and none of this process's; `node` is the program that runs it. */
-export function spawnServer(settings: Record<string, string>, node = process.execPath): ServerProcess {
+/** Starts a server with these settings and none of this process's; `node` is the program that runs it, `args` follow its own. */
+export function spawnServer(
+  settings: Record<string, string>,
+  node = process.execPath,
+  args: string[] = [],
+): ServerProcess {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(node, [program], {
+  const child = spawn(node, [program, ...args], {
     env: { PATH, HOME, PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
