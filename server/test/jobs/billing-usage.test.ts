@@ -311,6 +311,29 @@ describe('when the processor fails', () => {
     expect(await listSends(organization)).toMatchObject([{ status }, { status }])
   })
 
+  test('a price that is not published holds no other up, neither new hours nor old', async () => {
+    const organization = await createPostpaid()
+    const unpublished = 'a.price.without.a.meter'
+    for (const after of [0, 1, 2, 3]) await seal(organization, after, '5', unpublished)
+    await sendThrough()
+    const listOf = async (priceKey: string) =>
+      (await listSends(organization)).filter(({ price_key: key }) => key === priceKey)
+    // Its answer is lost: it is told again while that is safe, or compared after a day.
+    for (const [after, later] of [
+      [4, 3 * 60_000],
+      [5, day + hour],
+    ] as const) {
+      await seal(organization, after, '70')
+      await sendThrough(answerLost)
+      clock.advance(later)
+      await sendThrough()
+      expect((await listOf(localPriceKey)).at(-1)).toMatchObject({ status: 'sent' })
+    }
+    expect((await listOf(localPriceKey)).map(({ status }) => status)).toEqual(['sent', 'sent'])
+    const waiting = await listOf(unpublished)
+    expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(['unknown']))
+  })
+
   test('one organization’s trouble holds no other up', async () => {
     const [one, other] = [await createPostpaid(), await createPostpaid()]
     for (const organization of [one, other]) await seal(organization, 0, '10')

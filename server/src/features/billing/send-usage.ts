@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
+import { addHours, floorHour } from '../metering/hours.ts'
 import { listUsageEvents } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
 import { followAccount } from './follow.ts'
@@ -26,7 +27,7 @@ import {
 
 type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-/** After so many failures in a row the rest of an account waits for the next run. */
+/** After so many failures in a row the rest of a price waits for the next run. */
 const mostFailures = 3
 
 /** Tells the processor of the sealed usage of every organization that pays by subscription; may be run at any time. */
@@ -59,98 +60,108 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
   const events = (await listUsageEvents(application, organizationId, since)).filter(
     ({ priceKey, hour }) => hour > (lastHours.get(priceKey) ?? 0),
   )
-  const attempt = createAttempts(application)
+  const teller = createTeller(application)
 
   for (const { priceKey, hour, quantity } of events) {
+    if (teller.gaveUp(priceKey)) continue
     const now = clock()
     const at = toCountedAt(hour, account.current_period_start, now)
     const identifier = toIdentifier(customerId, priceKey, hour)
     const row = { organization_id: organizationId, price_key: priceKey, hour, identifier, quantity, at }
     const toldAt = toForgottenAttempt(hour, now)
     const send = await insertSend(db, { ...row, customer_id: customerId }, now, toldAt)
-    if (toldAt === null && send !== undefined && !(await attempt(send))) return
+    if (toldAt === null && send !== undefined) await teller.tell(send)
   }
   for (const send of open) {
     const now = clock()
-    if (planAttempt(send, now) !== 'send') continue
+    if (teller.gaveUp(send.price_key) || planAttempt(send, now) !== 'send') continue
     const at = toCountedAt(send.hour, account.current_period_start, now)
     const claimed = await claimSend(db, send, { at, now, isFirst: false })
-    if (claimed !== undefined && !(await attempt(claimed))) return
+    if (claimed !== undefined) await teller.tell(claimed)
   }
-  await settleOld(application, account, since)
+  const groups = Map.groupBy(
+    await listOpenSends(db, organizationId),
+    (send) => `${send.customer_id} ${send.price_key}`,
+  )
+  for (const group of groups.values()) {
+    try {
+      await settleOld(application, teller, account, since, group)
+    } catch (error) {
+      const { price_key: priceKey } = group[0]!
+      application.log.error(
+        { err: error, organization: organizationId, priceKey },
+        'what the processor has counted of old usage could not be compared',
+      )
+    }
+  }
 }
 
-/** A function that tells of one hour, false once too much has failed. */
-function createAttempts({ db, clock, payments, log }: Tools): (send: UsageSend) => Promise<boolean> {
-  let failures = 0
-  return async (send) => {
-    try {
-      await payments.sendUsage({
-        priceKey: send.price_key,
-        customerId: send.customer_id,
-        identifier: send.identifier,
-        at: send.at,
-        quantity: send.quantity,
-      })
-    } catch (error) {
-      log.warn(
-        { err: error, organization: send.organization_id, priceKey: send.price_key, hour: send.hour },
-        'whether usage arrived is not known',
-      )
-      await markUnknown(db, send.identifier, error instanceof Error ? error.message : String(error))
-      failures += 1
-      return failures < mostFailures
-    }
-    failures = 0
-    await markSent(db, [send.identifier], clock())
-    return true
+interface Teller {
+  /** Tells of one hour and notes what came of it. */
+  tell(send: UsageSend): Promise<void>
+  /** True once too much of a price has failed. */
+  gaveUp(priceKey: string): boolean
+}
+
+function createTeller({ db, clock, payments, log }: Tools): Teller {
+  const failures = new Map<string, number>()
+  return {
+    gaveUp: (priceKey) => (failures.get(priceKey) ?? 0) >= mostFailures,
+    async tell(send) {
+      const { organization_id: organization, price_key: priceKey, hour, identifier } = send
+      try {
+        await payments.sendUsage({
+          priceKey,
+          customerId: send.customer_id,
+          identifier,
+          at: send.at,
+          quantity: send.quantity,
+        })
+      } catch (error) {
+        log.warn({ err: error, organization, priceKey, hour }, 'whether usage arrived is not known')
+        await markUnknown(db, identifier, error instanceof Error ? error.message : String(error))
+        failures.set(priceKey, (failures.get(priceKey) ?? 0) + 1)
+        return
+      }
+      failures.delete(priceKey)
+      await markSent(db, [identifier], clock())
+    },
   }
 }
 
 /**
- * Settles what nobody knows about after a day by what the processor has counted: what did not arrive begins anew, and what can't
- * be told apart stays as it is, for a person to look at.
+ * Settles what nobody knows about after a day, of one price and customer, by what the processor has counted: what did not arrive
+ * begins anew, and what can't be told apart stays as it is, for a person to look at.
  */
-async function settleOld(application: Tools, account: BillingAccount, since: Date): Promise<void> {
-  const { db, clock, payments, log } = application
+async function settleOld(
+  { db, clock, payments, log }: Tools,
+  teller: Teller,
+  account: BillingAccount,
+  since: Date,
+  open: readonly UsageSend[],
+): Promise<void> {
   const now = clock()
-  const groups = Map.groupBy(
-    await listOpenSends(db, account.organization_id),
-    (send) => `${send.customer_id} ${send.price_key}`,
-  )
-  for (const open of groups.values()) {
-    const { price_key: priceKey, customer_id: customerId } = open[0]!
-    // As long as one may still be told again, it is: that makes what is left clearer.
-    if (open.some((send) => planAttempt(send, now) !== 'compare')) continue
-    const told = await readTold(db, open[0]!)
-    if (!isCounted(told.lastToldAt, now)) continue
-    const counted = await payments.countUsage(
-      priceKey,
-      customerId,
-      since,
-      new Date(Math.ceil((now.getTime() + 1) / 3_600_000) * 3_600_000),
-    )
-    // What another process tells of meanwhile may be in either number.
-    if (!isDeepStrictEqual(await readTold(db, open[0]!), told)) continue
-    const verdict = settleUnknown(
-      counted,
-      told.sent,
-      open.map(({ quantity }) => quantity),
-    )
-    log.warn({ organization: account.organization_id, priceKey, counted, verdict }, 'old usage was settled')
-    if (verdict === 'arrived') {
-      await markSent(
-        db,
-        open.map(({ identifier }) => identifier),
-        now,
-      )
-    }
-    if (verdict !== 'lost') continue
-    const attempt = createAttempts(application)
-    for (const send of open) {
-      const at = toCountedAt(send.hour, account.current_period_start, now)
-      const claimed = await claimSend(db, send, { at, now, isFirst: true })
-      if (claimed !== undefined && !(await attempt(claimed))) break
-    }
+  const { price_key: priceKey, customer_id: customerId } = open[0]!
+  // As long as one may still be told again, it is: that makes what is left clearer.
+  if (open.some((send) => planAttempt(send, now) !== 'compare')) return
+  const told = await readTold(db, open[0]!)
+  if (!isCounted(told.lastToldAt, now)) return
+  const nextHour = addHours(floorHour(now), 1)
+  const counted = await payments.countUsage(priceKey, customerId, since, nextHour)
+  // What another process tells of meanwhile may be in either number.
+  if (!isDeepStrictEqual(await readTold(db, open[0]!), told)) return
+  const quantities = open.map(({ quantity }) => quantity)
+  const verdict = settleUnknown(counted, told.sent, quantities)
+  log.warn({ organization: account.organization_id, priceKey, counted, verdict }, 'old usage was settled')
+  if (verdict === 'arrived') {
+    const identifiers = open.map(({ identifier }) => identifier)
+    await markSent(db, identifiers, now)
+  }
+  if (verdict !== 'lost') return
+  for (const send of open) {
+    if (teller.gaveUp(priceKey)) return
+    const at = toCountedAt(send.hour, account.current_period_start, now)
+    const claimed = await claimSend(db, send, { at, now, isFirst: true })
+    if (claimed !== undefined) await teller.tell(claimed)
   }
 }
