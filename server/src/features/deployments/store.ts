@@ -139,7 +139,7 @@ export async function countScheduledDeployments(db: Database): Promise<number> {
   return count
 }
 
-/** Which of these ids are deployments that may hold compute. */
+/** Which of these ids are deployments that may hold compute: none that is terminated, or failed and has given back what it held. */
 export async function listHolders(db: Database, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
@@ -147,6 +147,7 @@ export async function listHolders(db: Database, ids: readonly string[]): Promise
     .select('id')
     .where('id', 'in', ids)
     .where('status', '!=', 'terminated')
+    .where((where) => where.or([where('status', '!=', 'failed'), where('reconcile_at', 'is not', null)]))
     .execute()
   return new Set(rows.map(({ id }) => id))
 }

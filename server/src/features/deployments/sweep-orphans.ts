@@ -1,17 +1,17 @@
 import type { Application } from '../../application.ts'
 import { listHolders } from './store.ts'
 
-/** The ids under which the runtime holds anything without a deployment that may own it: terminated ones and unknown ones. */
+/**
+ * The ids under which the runtime holds anything without a deployment that may own it: terminated ones, failed ones that have given
+ * everything back, and unknown ones.
+ */
 export async function listOrphans({ db, runtime }: Pick<Application, 'db' | 'runtime'>): Promise<string[]> {
   const held = await runtime.listHeld()
   const holders = await listHolders(db, held)
   return held.filter((id) => !holders.has(id))
 }
 
-/**
- * Gives back whatever the runtime holds for deployments that are terminated or that nobody knows; what can't be released is
- * logged and left to the next sweep.
- */
+/** Gives back whatever the runtime holds without an owner; what can't be released is logged and left to the next sweep. */
 export async function sweepOrphans({
   db,
   runtime,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { sweepOrphans } from '../../../src/features/deployments/sweep-orphans.ts'
+import { listOrphans, sweepOrphans } from '../../../src/features/deployments/sweep-orphans.ts'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
@@ -154,6 +154,28 @@ test('sweepOrphans releases what no deployment owns and what a terminated one le
   expect(runtime.held).not.toContain(unknown)
   expect(runtime.held).not.toContain(ended)
   expect(runtime.callsFor(running)).not.toContain('release')
+})
+
+test('sweepOrphans releases what a failed one holds after it was given back, and leaves one that still gives back', async () => {
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
+  })
+  const readDue = async (id: string) =>
+    server.application.db
+      .selectFrom('deployments')
+      .select('reconcile_at')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+  const late = await create()
+  await expect.poll(() => readDue(late), patience).toEqual({ reconcile_at: null })
+  runtime.held.add(late)
+  runtime.answer({ release: (id) => id === late })
+  const busy = await create()
+  await waitForStatus(client, busy, 'failed')
+  expect(runtime.held).toContain(busy)
+  expect(await listOrphans(server.application)).toEqual([late])
+  await sweepOrphans(server.application)
+  expect(runtime.held).not.toContain(late)
 })
 
 test('sweepOrphans goes on after an orphan that can’t be released', async () => {
