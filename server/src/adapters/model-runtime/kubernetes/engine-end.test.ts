@@ -150,6 +150,18 @@ test.each<[string, Sight, string, string, RegExp]>([
   })
 })
 
+test.each([1, 4])(
+  'an engine that has started after %d ends is waited for, however they came',
+  (restartCount) => {
+    const container = { ...running, started: true, restartCount, lastState: ended(137, 'OOMKilled') }
+    const lastWords = ['OSError: [Errno 28] No space left on device']
+    expect(judgeEngine(see({ container }, { lastWords }), endpoint, patience)).toEqual({
+      phase: 'starting',
+      message: 'The engine does not answer its health check at the moment.',
+    })
+  },
+)
+
 test('a failure is told in one line of bounded length', () => {
   const seen = judgeEngine(
     see({ container: crashLoop() }, { lastWords: [`a\nb ${'x'.repeat(9000)}`] }),

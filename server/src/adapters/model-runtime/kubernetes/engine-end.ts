@@ -74,7 +74,9 @@ const crashesBeforeFailure = 3
  */
 export function judgeEnd(sight: PodSight): Failure | null {
   const end = findEnd(sight.pod)
-  if (end === null) return null
+  const engine = findEngine(sight.pod)
+  // What has started since has survived its end, however often and long ago that was.
+  if (end === null || (engine?.state?.running !== undefined && engine.started === true)) return null
   if (end.reason === 'OOMKilled') {
     const message = 'The engine was killed because it took more memory than its pod or node has.'
     return { stage: 'runtime', code: 'out_of_memory', message }
@@ -86,7 +88,6 @@ export function judgeEnd(sight: PodSight): Failure | null {
     const message = 'The engine was not ready in the time that downloading and loading may take.'
     return { stage: 'health_check', code: 'readiness_timeout', message }
   }
-  const engine = findEngine(sight.pod)
   const keepsEnding =
     engine?.state?.waiting?.reason === 'CrashLoopBackOff' ||
     (engine?.restartCount ?? 0) >= crashesBeforeFailure
