@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, heading, inventPerson, registerByApi, see } from './support/steps.ts'
+import { callByApi, deployByApi, heading, inventPerson, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -110,4 +110,21 @@ test('what is typed while a form is saved stays', async () => {
   await see(page.getByText('Saved.', { exact: true }))
   expect(await name.inputValue()).toBe('Difference Engines')
   expect(await description.inputValue()).toBe('Tables without errors')
+})
+
+test('ages on pages that stay open grow', async () => {
+  const { page, context } = await site.visit()
+  await context.clock.install()
+  await registerByApi(page, inventPerson())
+  await callByApi(page.request, 'POST', '/v1/organization/invitations', { email: inventPerson().email })
+  await deployByApi(page)
+  await page.goto('/organization?tab=invitations')
+  await see(page.getByText(/Mail sent/))
+  const list = await context.newPage()
+  await list.goto('/deployments')
+  await see(list.getByText('Running', { exact: true }))
+
+  await context.clock.fastForward('05:00')
+  await see(page.getByText(/invited [5-9] min\.? ago/))
+  await see(list.getByText(/^[5-9] min\.? ago$/))
 })

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Section } from '../../components/page.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { deploymentsQuery } from '../deployments/queries.ts'
@@ -13,6 +14,8 @@ const shownAtMost = 5
 /** One's newest deployments of a model that have not ended, with links; nothing where there are none. */
 export function ModelDeployments({ modelName }: { modelName: string }) {
   const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
+  // A poll that brings nothing new draws nothing.
+  useNow(10_000)
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
   if (deployments.length === 0) return null
   const ends = nameApart(deployments)

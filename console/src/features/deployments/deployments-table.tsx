@@ -4,6 +4,7 @@ import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { placementsQuery } from '../catalog/queries.ts'
@@ -18,6 +19,8 @@ const words = text.deployments
 export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
   const priceOf = usePrices(deployments.some(hasInstance))
   const ends = nameApart(deployments)
+  // A poll that brings nothing new draws nothing.
+  useNow(10_000)
   return (
     <div className={classNames('transition-opacity', faded && 'opacity-60')}>
       <Table

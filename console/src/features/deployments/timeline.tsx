@@ -1,6 +1,7 @@
 import { classNames } from '../../class-names.ts'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Section } from '../../components/page.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { Progress } from '../../components/progress.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
@@ -8,7 +9,6 @@ import { text } from '../../text/index.ts'
 import { isChanging, parseFailure } from './status.ts'
 import { findStartTime, nameStep, toSteps, type Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
-import { useNow } from './use-now.ts'
 
 const words = text.deployment
 
@@ -125,7 +125,7 @@ function describeStep({ status, message }: Step, deployment: Deployment, current
 }
 
 function Elapsed({ since }: { since: string }) {
-  const milliseconds = Math.max(0, useNow(true) - Date.parse(since))
+  const milliseconds = Math.max(0, useNow(1_000) - Date.parse(since))
   // Whole seconds: more would flicker, and the clocks of two machines differ.
   return words.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
 }

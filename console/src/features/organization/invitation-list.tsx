@@ -6,6 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { invitationsQuery, membersQuery, useResendInvitation } from './queries.ts'
@@ -20,6 +21,8 @@ const tones: Record<Invitation['status'], Tone> = {
 /** Who was invited, what became of it, and of its mail. */
 export function InvitationList({ onInvite }: { onInvite: () => void }) {
   const invitations = useQuery(invitationsQuery)
+  // A poll that brings nothing new draws nothing.
+  useNow(10_000)
   return (
     <Section flush>
       {invitations.data?.length === 0 ? (
