@@ -173,6 +173,24 @@ describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => 
     },
   )
 
+  test('of two streams on one connection the second breaks off while the first goes on: the connection ends behind the first', async () => {
+    const streams: Socket[] = []
+    engine.answer((socket) => {
+      streams.push(socket)
+      socket.write(streamHead + toChunk(`data: ${streams.length}\n\n`))
+    })
+    const socket = await openSocket()
+    const request = () => head([host, `content-length: ${body().length}`]) + body()
+    socket.write(request() + request())
+    await vi.waitFor(() => expect(streams).toHaveLength(2), patience)
+    streams[1]!.resetAndDestroy()
+    await vi.waitFor(() => expect(gateway.server.application.engines.inFlight.get(id)).toBe(1), patience)
+    streams[0]!.end(toChunk('data: [DONE]\n\n') + '0\r\n\r\n')
+    await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
+    expect(socket.text()).toMatch(/data: 1\n\n.*data: \[DONE\]\n\n\r\n0\r\n\r\n/s)
+    await drained()
+  })
+
   test.each(['text/event-stream', 'application/json'])(
     'a caller who does not read %s: the engine is held back, and after a while he is let go',
     async (type) => {

@@ -263,7 +263,9 @@ export class Answer implements TurnTask {
     if (this.meter !== null) exchange.record(this.meter.usage())
     this.ended = false
     if (this.passage === 'streamed' || this.passage === 'passed') this.flush()
-    raw.socket?.destroySoon()
+    if (raw.socket !== null) return raw.socket.destroySoon()
+    // It is given its connection once an earlier request's answer has ended there, and writes in that moment what waited.
+    raw.once('socket', (socket) => setImmediate(() => socket.destroySoon()))
   }
 
   /** Ends the connection of a caller who takes nothing for as long as an engine may be silent. */
