@@ -44,7 +44,13 @@ export function findOpenReset(db: Database, reset: { id: number } | { tokenHash:
   return db
     .selectFrom('password_resets')
     .innerJoin('users', 'users.id', 'password_resets.user_id')
-    .select(['password_resets.id', 'password_resets.nonce', 'password_resets.token_hash', 'users.email'])
+    .select([
+      'password_resets.id',
+      'password_resets.user_id',
+      'password_resets.nonce',
+      'password_resets.token_hash',
+      'users.email',
+    ])
     .where((where) =>
       'id' in reset
         ? where('password_resets.id', '=', reset.id)
@@ -55,17 +61,16 @@ export function findOpenReset(db: Database, reset: { id: number } | { tokenHash:
     .executeTakeFirst()
 }
 
-/** Uses a link up and returns whose it was; undefined when it does not work (any more). */
-export async function consumeReset(db: Database, tokenHash: Buffer, now: Date): Promise<number | undefined> {
-  const used = await db
+/** Uses a link up; false when it does not work any more. */
+export async function consumeReset(db: Database, id: number, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('password_resets')
     .set({ closed_at: now })
-    .where('token_hash', '=', tokenHash)
+    .where('id', '=', id)
     .where('closed_at', 'is', null)
     .where('expires_at', '>', now)
-    .returning('user_id')
     .executeTakeFirst()
-  return used?.user_id
+  return numUpdatedRows > 0n
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
+import { lockAccount } from './lock-account.ts'
 import {
   consumeReset,
   countResetsSince,
@@ -56,16 +57,17 @@ export async function confirmPasswordReset(
   { token, password }: { token: string; password: string },
 ): Promise<void> {
   const { db, clock } = application
-  const tokenHash = hashToken(token)
   // Whoever guesses at tokens shall not make the server hash passwords.
-  if ((await findOpenReset(db, { tokenHash }, clock())) === undefined) throw invalidToken()
+  const reset = await findOpenReset(db, { tokenHash: hashToken(token) }, clock())
+  if (reset === undefined) throw invalidToken()
   const passwordHash = await hashPassword(password)
   const { email } = await db.transaction().execute(async (transaction) => {
     const at = clock()
-    const userId = await consumeReset(transaction, tokenHash, at)
-    if (userId === undefined) throw invalidToken()
-    const user = await replacePassword(transaction, userId, passwordHash, at)
-    const mail = { kind: 'password_changed', subjectId: userId, recipient: user.email } as const
+    // The account before its links, as where one is issued, so that the two never wait for each other.
+    await lockAccount(transaction, reset.user_id)
+    if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
+    const user = await replacePassword(transaction, reset.user_id, passwordHash, at)
+    const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
     await queueMail(application, transaction, mail)
     return user
   })

@@ -1,7 +1,11 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import pg from 'pg'
+import { replaceReset } from '../../../src/features/accounts/password-reset-store.ts'
 import { startSession } from '../../../src/features/accounts/sessions.ts'
 import { signIn as signInAs } from '../../../src/features/accounts/sign-in.ts'
+import { lockUserByEmail } from '../../../src/features/accounts/store.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { linkIn, startMailServer } from '../../support/mail.ts'
@@ -75,6 +79,28 @@ test('POST /v1/auth/password-reset/confirm: a sign-in that checked the old passw
   await expect(session).rejects.toMatchObject({ code: 'invalid_credentials' })
 })
 
+test('POST /v1/auth/password-reset/confirm: while another link is issued it waits, and its own is void then', async () => {
+  const token = await fetchToken()
+  const { db } = server.application
+  const now = Date.now()
+  const [confirmed] = await db.transaction().execute(async (transaction) => {
+    const user = await lockUserByEmail(transaction, client.email)
+    const answer = anyone.post(confirm, { token, password: newPassword })
+    await expect.poll(countWaiting, { timeout: 15_000 }).toBe(1)
+    await replaceReset(transaction, {
+      userId: user!.id,
+      nonce: 'another',
+      tokenHash: randomBytes(32),
+      at: new Date(now),
+      expiresAt: new Date(now + 60_000),
+    })
+    // In an array, as the transaction would wait for the answer itself.
+    return [answer]
+  })
+  const { status, body } = await confirmed
+  expect([status, body.code]).toEqual([400, 'invalid_or_expired_token'])
+})
+
 test('POST /v1/auth/password-reset/confirm: the link proves the address, once', async () => {
   expect((await readUser()).email_verified_at).toBeNull()
   await anyone.post(confirm, { token: await fetchToken(), password: newPassword })
@@ -139,6 +165,14 @@ test('password reset: tokens and passwords are nowhere in the database and nowhe
     }
   }
 })
+
+/** How many queries wait for a lock. */
+async function countWaiting(): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    SELECT count(*) AS waiting FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(server.application.db)
+  return rows[0]!.waiting
+}
 
 /** Every row of every table as text, those of the job queue included. */
 async function dumpDatabase(): Promise<string> {
