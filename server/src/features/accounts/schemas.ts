@@ -3,10 +3,14 @@ import { text, timestamp, unicodeText } from '../../http/schemas.ts'
 import { roleIds } from '../../roles.ts'
 import type { RoleName } from '../../roles.ts'
 import type { Viewer } from '../../viewer.ts'
+import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
 
 export const emailAddress = text({ min: 3, max: 320 })
-  .refine((value) => /^[^\s@<>]+@[^\s@<>]+$/.test(value), 'Give an e-mail address such as name@example.com.')
+  .refine(
+    (value) => /^[^\s@<>]+@[^\s@<>]+$/.test(value) && !foldsIntoAscii(value),
+    'Give an e-mail address such as name@example.com.',
+  )
   .meta({ format: 'email', examples: ['ada@example.com'] })
 
 export const newPassword = unicodeText()

@@ -4,7 +4,7 @@ import type { Database } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import { verifyPassword } from './passwords.ts'
 import { countTry, forgetTries, takeBack } from './sign-in-limits.ts'
-import { findUserByEmail } from './store.ts'
+import { findUserByEmail, foldEmail } from './store.ts'
 
 /** Failures in 15 minutes, of all server processes together. */
 const mostFailures = { account: 10, address: 100 }
@@ -19,14 +19,13 @@ export async function signIn(
   address: string,
 ): Promise<{ userId: number; passwordHash: string }> {
   const now = clock()
+  const account = accountKey(await foldEmail(db, credentials.email))
   const ofAddress = await countTry(db, `sign-in-address:${address}`, mostFailures.address, now)
-  const ofAccount = await countTry(db, accountKey(credentials.email), mostFailures.account, now).catch(
-    async (error: unknown) => {
-      // A try that nobody looked at failed for no one else at this address.
-      if (error instanceof RateLimitedError) await takeBack(db, ofAddress)
-      throw error
-    },
-  )
+  const ofAccount = await countTry(db, account, mostFailures.account, now).catch(async (error: unknown) => {
+    // A try that nobody looked at failed for no one else at this address.
+    if (error instanceof RateLimitedError) await takeBack(db, ofAddress)
+    throw error
+  })
   const user = await findUserByEmail(db, credentials.email)
   const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
   if (!user?.password_hash || !matches) throw invalidCredentials()
@@ -36,13 +35,13 @@ export async function signIn(
 
 /** Forgets the failed sign-ins of an account. */
 export async function forgiveFailures(db: Database, email: string): Promise<void> {
-  await forgetTries(db, accountKey(email))
+  await forgetTries(db, accountKey(await foldEmail(db, email)))
 }
 
 export function invalidCredentials(): ApplicationError {
   return new ApplicationError('unauthenticated', 'invalid_credentials', 'Invalid email or password.')
 }
 
-function accountKey(email: string): string {
-  return `sign-in-account:${createHash('sha256').update(email.toLowerCase()).digest('base64url')}`
+function accountKey(foldedEmail: string): string {
+  return `sign-in-account:${createHash('sha256').update(foldedEmail).digest('base64url')}`
 }

@@ -43,6 +43,12 @@ export async function insertUser(
   return id
 }
 
+/** An address as accounts are found by it: the database alone says which addresses are the same one. */
+export async function foldEmail(db: Database, email: string): Promise<string> {
+  const { rows } = await sql<{ folded: string }>`SELECT lower(${email}) AS folded`.execute(db)
+  return rows[0]!.folded
+}
+
 export function findUserByEmail(db: Database, email: string) {
   return db
     .selectFrom('users')

@@ -3,6 +3,7 @@ import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
+import { foldsIntoAscii } from '../accounts/email-folding.ts'
 import { createAccount, nameFrom } from '../accounts/register.ts'
 import { takeOverAccount } from '../accounts/take-over.ts'
 import { acceptInvitationWithin } from '../invitations/answer.ts'
@@ -98,7 +99,7 @@ function personOf({ name, firstName, lastName }: Identity) {
 }
 
 function requireVerifiedEmail({ email, emailVerified }: Identity): string {
-  if (email === null || !emailVerified) throw new SsoRefusal('sso_email_unverified')
+  if (email === null || !emailVerified || foldsIntoAscii(email)) throw new SsoRefusal('sso_email_unverified')
   return email
 }
 

@@ -44,6 +44,17 @@ test('GET /v1/sso/callback/{p}: an unverified address is never linked to the acc
   await expectRefused(attacker)
 })
 
+test.each(['İ', 'i'])(
+  'GET /v1/sso/callback/{p}: of two addresses that PostgreSQL takes for one, only the account’s own signs in: %s',
+  async (letter) => {
+    const address = (i: string) => `ada@g${i}thub-${letter.codePointAt(0)}.example`
+    await registerClient(server.url, { email: address('i') })
+    const person = newPerson({ email: address(letter) })
+    if (letter === 'İ') await expectRefused(person)
+    else expect((await signInAs(server, server.browse(), person)).location).toBe('/')
+  },
+)
+
 test('GET /v1/sso/callback/{p}: who registered somebody else’s address before loses password and sessions when its owner comes', async () => {
   const person = newPerson()
   const squatter = await registerClient(server.url, { email: person.email })

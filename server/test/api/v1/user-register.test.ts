@@ -96,6 +96,8 @@ const refused: [what: string, field: string, value: unknown][] = [
   ['an e-mail with nothing before @', 'email', '@example.com'],
   ['an e-mail with NUL', 'email', 'a\0da@example.com'],
   ['an e-mail with half of a surrogate pair', 'email', 'a\ud83d@example.com'],
+  ['an e-mail with İ, which without case is an i', 'email', 'gİna@example.com'],
+  ['an e-mail with the Kelvin sign, which without case is a k', 'email', 'ada@\u212aelvin.example'],
   ['no e-mail', 'email', undefined],
   ['a null e-mail', 'email', null],
   ['a number as e-mail', 'email', 7],

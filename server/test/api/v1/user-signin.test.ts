@@ -114,6 +114,21 @@ test('POST /v1/user/signin: after 10 failures the account is a 429 with Retry-Af
   expect((await signIn(other.email, rightPassword, '10.2.1.1')).status).toBe(200)
 })
 
+test.each(['registered-if@example.com', 'unknown-if@example.com'])(
+  'POST /v1/user/signin: spellings that find one account count together: %s',
+  async (email) => {
+    if (email.startsWith('registered')) await registerClient(server.url, { email })
+    // Without case PostgreSQL takes İ for i; JavaScript does not.
+    const spellings = [email, email.replace('-i', '-İ'), email.replace('-i', '-I')]
+    for (let time = 0; time < 10; time += 1) {
+      expect((await signIn(spellings[time % 3]!, 'wrong password', `10.10.0.${time}`)).status).toBe(401)
+    }
+    for (const spelling of spellings) {
+      expect((await signIn(spelling, rightPassword, '10.10.1.1')).status).toBe(429)
+    }
+  },
+)
+
 test('POST /v1/user/signin: successes do not count', async () => {
   const { email } = await registerClient(server.url)
   for (let time = 0; time < 12; time += 1) {
