@@ -98,6 +98,6 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   }
 }
 
-function notAuthenticated(): ApplicationError {
+export function notAuthenticated(): ApplicationError {
   return new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
 }

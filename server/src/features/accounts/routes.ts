@@ -1,7 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Application } from '../../application.ts'
-import { ApplicationError } from '../../errors.ts'
-import { clearSessionCookie, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import {
+  clearSessionCookie,
+  notAuthenticated,
+  readSessionToken,
+  setSessionCookie,
+} from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
@@ -22,7 +26,7 @@ import {
 } from './schemas.ts'
 import { getUser } from './store.ts'
 import { endSession, findViewer, startSession } from './sessions.ts'
-import { signIn } from './sign-in.ts'
+import { invalidCredentials, signIn } from './sign-in.ts'
 
 const tags = ['Accounts']
 
@@ -41,7 +45,8 @@ export function publicAccountRoutes(app: App, application: Application): void {
       replaces,
     })
     const found = await findViewer(application, token)
-    if (found === null) throw new Error('a session that was just started is not there')
+    // A password reset at the same moment ends the new session too.
+    if (found === null) throw invalidCredentials()
     setSessionCookie(reply, sessionCookie, token, expiresAt)
     return toSessionBody(found.viewer)
   }
@@ -191,7 +196,7 @@ export function accountRoutes(app: App, application: Application): void {
       })
       const token = readSessionToken(request, sessionCookie)
       const found = token === null ? null : await findViewer(application, token)
-      if (found === null) throw new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
+      if (found === null) throw notAuthenticated()
       return toSessionBody(found.viewer)
     },
   )

@@ -1,6 +1,6 @@
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
-import { readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { notAuthenticated, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
@@ -72,7 +72,8 @@ export function publicInvitationRoutes(app: App, application: Application): void
       const replaces = readSessionToken(request, config.sessionCookie)
       const session = await startSession(application, { userId, authMethod: 'password', replaces })
       const found = await findViewer(application, session.token)
-      if (found === null) throw new Error('a session that was just started is not there')
+      // A password reset at the same moment ends the new session too.
+      if (found === null) throw notAuthenticated()
       setSessionCookie(reply, config.sessionCookie, session.token, session.expiresAt)
       return toSessionBody(found.viewer)
     },

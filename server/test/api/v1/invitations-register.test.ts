@@ -4,6 +4,7 @@ import type { Client } from '../../support/client.ts'
 import { invite } from '../../support/organizations.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
+import { endSessionsAtOnce } from '../../support/sessions.ts'
 
 const day = 24 * 3_600_000
 const password = 'correct horse battery'
@@ -61,6 +62,14 @@ test('POST /v1/invitations/register: a Session of a new account in the organizat
     invitee_user_id: answer.body.user.id,
     responded_at: new Date(now).toISOString(),
   })
+})
+
+test('POST /v1/invitations/register: a session that is over before it is answered is a 401', async () => {
+  await endSessionsAtOnce(server.application.db)
+  const answer = await register()
+  expect([answer.status, answer.body.code]).toEqual([401, 'not_authenticated'])
+  expect(answer.headers.get('set-cookie')).toBeNull()
+  expect(await readStatus()).toBe('accepted')
 })
 
 test('POST /v1/invitations/register: the account has a proven address, one membership and no organization of its own', async () => {

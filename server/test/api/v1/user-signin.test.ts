@@ -5,6 +5,7 @@ import { buildServer } from '../../../src/server.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
+import { endSessionsAtOnce } from '../../support/sessions.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -128,6 +129,19 @@ test.each(['registered-if@example.com', 'unknown-if@example.com'])(
     }
   },
 )
+
+test('POST /v1/user/signin: a session that is over before it is answered is a 401 with invalid_credentials', async () => {
+  const { email } = await registerClient(server.url)
+  await endSessionsAtOnce(server.application.db)
+  for (const [path, body] of [
+    ['signin', { email, password: rightPassword }],
+    ['register', { email: `new-${email}`, password: rightPassword, organization: 'Acme' }],
+  ] as const) {
+    const answer = await createClient(server.url).post(`/v1/user/${path}`, body)
+    expect([path, answer.status, answer.body.code]).toEqual([path, 401, 'invalid_credentials'])
+    expect(answer.headers.get('set-cookie')).toBeNull()
+  }
+})
 
 test('POST /v1/user/signin: successes do not count', async () => {
   const { email } = await registerClient(server.url)

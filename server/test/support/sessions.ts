@@ -1,0 +1,20 @@
+import { sql } from 'kysely'
+import { onTestFinished } from 'vitest'
+import type { Database } from '../../src/database/tables.ts'
+
+/** Ends every session as it is begun, as a password reset at the same moment does, until the test is over. */
+export async function endSessionsAtOnce(db: Database): Promise<void> {
+  onTestFinished(async () => {
+    await sql`DROP FUNCTION IF EXISTS end_session() CASCADE`.execute(db)
+  })
+  await sql`
+    CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      DELETE FROM sessions WHERE id = NEW.id;
+      RETURN NULL;
+    END
+    $$`.execute(db)
+  await sql`
+    CREATE TRIGGER sessions_end_at_once AFTER INSERT ON sessions
+    FOR EACH ROW EXECUTE FUNCTION end_session()`.execute(db)
+}
