@@ -143,6 +143,17 @@ describe('manifests', () => {
     expect(find('Deployment', 'berth-api').spec.replicas).toBeUndefined()
   })
 
+  test('README counts the connections that all pods may open', () => {
+    const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8').replaceAll(/\s+/g, ' ')
+    const { databasePoolSize: pool } = readConfig(find('ConfigMap', 'berth-settings').data)
+    const { minReplicas, maxReplicas } = find('HorizontalPodAutoscaler', 'berth-api').spec
+    const { replicas } = find('Deployment', 'berth-worker').spec
+    const count = (apis: number, workers: number) => String(apis * (pool + 5) + workers * (pool + 7))
+    expect(readme).toContain(`${count(minReplicas, replicas)} with two pods of each`)
+    expect(readme).toContain(`${count(maxReplicas, replicas)} with the autoscaler's ten APIs`)
+    expect(readme).toContain(`${count(maxReplicas + 1, replicas + 1)} while an upgrade`)
+  })
+
   test('kubectl renders them', async ({ skip }) => {
     const run = promisify(execFile)
     if (!(await run('kubectl', ['version', '--client']).catch(() => null))) skip('there is no kubectl')
