@@ -61,7 +61,11 @@ export const playground = {
   conversation: 'Conversation',
   you: 'You',
   answering: 'Answering',
-  answered: 'The answer is complete.',
+  ended: {
+    done: 'The answer is complete.',
+    stopped: 'The answer was stopped.',
+    failed: 'The answer failed.',
+  },
 
   edit: 'Edit message',
   editHint: 'The messages after it are removed.',

@@ -11,6 +11,7 @@ import { Composer } from './composer.tsx'
 import {
   conversation,
   currentRequest,
+  findEnding,
   hasOpenAnswer,
   rememberDeployments,
   startNewChat,
@@ -36,6 +37,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
   const begun = useStore(conversation, ({ turns }) => turns.length > 0)
   const parameters = useStore(conversation, (state) => state.parameters)
   const busy = useStore(conversation, hasOpenAnswer)
+  const ending = useStore(conversation, findEnding)
   const chosen = useChosen(deployments, ids, onChoose)
   const readyIds = useMemo(
     () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
@@ -120,7 +122,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           <Composer readyIds={readyIds} busy={busy} valid={valid} />
         </div>
         <p role="status" className="sr-only">
-          {busy ? text.playground.answering : begun && text.playground.answered}
+          {busy ? text.playground.answering : ending && text.playground.ended[ending]}
         </p>
       </ViewFrame>
       {roomy && panelOpen && (

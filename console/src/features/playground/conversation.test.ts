@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { awaitedAnswer } from './answer.ts'
-import { toMessages, type Turn } from './conversation.ts'
+import { findEnding, toMessages, type Turn } from './conversation.ts'
 
 const said = (content: string) => ({ ...awaitedAnswer, state: 'done' as const, content })
 
@@ -25,4 +25,16 @@ it('tells a deployment its own answers, else another’s, and leaves out turns w
     'now',
   ])
   expect(toMessages([], 'b', 'Be brief.', 'now')[0]).toEqual({ role: 'system', content: 'Be brief.' })
+})
+
+it('says how the last turn ended: a failure before a stop, and that before what is complete', () => {
+  const stopped = { ...awaitedAnswer, state: 'stopped' as const }
+  const failed = { ...awaitedAnswer, state: 'failed' as const }
+  const endOf = (...turns: Turn['answers'][]) =>
+    findEnding({ turns: turns.map((answers, id) => ({ id, prompt: 'hello', answers })) })
+  expect(endOf()).toBeNull()
+  expect(endOf({ a: awaitedAnswer })).toBeNull()
+  expect(endOf({ a: failed }, { a: said('yes') })).toBe('done')
+  expect(endOf({ a: said('yes'), b: stopped })).toBe('stopped')
+  expect(endOf({ a: said('yes'), b: stopped, c: failed })).toBe('failed')
 })

@@ -34,6 +34,12 @@ export const conversation = createStore<Conversation>(untouched)
 export const hasOpenAnswer = ({ turns }: Conversation) =>
   turns.some(({ answers }) => Object.values(answers).some(isOpen))
 
+/** How the last turn ended, by the answer that most needs a word; null while nothing has ended there. */
+export function findEnding({ turns }: Pick<Conversation, 'turns'>) {
+  const states = Object.values(turns.at(-1)?.answers ?? {}).map(({ state }) => state)
+  return (['failed', 'stopped', 'done'] as const).find((ending) => states.includes(ending)) ?? null
+}
+
 /** Asks every deployment the same; what each said before goes along. */
 export function ask(prompt: string, deploymentIds: readonly string[]) {
   const turn: Turn = { id: nextTurnId++, prompt, answers: {} }
