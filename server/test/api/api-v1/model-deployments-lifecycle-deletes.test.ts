@@ -141,6 +141,18 @@ test('a failed deployment tries to release its instance until it is confirmed', 
   await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
 })
 
+test('a deployment that failed before it had an instance says nothing any more once its release is confirmed', async () => {
+  runtime.answer({
+    provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }),
+    release: out,
+  })
+  const id = await create()
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  runtime.reset()
+  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })
+})
+
 test('sweepOrphans releases what no deployment owns and what a terminated one left, and nothing else', async () => {
   const [running, ended] = [await create(), await create()]
   await waitForStatus(client, running, 'running')

@@ -54,6 +54,15 @@ async function work(worker: string, { limit = 1, leaseSeconds = 60 } = {}): Prom
   await Promise.all(leased.map((deployment) => reconcileDeployment(server.application, deployment)))
 }
 
+/** Has a worker look at a deployment, and returns in how many seconds it is looked at next. */
+async function lookAndReadWait(id: string): Promise<number> {
+  await makeDue(id)
+  await work('one', { limit: 100 })
+  const wait = sql<number>`extract(epoch from reconcile_at - now())::float`
+  const row = server.application.db.selectFrom('deployments').select(wait.as('seconds')).where('id', '=', id)
+  return (await row.executeTakeFirstOrThrow()).seconds
+}
+
 function out(): never {
   throw new Error('out of order')
 }
@@ -231,16 +240,20 @@ test('a fault is tried again after a second, however long the deployment has run
     db.updateTable('deployments').set(changes).where('id', '=', id).execute()
   await change({ status_changed_at: hourAgo, updated_at: hourAgo })
   runtime.answer({ observeEngine: out })
-  const lookAndSeeWait = async () => {
-    await makeDue(id)
-    await work('one', { limit: 100 })
-    const wait = sql<number>`extract(epoch from reconcile_at - now())::float`
-    const row = db.selectFrom('deployments').select(wait.as('seconds')).where('id', '=', id)
-    return (await row.executeTakeFirstOrThrow()).seconds
-  }
-  expect(await lookAndSeeWait()).toBeLessThanOrEqual(1)
+  expect(await lookAndReadWait(id)).toBeLessThanOrEqual(1)
   await change({ updated_at: hourAgo })
-  expect(await lookAndSeeWait()).toBeGreaterThan(1)
+  expect(await lookAndReadWait(id)).toBeGreaterThan(1)
+})
+
+test('a release that is not confirmed is asked for at once, and later every five seconds', async () => {
+  const { db } = server.application
+  const id = await create()
+  runtime.answer({ release: () => false })
+  await client.delete(`${path}/${id}`)
+  expect(await lookAndReadWait(id)).toBeLessThan(1)
+  const hourAgo = new Date(Date.now() - 3_600_000)
+  await db.updateTable('deployments').set({ status_changed_at: hourAgo }).where('id', '=', id).execute()
+  expect(await lookAndReadWait(id)).toBeGreaterThan(1)
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { closeInstanceSpan } from '../../metering/spans.ts'
 import { moveDeployment, updateDeployment } from '../change-store.ts'
 import { forgetEngineLog, keepEngineLog } from '../engine-log.ts'
-import { pause } from './step.ts'
+import { pause, record, timeInStatus } from './step.ts'
 import type { Look, Taken } from './step.ts'
 
 /** `failed`: releases the instance; the deployment stays, for its owner to see. */
@@ -10,7 +10,7 @@ export async function giveBack(look: Look): Promise<Taken> {
   const hasInstance = deployment.instance_started_at !== null && deployment.instance_released_at === null
   if (hasInstance) await keepEngineLog(world, deployment)
   if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
-    return { waitMilliseconds: pause.stopping }
+    return { waitMilliseconds: pauseWhileReleasing(look) }
   if (hasInstance) {
     const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
     const at = world.clock()
@@ -23,6 +23,8 @@ export async function giveBack(look: Look): Promise<Taken> {
       at,
       (transaction) => closeInstanceSpan(transaction, deployment, at),
     )
+  } else if (deployment.status_message !== null) {
+    await record(look, { status_message: null }, null)
   }
   return { waitMilliseconds: null }
 }
@@ -31,7 +33,7 @@ export async function giveBack(look: Look): Promise<Taken> {
 export async function terminate(look: Look): Promise<Taken> {
   const { deployment, lease, world } = look
   if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
-    return { waitMilliseconds: pause.stopping }
+    return { waitMilliseconds: pauseWhileReleasing(look) }
   const at = world.clock()
   const cleanedUp = deployment.failure_stage === 'termination'
   const next = await moveDeployment(
@@ -53,4 +55,9 @@ export async function terminate(look: Look): Promise<Taken> {
     },
   )
   return { next }
+}
+
+/** A quick end is seen at once; a pod with its grace period, or a stuck one, is asked for every few seconds. */
+function pauseWhileReleasing(look: Look): number {
+  return Math.min(Math.max(timeInStatus(look) / 20, pause.stopping), pause.running)
 }
