@@ -88,6 +88,8 @@ export type SubscriptionResult =
   | { outcome: 'created'; subscription: ProcessorSubscription }
   /** The card was refused, or wants its owner's consent; `message` is a sentence for a person */
   | { outcome: 'card_refused'; code: string; message: string }
+  /** It failed at the processor, which would answer the same to the same key */
+  | { outcome: 'failed'; error: Error }
 
 /** Calls throw on faults that may pass (network, 5xx, rate limits). What is unknown to the processor is null. */
 export interface PaymentProcessor {
@@ -120,7 +122,7 @@ export interface PaymentProcessor {
   /** For new invoices, and for the subscription if there is one: the subscription's own value wins at the processor. */
   setDefaultCard(customerId: string, subscriptionId: string | null, cardId: string): Promise<void>
   detachCard(cardId: string): Promise<void>
-  /** Subscribes to all metered prices, charged to the card; the same `idempotencyKey` never makes a second one. */
+  /** Subscribes to all prices that were published last, charged to the card; the same `idempotencyKey` never makes a second one. */
   createSubscription(subscription: {
     customerId: string
     organizationId: number

@@ -149,6 +149,7 @@ export async function subscribe(
   idempotencyKey = `subscribe-${customerId}`,
 ) {
   const result = await payments.createSubscription({ customerId, organizationId: 1, cardId, idempotencyKey })
+  if (result.outcome === 'failed') throw result.error
   if (result.outcome !== 'created') throw new Error(`the card was refused: ${result.message}`)
   return result.subscription
 }

@@ -1,5 +1,6 @@
 import { Stripe } from 'stripe'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
 import { prices, returnUrl, startTestSandbox, subscribe } from './payment-sandbox-support.ts'
 import type { TestSandbox } from './payment-sandbox-support.ts'
 
@@ -204,6 +205,32 @@ test('createSubscription: another customer’s card is an error', async () => {
   const { cardId } = await world.createCustomerWithCard('pm_card_visa')
   const { customerId } = await world.createCustomerWithCard('pm_card_visa')
   await expect(subscribe(world, { customerId, cardId })).rejects.toMatchObject({ code: 'resource_missing' })
+})
+
+test.each([
+  [500, {}, 'failed'],
+  [400, {}, 'failed'],
+  [503, { 'idempotent-replayed': 'true' }, 'failed'],
+  [503, {}, null],
+  [409, {}, null],
+] as const)('createSubscription: an answer %i %j: %s', async (status, headers, outcome) => {
+  const body = JSON.stringify({ error: { type: 'api_error', message: 'Something is wrong on our side.' } })
+  const answering = createStripeProcessor({
+    name: 'stripe',
+    secretKey: world.sandbox.apiKey,
+    publishableKey: 'pk_test_x',
+    webhookSecret: 'whsec_x',
+    installation: 'test',
+    httpClient: Stripe.createFetchHttpClient(async (address: string | URL | Request, init?: RequestInit) => {
+      const { pathname, search } = new URL(address instanceof Request ? address.url : address)
+      if (pathname !== '/v1/subscriptions') return fetch(world.url + pathname + search, init)
+      return new Response(body, { status, headers: { ...headers, 'stripe-should-retry': 'false' } })
+    }),
+  })
+  const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
+  const result = answering.createSubscription({ customerId, organizationId, cardId, idempotencyKey: 'x' })
+  if (outcome === null) await expect(result).rejects.toMatchObject({ statusCode: status })
+  else expect(await result).toMatchObject({ outcome })
 })
 
 test('a subscription never has the same price twice, which would be charged twice', async () => {

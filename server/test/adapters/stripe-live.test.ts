@@ -82,7 +82,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
           idempotencyKey: `key-${organizationId}`,
         })
       const [first, second] = await Promise.all([subscribe(), subscribe()])
-      if (first.outcome !== 'created') throw new Error(first.message)
+      if (first.outcome !== 'created') throw new Error(JSON.stringify(first))
       expect(second).toEqual(first)
       expect(await payments.findSubscription(customerId)).toMatchObject({
         id: first.subscription.id,

@@ -189,6 +189,25 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(data).toHaveLength(1)
   })
 
+  test('the processor fails for good: 503, and the next click is another wish', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const { payments } = server.application
+    const keys: string[] = []
+    const create = vi.spyOn(payments, 'createSubscription').mockImplementation(async (subscription) => {
+      keys.push(subscription.idempotencyKey)
+      return { outcome: 'failed', error: new Error('an error on the processor’s side') }
+    })
+    const click = () =>
+      client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
+    for (const _ of ['once', 'twice']) {
+      expect(await click()).toMatchObject({ status: 503, body: { code: 'payment_processor_unavailable' } })
+    }
+    expect(new Set(keys).size).toBe(2)
+    create.mockRestore()
+    expect(await click()).toMatchObject({ status: 200, body: { subscription_status: 'active' } })
+  })
+
   test('another account of the processor, which has none of the customers: nothing is charged for, until a card is saved there', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)

@@ -9,8 +9,8 @@ import {
   refuseActivation,
 } from './activation-store.ts'
 import type { Activation } from './activation-store.ts'
-import { getCard } from './customer.ts'
-import { askProcessor, refuseEnded } from './errors.ts'
+import { getCard, noSuchCard } from './customer.ts'
+import { askProcessor, processorUnavailable, refuseEnded } from './errors.ts'
 import { applySubscription, withLease } from './follow.ts'
 import { ensureAccount } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
@@ -24,7 +24,7 @@ const staleMilliseconds = 23 * 3_600_000
 
 type Outcome =
   | { outcome: 'activated'; account: BillingAccount }
-  | { outcome: 'given_up'; refusal: { code: string; message: string } | null }
+  | { outcome: 'given_up'; refusal: ApplicationError }
 
 /**
  * Subscribes an organization to all prices, charged to a card. The wish is written down before the processor is asked, so
@@ -51,7 +51,7 @@ export async function activatePostpaid(
     const activation = await beginActivation(application, account, card.id, viewer.userId)
     const result = await carryOut(application, lease, account, activation)
     if (result.outcome === 'activated') return result.account
-    throw refusalOf(result.refusal)
+    throw result.refusal
   })
 }
 
@@ -91,19 +91,22 @@ async function carryOut(
   const customerId = account.processor_customer_id
   if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
 
-  async function giveUp(refusal: { code: string; message: string } | null): Promise<Outcome> {
+  async function giveUp(refusal: ApplicationError): Promise<Outcome> {
     await refuseActivation(db, activation.id, clock())
     return { outcome: 'given_up', refusal }
   }
-
-  const existing = await askProcessor(log, () => payments.findSubscription(customerId))
-  if (existing !== null && isLive(existing.status)) {
+  async function takeExisting(id: string): Promise<Outcome | null> {
+    const existing = await askProcessor(log, () => payments.findSubscription(id))
+    if (existing === null || !isLive(existing.status)) return null
     return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
   }
-  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(null)
+
+  const taken = await takeExisting(customerId)
+  if (taken !== null) return taken
+  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(noSuchCard())
   const cardId = activation.processor_payment_method_id
   const card = await askProcessor(log, () => payments.findCard(customerId, cardId))
-  if (card === null) return giveUp(null)
+  if (card === null) return giveUp(noSuchCard())
   const result = await askProcessor(log, async () => {
     await payments.setDefaultCard(customerId, null, cardId)
     return payments.createSubscription({
@@ -113,7 +116,11 @@ async function carryOut(
       idempotencyKey: activation.id,
     })
   })
-  if (result.outcome === 'card_refused') return giveUp(result)
+  if (result.outcome === 'card_refused') return giveUp(refusalOf(result))
+  // Under this key it would fail for a day: the next wish gets another one.
+  if (result.outcome === 'failed') {
+    return (await takeExisting(customerId)) ?? giveUp(processorUnavailable(log, result.error))
+  }
   return {
     outcome: 'activated',
     account: await applySubscription(application, lease, result.subscription),
@@ -122,9 +129,7 @@ async function carryOut(
 
 const consentCodes = ['authentication_required', 'subscription_payment_intent_requires_action']
 
-function refusalOf(refusal: { code: string; message: string } | null): ApplicationError {
-  if (refusal === null)
-    return new ApplicationError('not_found', 'not_found', 'There is no such payment method.')
-  const code = consentCodes.includes(refusal.code) ? 'authentication_required' : 'card_declined'
-  return new ApplicationError('conflict', code, refusal.message)
+function refusalOf({ code, message }: { code: string; message: string }): ApplicationError {
+  const word = consentCodes.includes(code) ? 'authentication_required' : 'card_declined'
+  return new ApplicationError('conflict', word, message)
 }

@@ -33,6 +33,10 @@ export async function getCard(
     customerId !== null && /^\w{1,255}$/.test(cardId)
       ? await askProcessor(log, () => payments.findCard(customerId, cardId))
       : null
-  if (card === null) throw new NotFoundError('There is no such payment method.')
+  if (card === null) throw noSuchCard()
   return card
+}
+
+export function noSuchCard(): NotFoundError {
+  return new NotFoundError('There is no such payment method.')
 }

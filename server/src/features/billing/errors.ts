@@ -28,12 +28,17 @@ export async function askProcessor<Result>(log: Logger, ask: () => Promise<Resul
     return await ask()
   } catch (error) {
     if (error instanceof ApplicationError) throw error
-    log.error({ err: error }, 'the payment processor did not do what it was asked')
-    throw new ApplicationError(
-      'unavailable',
-      'payment_processor_unavailable',
-      'The payment processor can’t be reached, or can’t do this now. Try again in a moment.',
-      5,
-    )
+    throw processorUnavailable(log, error)
   }
+}
+
+/** Writes a fault of the processor into the log; what is returned tells the caller nothing of it. */
+export function processorUnavailable(log: Logger, error: unknown): ApplicationError {
+  log.error({ err: error }, 'the payment processor did not do what it was asked')
+  return new ApplicationError(
+    'unavailable',
+    'payment_processor_unavailable',
+    'The payment processor can’t be reached, or can’t do this now. Try again in a moment.',
+    5,
+  )
 }

@@ -19,6 +19,18 @@ export function cardRefusal(error: unknown): Extract<SubscriptionResult, { outco
   return { outcome: 'card_refused', code, message: error.message }
 }
 
+/**
+ * True where the processor answered a request for good: asked again under the same idempotency key, it would answer the same, also
+ * where that is a fault of its own (docs.stripe.com/api/idempotent_requests).
+ */
+export function isFinal(error: unknown): error is Stripe.errors.StripeError {
+  if (!(error instanceof Stripe.errors.StripeError)) return false
+  const { statusCode: status = 0, headers } = error
+  // A conflict and a limit of rate pass; 502 to 504 may be a proxy's, behind which the request goes on.
+  const isRefused = status >= 400 && status < 500 && status !== 409 && status !== 429
+  return isRefused || status === 500 || headers?.['idempotent-replayed'] === 'true'
+}
+
 /** True where usage with this identifier was counted before; Stripe gives no code of its own for it, so the words count. */
 export function isDuplicateUsage(error: unknown): boolean {
   return (

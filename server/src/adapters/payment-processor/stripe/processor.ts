@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe'
 import type { PaymentProcessor, ProcessorSubscription } from '../../../ports/payment-processor.ts'
-import { cardRefusal, isDuplicateUsage, isUnexpectedState, nullIfMissing } from './errors.ts'
+import { cardRefusal, isDuplicateUsage, isFinal, isUnexpectedState, nullIfMissing } from './errors.ts'
 import { toInvoice, toSavedCard, toSetupSession, toSubscription } from './objects.ts'
 import { findMeteredPrices, publishPrices } from './publish-prices.ts'
 import { mostPrices } from './update-subscriptions.ts'
@@ -134,8 +134,9 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
         return { outcome: 'created', subscription: toSubscription(subscription) }
       } catch (error) {
         const refusal = cardRefusal(error)
-        if (refusal === null) throw error
-        return refusal
+        if (refusal !== null) return refusal
+        if (isFinal(error)) return { outcome: 'failed', error }
+        throw error
       }
     },
 
