@@ -135,6 +135,8 @@ test('a cluster without a worker is waited for', async () => {
   const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
   const workers = simulator.workers.splice(0)
+  await expect(runtime.listOffers()).rejects.toThrow('has a worker')
+  await expect(runtime.provision(makeSpec(tiny))).rejects.toThrow('has a worker')
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
   simulator.workers.push(...workers)
   await reach(() => runtime.ensureEngine(spec), 'ready')

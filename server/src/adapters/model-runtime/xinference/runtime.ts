@@ -173,13 +173,15 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     reservations.set(deploymentId, { uid: modelUid, origin, host, gpuCount, memoryBytes })
   }
 
-  /** The offers of all supervisors that answer; throws the last fault when none does. */
+  /** The offers of all supervisors that answer; throws a SupervisorFault where none does, or none has a worker. */
   async function readOffers(): Promise<{ offers: NodeOffer[]; silent: number }> {
     const results = await Promise.allSettled(supervisors.map(readNodes))
     const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
     const nodes = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
     if (faults.length === supervisors.length) throw faults[0]
     for (const err of faults) settings.logger.warn({ err }, 'a Xinference supervisor is out of reach')
+    // Workers come back some time after their supervisor has: what there will be room for nobody can tell until then.
+    if (nodes.length === 0) throw new SupervisorFault('no Xinference cluster that answers has a worker')
     const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
     return { offers, silent: faults.length }
   }
