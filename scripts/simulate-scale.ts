@@ -1,5 +1,5 @@
-// How Berth's own part bears many deployments: the reconciler with a runtime that only pretends, on a real PostgreSQL, and the list
-// of deployments over HTTP. Nothing of it touches a server that runs.
+// How Berth's own part bears many deployments: the reconciler with a runtime that only pretends, on a real PostgreSQL, the list of
+// deployments over HTTP, and the jobs of the ledger. Nothing of it touches a server that runs.
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -14,6 +14,9 @@ import { readConfig } from '../server/src/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 import { findDeployableVariant } from '../server/src/features/catalog/find-variant.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
+import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
+import { addHours, floorHour } from '../server/src/features/metering/hours.ts'
+import { settleUsage } from '../server/src/features/metering/settle.ts'
 import { buildServer } from '../server/src/server.ts'
 import { createPretendedRuntime } from './simulate-scale-runtime.ts'
 
@@ -223,16 +226,75 @@ async function measureList(application: Application, count: number, page: number
   await app.close()
 }
 
+/** Settles and checks the usage of deployments that have served for some days. */
+async function measureLedger(application: Application, count: number, days: number): Promise<void> {
+  const { db } = application
+  const sealed = floorHour(new Date())
+  const since = addHours(sealed, -days * 24)
+  await insertDeployments(application, { count, first: 1, last: organizations, status: 'running' })
+  await sql`
+    UPDATE deployments SET created_at = ${since}, instance_started_at = ${since} WHERE status = 'running'`.execute(
+    db,
+  )
+  await sql`
+    INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, confirmed_at,
+      reported_start_at)
+    SELECT organization_id, id, 'local-cpu', 'local', created_at, created_at, created_at FROM deployments
+    WHERE status = 'running'`.execute(db)
+  await sql`
+    INSERT INTO usage_cursors (organization_id, sealed_through)
+    SELECT DISTINCT organization_id, ${sealed}::timestamptz FROM deployments WHERE status = 'running'
+    ON CONFLICT (organization_id) DO UPDATE SET sealed_through = excluded.sealed_through`.execute(db)
+  for (let hour = since; hour < sealed; hour = addHours(hour, 1)) {
+    await sql`
+      INSERT INTO token_usage (deployment_id, organization_id, model_name, hour, requests, input_tokens, output_tokens)
+      SELECT id, organization_id, model_name, ${hour}, 100, 1000, 1000 FROM deployments WHERE status = 'running'`.execute(
+      db,
+    )
+    await sql`
+      INSERT INTO usage_buckets (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key, service_key,
+        display_name, unit_amount, currency, sealed_at)
+      SELECT organization_id, id, meter, ${hour}, dimensions, quantity, meter || '.key', 'compute', 'CPU', 0.00001, 'usd', ${hour}
+      FROM deployments CROSS JOIN (VALUES
+        ('gpu_instance_seconds', '{"instance_type":"local-cpu","region":"local"}'::jsonb, 3600),
+        ('inference_input_tokens', '{"model_name":"berth-tiny"}', 1000),
+        ('inference_output_tokens', '{"model_name":"berth-tiny"}', 1000)) AS used (meter, dimensions, quantity)
+      WHERE status = 'running'`.execute(db)
+  }
+  await sql`VACUUM ANALYZE`.execute(db)
+  const { rows } = await sql<{ size: string }>`
+    SELECT pg_total_relation_size('usage_buckets') / (SELECT count(*) FROM usage_buckets) AS size`.execute(db)
+  console.log(`An hour of usage of one price: ${rows[0]?.size} bytes on the disk`)
+  for (const [what, work] of [
+    ['Settled', () => settleUsage(application)],
+    ['Settled again', () => settleUsage(application)],
+    ['Checked what is now', () => checkUsage(application)],
+    ['Checked the ledger', () => checkLedger(application)],
+  ] as const) {
+    const done = await measure(application)
+    await work()
+    report(what, count, await done())
+  }
+}
+
 const { values } = parseArgs({
   options: {
     deployments: { type: 'string', default: '10000' },
     list: { type: 'string', default: '100000' },
     watch: { type: 'string', default: '90' },
+    ledger: { type: 'string', default: '1000' },
+    days: { type: 'string', default: '35' },
   },
 })
-const [deployments, listed, watched] = [values.deployments, values.list, values.watch].map(Number)
-if (!(deployments! >= 1 && listed! >= 500 && watched! >= 1))
-  throw new RangeError('--deployments, --list and --watch take numbers')
+const [deployments, listed, watched, settled, days] = [
+  values.deployments,
+  values.list,
+  values.watch,
+  values.ledger,
+  values.days,
+].map(Number)
+if (!(deployments! >= 1 && listed! >= 500 && watched! >= 1 && settled! >= 1 && days! >= 1))
+  throw new RangeError('--deployments, --list, --watch, --ledger and --days take numbers')
 countQueries()
 const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-scale-'))
 // Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
@@ -249,3 +311,4 @@ console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} b
 await createTenants(application)
 await simulateReconciling(application, deployments!, watched!)
 await measureList(application, listed!, 500)
+await measureLedger(application, settled!, days!)
