@@ -4,7 +4,7 @@ import fastifyStatic from '@fastify/static'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { problemSchema } from './errors.ts'
 
 const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
@@ -48,7 +48,14 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
         },
       },
     },
-    transform: jsonSchemaTransform,
+    transform: createJsonSchemaTransform({
+      zodToJsonConfig: {
+        override({ zodSchema: { _zod }, jsonSchema }) {
+          // Zod leaves the default out where it stands for what the text of a query is turned into.
+          if (_zod.def.type === 'default') jsonSchema.default ??= _zod.def.defaultValue
+        },
+      },
+    }),
     transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document)),
   })
 }

@@ -54,6 +54,21 @@ test('GET /openapi.json: OpenAPI 3.1 with title, version, licence and a server',
   expect(document.servers).toHaveLength(1)
 })
 
+test('query parameters tell their defaults', () => {
+  const defaults = operations
+    .flatMap(({ description }) => description.parameters ?? [])
+    .filter((parameter: any) => parameter.in === 'query' && 'default' in parameter.schema)
+    .map(({ name, schema }: any) => [name, schema.default])
+  expect(Object.fromEntries(defaults)).toEqual({
+    active: false,
+    enabled_only: true,
+    limit: 100,
+    model_type: 'LLM',
+    offset: 0,
+    window: '1h',
+  })
+})
+
 test('every operation has a summary, a known tag, an id of its own and a described success', () => {
   const tags = document.tags.map((tag: { name: string }) => tag.name)
   for (const operation of operations) {

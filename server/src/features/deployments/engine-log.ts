@@ -1,6 +1,7 @@
 import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
+import { askRuntime } from './ask-runtime.ts'
 import type { Deployment } from './store.ts'
 
 /** Lines that are shown and kept, at most */
@@ -10,8 +11,12 @@ const mostKept = 256 * 1024
 
 type Needs = Pick<Application, 'db' | 'log' | 'runtime'>
 
-/** The last lines that the engine wrote, oldest first: those that were kept when it failed, else what the runtime has. */
-export async function readEngineLog({ db, runtime }: Needs, { id, status }: Deployment): Promise<LogLine[]> {
+/**
+ * The last lines that the engine wrote, oldest first: those that were kept when it failed, else what the runtime has. Throws
+ * `runtime_unavailable`.
+ */
+export async function readEngineLog(needs: Needs, { id, status }: Deployment): Promise<LogLine[]> {
+  const { db, runtime } = needs
   if (status === 'failed') {
     const kept = await db
       .selectFrom('failure_logs')
@@ -20,7 +25,7 @@ export async function readEngineLog({ db, runtime }: Needs, { id, status }: Depl
       .executeTakeFirst()
     if (kept) return kept.lines.map(({ at, line }) => ({ at: new Date(at), line }))
   }
-  return runtime.readLogs(id, mostLines)
+  return askRuntime(needs, 'what the engine wrote', () => runtime.readLogs(id, mostLines))
 }
 
 /** Keeps a failed engine's last lines, which go with its instance; without effect from the second call on. */

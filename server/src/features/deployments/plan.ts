@@ -1,8 +1,8 @@
 import type { Application } from '../../application.ts'
-import { ApplicationError } from '../../errors.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
+import { askRuntime } from './ask-runtime.ts'
 import { chooseInstance, chooseServing, listPricedOffers } from './choose-instance.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { SelectionResult } from './instance-selection.ts'
@@ -16,7 +16,7 @@ export async function planDeployment(
   input: { modelName: string } & VariantChoice,
 ): Promise<SelectionResult> {
   const variant = await findRequestedVariant(world, input)
-  return askRuntime(world, () => chooseInstance(world, variant, []))
+  return askRuntime(world, 'what it offers', () => chooseInstance(world, variant, []))
 }
 
 /** A variant of the catalog with what it would be given. */
@@ -29,7 +29,7 @@ export interface Placement {
 /** The same of every variant of every enabled model in the catalog's order, by one look at what the runtime has. */
 export async function listPlacements(world: World): Promise<Placement[]> {
   const models = await listDeployableModels(world)
-  const offers = await askRuntime(world, () => listPricedOffers(world))
+  const offers = await askRuntime(world, 'what it offers', () => listPricedOffers(world))
   const serving = chooseServing(world)
   return models.flatMap(({ id, variants }) =>
     variants.map((variant) => ({
@@ -38,15 +38,4 @@ export async function listPlacements(world: World): Promise<Placement[]> {
       result: selectInstance(variant, offers, serving, []),
     })),
   )
-}
-
-/** Throws `runtime_unavailable` where the runtime throws. */
-async function askRuntime<Answer>({ log }: Pick<World, 'log'>, ask: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await ask()
-  } catch (error) {
-    log.warn({ err: error }, 'the runtime did not say what it offers')
-    const message = 'The runtime does not say what it offers. Try again later.'
-    throw new ApplicationError('unavailable', 'runtime_unavailable', message, 5)
-  }
 }

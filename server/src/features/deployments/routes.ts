@@ -190,7 +190,7 @@ export function deploymentRoutes(app: App, application: Application): void {
         description: 'With `Accept: text/event-stream` it follows live: `event: line`, `data:` an item.',
         tags,
         params: deploymentParams,
-        response: { 200: logsBody, ...protectedProblems, ...problems(404) },
+        response: { 200: logsBody, ...protectedProblems, ...problems(404, 503) },
       },
     },
     async (request, reply) => {

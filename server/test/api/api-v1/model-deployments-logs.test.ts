@@ -1,6 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { deriveEngineKey } from '../../../src/features/deployments/engine-spec.ts'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
@@ -68,6 +68,15 @@ test('GET …/{id}/logs: empty where no engine was started', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   await waitForStatus(client, created.body.id, 'failed')
   expect((await client.get(`${path}/${created.body.id}/logs`)).body).toEqual({ items: [] })
+})
+
+test('GET …/{id}/logs: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+  const reading = vi.spyOn(server.application.runtime, 'readLogs')
+  reading.mockRejectedValueOnce(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
+  const answer = await client.get(`${path}/${id}/logs`)
+  reading.mockRestore()
+  expect(answer).toMatchObject({ status: 503, body: { code: 'runtime_unavailable' } })
+  expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
 })
 
 test('GET …/{id}/logs of an engine that failed: its last lines, which outlive its instance', async () => {
