@@ -162,6 +162,30 @@ describe('sealed hours', () => {
     expect(await listTaken(organization)).toMatchObject([{ value: 9 }])
   })
 
+  test('what was written down is not read again, weeks apart or not, and no part of a unit is lost', async () => {
+    const organization = await createPostpaid()
+    await seal(organization, 0, '0.4')
+    await seal(organization, 300, '0.4')
+    await seal(organization, 301, '0.1')
+    await sendThrough()
+    const { db } = server.application
+    const readPosition = () =>
+      db
+        .selectFrom('billing_accounts')
+        .select(['usage_written_through', 'usage_remainders'])
+        .where('organization_id', '=', organization.id)
+        .executeTakeFirst()
+    expect(await readPosition()).toEqual({
+      usage_written_through: addHours(organization.since, 302),
+      usage_remainders: { [localPriceKey]: 900 },
+    })
+    // What was read before does not count any more.
+    await seal(organization, 299, '50')
+    await seal(organization, 302, '0.1')
+    expect(await sendThrough()).toMatchObject([{ quantity: 1 }])
+    expect(await readPosition()).toMatchObject({ usage_remainders: { [localPriceKey]: 0 } })
+  })
+
   test('two processes at once tell of each hour once', async () => {
     const organization = await createPostpaid()
     for (const after of [0, 1, 2, 3]) await seal(organization, after, '100')
@@ -306,6 +330,11 @@ describe('when the processor fails', () => {
     }
     const { db } = server.application
     await db.deleteFrom('usage_sends').where('organization_id', '=', organization.id).execute()
+    await db
+      .updateTable('billing_accounts')
+      .set({ usage_written_through: null, usage_remainders: '{}' })
+      .where('organization_id', '=', organization.id)
+      .execute()
     clock.advance(day)
     expect(await sendThrough()).toHaveLength(toldAgain)
     expect(await listSends(organization)).toMatchObject([{ status }, { status }])

@@ -13,8 +13,8 @@ import {
   confirmInstanceSpan,
   openInstanceSpan,
 } from '../../src/features/metering/spans.ts'
-import { listUsageEvents } from '../../src/features/metering/usage-events.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { listAllUsageEvents } from '../support/sealed-usage.ts'
 import { createLedgerModel, instanceTypeOf, listModelEvents } from './ledger-model.ts'
 import type { LedgerModel, ModelOrganization, Write } from './ledger-model.ts'
 import { play, steppingEvents } from './ledger-story.ts'
@@ -227,7 +227,7 @@ test('the database does to spans, tokens and hours exactly what the model does, 
         expect({ ...seen, sealedThrough: seen.sealedThrough ?? new Date(0) }).toEqual(
           expectedLedger(model, organization, ids),
         )
-        const events = await listUsageEvents({ db: connection.db }, organizationId, new Date(0))
+        const events = await listAllUsageEvents(connection.db, organizationId, new Date(0))
         expect(events).toEqual(listModelEvents(model.organizations.get(organization)!))
       }
     }),

@@ -170,13 +170,14 @@ export function listModelEvents({ sealed }: ModelOrganization) {
     byPrice.set(price.priceKey, hours)
   }
   const inOrder = [...byPrice].toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return inOrder.flatMap(([priceKey, hours]) =>
-    planUsageEvents(
-      priceKey,
-      [...hours]
-        .toSorted(([one], [other]) => one - other)
-        .map(([hour, thousandths]) => ({ hour: new Date(hour), thousandths })),
-    ),
+  return inOrder.flatMap(
+    ([priceKey, hours]) =>
+      planUsageEvents(
+        priceKey,
+        [...hours]
+          .toSorted(([one], [other]) => one - other)
+          .map(([hour, thousandths]) => ({ hour: new Date(hour), thousandths })),
+      ).events,
   )
 }
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { settleUsage } from '../../src/features/metering/settle.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
-import { listUsageEvents } from '../../src/features/metering/usage-events.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { listAllUsageEvents } from '../support/sealed-usage.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -98,7 +98,7 @@ test('an instance over midnight and the end of a month is cut into hours, to the
   expect(await sumAmount(server.application, organizationId)).toBe('10.800123')
   const { body: usage } = await client.get(`${path}/${id}/usage`)
   expect(usage).toMatchObject({ instance_seconds: 10_800.123, cost: '10.800123', currency: 'usd' })
-  const events = await listUsageEvents(server.application, organizationId, month[0])
+  const events = await listAllUsageEvents(server.application.db, organizationId, month[0])
   expect(events.map(({ quantity }) => quantity)).toEqual([1799, 3600, 3600, 1801])
   expect(events[0]).toEqual({
     priceKey: 'gpu_instance_seconds.small.test-region',
@@ -237,7 +237,7 @@ test('tokens are counted by model, free of charge, and not sent', async () => {
   pass({ hours: 2 })
   await settleUsage(server.application)
   expect(await tokens()).toEqual(expected)
-  const events = await listUsageEvents(server.application, organizationId, month[0])
+  const events = await listAllUsageEvents(server.application.db, organizationId, month[0])
   expect(new Set(events.map(({ priceKey }) => priceKey))).toEqual(
     new Set(['gpu_instance_seconds.small.test-region']),
   )

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
 import { addHours, floorHour } from '../metering/hours.ts'
+import type { UsageEventPlan } from '../metering/ledger.ts'
 import { listUsageEvents } from '../metering/usage-events.ts'
+import type { UsagePosition } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
 import { followAccount } from './follow.ts'
 import { listPostpaidAccounts } from './store.ts'
@@ -14,6 +16,7 @@ import {
   markSent,
   markUnknown,
   readTold,
+  setWritten,
 } from './usage-send-store.ts'
 import type { UsageSend } from './usage-send-store.ts'
 import {
@@ -56,21 +59,22 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
   // Without a subscription nothing would be charged: usage waits for the next one.
   if (!isLive(account.subscription_status) || customerId === null || since === null) return
   const open = await listOpenSends(db, organizationId)
-  const lastHours = await findLastHours(db, organizationId)
-  const events = (await listUsageEvents(application, organizationId, since)).filter(
-    ({ priceKey, hour }) => hour > (lastHours.get(priceKey) ?? 0),
-  )
   const teller = createTeller(application)
-
-  for (const { priceKey, hour, quantity } of events) {
-    if (teller.gaveUp(priceKey)) continue
-    const now = clock()
-    const at = toCountedAt(hour, account.current_period_start, now)
-    const identifier = toIdentifier(customerId, priceKey, hour)
-    const row = { organization_id: organizationId, price_key: priceKey, hour, identifier, quantity, at }
-    const toldAt = toForgottenAttempt(hour, now)
-    const send = await insertSend(db, { ...row, customer_id: customerId }, now, toldAt)
-    if (toldAt === null && send !== undefined) await teller.tell(send)
+  let position: UsagePosition = {
+    from: account.usage_written_through ?? since,
+    remainders: account.usage_remainders,
+  }
+  for (;;) {
+    const read = await listUsageEvents(application, organizationId, position)
+    if (read === null) break
+    const lastHours = await findLastHours(db, organizationId, position.from)
+    for (const event of read.events) {
+      if (event.hour > (lastHours.get(event.priceKey) ?? 0)) {
+        await sendNew(application, teller, account, customerId, event)
+      }
+    }
+    await setWritten(db, organizationId, read.next)
+    position = read.next
   }
   for (const send of open) {
     const now = clock()
@@ -93,6 +97,38 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
         'what the processor has counted of old usage could not be compared',
       )
     }
+  }
+}
+
+/** Writes an hour's usage down and tells of it, unless there is a reason to wait. */
+async function sendNew(
+  { db, clock }: Tools,
+  teller: Teller,
+  account: BillingAccount,
+  customerId: string,
+  { priceKey, hour, quantity }: UsageEventPlan,
+): Promise<void> {
+  const now = clock()
+  const row = {
+    organization_id: account.organization_id,
+    customer_id: customerId,
+    price_key: priceKey,
+    hour,
+    identifier: toIdentifier(customerId, priceKey, hour),
+    quantity,
+    at: toCountedAt(hour, account.current_period_start, now),
+  }
+  const forgottenAt = toForgottenAttempt(hour, now)
+  if (forgottenAt !== null) {
+    await insertSend(db, row, now, {
+      since: forgottenAt,
+      reason: 'a restored database may have forgotten it',
+    })
+  } else if (teller.gaveUp(priceKey)) {
+    await insertSend(db, row, now, { since: now, reason: 'earlier usage of the price could not be sent' })
+  } else {
+    const send = await insertSend(db, row, now, null)
+    if (send !== undefined) await teller.tell(send)
   }
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database, Tables } from '../../database/tables.ts'
+import type { UsagePosition } from '../metering/usage-events.ts'
 
 export type UsageSend = Selectable<Tables['usage_sends']>
 
@@ -16,13 +17,18 @@ export function listOpenSends(db: Database, organizationId: number): Promise<Usa
     .execute()
 }
 
-/** The last hour of each price that was written down; all before it were, because they are in order. */
-export async function findLastHours(db: Database, organizationId: number): Promise<Map<string, Date>> {
+/** The last hour since `from` of each price that was written down; all before it were, because they are in order. */
+export async function findLastHours(
+  db: Database,
+  organizationId: number,
+  from: Date,
+): Promise<Map<string, Date>> {
   const rows = await db
     .selectFrom('usage_sends')
     .select('price_key')
     .select(({ fn }) => fn.max('hour').as('hour'))
     .where('organization_id', '=', organizationId)
+    .where('hour', '>=', from)
     .groupBy('price_key')
     .execute()
   return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
@@ -44,7 +50,10 @@ export async function readTold(
   return { sent: Number(sent), lastToldAt }
 }
 
-/** Writes down that usage is about to be told, or may have been at `toldAt`; undefined when it was written before. */
+/**
+ * Writes down that usage is about to be told, or why it is not told yet and since when it might have been; undefined when it was
+ * written before.
+ */
 export function insertSend(
   db: Database,
   send: Pick<
@@ -52,16 +61,16 @@ export function insertSend(
     'organization_id' | 'price_key' | 'hour' | 'identifier' | 'customer_id' | 'quantity' | 'at'
   >,
   now: Date,
-  toldAt: Date | null,
+  untold: { since: Date; reason: string } | null,
 ): Promise<UsageSend | undefined> {
-  const at = toldAt ?? now
-  const status =
-    toldAt === null
+  const at = untold?.since ?? now
+  const state =
+    untold === null
       ? ({ status: 'pending' } as const)
-      : ({ status: 'unknown', attempts: 0, last_error: 'It may have been told of before a restore' } as const)
+      : ({ status: 'unknown', attempts: 0, last_error: untold.reason } as const)
   return db
     .insertInto('usage_sends')
-    .values({ ...send, ...status, first_attempt_at: at, last_attempt_at: at })
+    .values({ ...send, ...state, first_attempt_at: at, last_attempt_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
@@ -106,5 +115,21 @@ export async function markUnknown(db: Database, identifier: string, error: strin
     .set({ status: 'unknown', last_error: error.slice(0, 1000) })
     .where('identifier', '=', identifier)
     .where('status', '!=', 'sent')
+    .execute()
+}
+
+/** Notes that all usage before a position was written down. */
+export async function setWritten(
+  db: Database,
+  organizationId: number,
+  { from, remainders }: UsagePosition,
+): Promise<void> {
+  await db
+    .updateTable('billing_accounts')
+    .set({ usage_written_through: from, usage_remainders: JSON.stringify(remainders) })
+    .where('organization_id', '=', organizationId)
+    .where((where) =>
+      where.or([where('usage_written_through', 'is', null), where('usage_written_through', '<', from)]),
+    )
     .execute()
 }

@@ -86,11 +86,19 @@ test('planUsageEvents: whole units, the rest of an hour carried into the next', 
     hour: at(`0${hour}:00:00`),
     thousandths,
   }))
-  expect(planUsageEvents('key', hours)).toEqual([
+  const events = [
     { priceKey: 'key', hour: at('00:00:00'), quantity: 1 },
     { priceKey: 'key', hour: at('01:00:00'), quantity: 1 },
     { priceKey: 'key', hour: at('03:00:00'), quantity: 1 },
-  ])
+  ]
+  expect(planUsageEvents('key', hours)).toEqual({ events, remainder: 0 })
+  // The same wherever it is cut.
+  const first = planUsageEvents('key', hours.slice(0, 2))
+  expect(first).toEqual({ events: events.slice(0, 2), remainder: 1 })
+  expect(planUsageEvents('key', hours.slice(2), first.remainder)).toEqual({
+    events: events.slice(2),
+    remainder: 0,
+  })
 })
 
 test('toPriceKey: values in the order of their names, of few characters, at most 100', () => {

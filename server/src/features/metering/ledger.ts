@@ -133,17 +133,20 @@ export interface UsageEventPlan {
 
 /**
  * Whole units for each hour of one price, so that nothing is lost: an hour's are those that its end has completed of all since
- * the first hour, floor(through the hour) - floor(before it). Hours without a whole unit have no event.
+ * the first hour, floor(through the hour) - floor(before it). Hours without a whole unit have no event. `remainder`: thousandths
+ * that hours before these left over, and these do.
  */
 export function planUsageEvents(
   priceKey: string,
   hours: readonly { hour: Date; thousandths: number }[],
-): UsageEventPlan[] {
-  let before = 0
-  return hours.flatMap(({ hour, thousandths }) => {
+  remainder = 0,
+): { events: UsageEventPlan[]; remainder: number } {
+  let before = remainder
+  const events = hours.flatMap(({ hour, thousandths }) => {
     const through = before + thousandths
     const quantity = Math.floor(through / 1000) - Math.floor(before / 1000)
     before = through
     return quantity === 0 ? [] : [{ priceKey, hour, quantity }]
   })
+  return { events, remainder: before % 1000 }
 }

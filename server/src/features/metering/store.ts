@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import { fromThousandths } from './decimal.ts'
-import { earliest } from './hours.ts'
+import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
@@ -189,20 +189,31 @@ export async function sumSealedUsage(
   })
 }
 
-/** Sealed usage of each price key in each hour of [from, …), in order; whole thousandths. */
+/**
+ * Sealed usage of each price key in each hour, in order, whole thousandths: of a week from the first such hour at `from` or later
+ * on, so that there is an end to what is read at once. What is free of charge has none.
+ */
 export async function listSealedHours(
   db: Database,
   organizationId: number,
   from: Date,
 ): Promise<{ priceKey: string; hour: Date; thousandths: number }[]> {
+  const { first } = await db
+    .selectFrom('usage_buckets')
+    .select(({ fn }) => fn.min<Date | null>('hour').as('first'))
+    .where('organization_id', '=', organizationId)
+    .where('sealed_at', 'is not', null)
+    .where('hour', '>=', from)
+    .executeTakeFirstOrThrow()
+  if (first === null) return []
   const rows = await db
     .selectFrom('usage_buckets')
     .select(['price_key', 'hour'])
-    .select(sql<string>`sum(quantity) * 1000`.as('thousandths'))
+    .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE unit_amount > 0), 0) * 1000`.as('thousandths'))
     .where('organization_id', '=', organizationId)
     .where('sealed_at', 'is not', null)
-    .where('unit_amount', '>', '0')
-    .where('hour', '>=', from)
+    .where('hour', '>=', first)
+    .where('hour', '<', addHours(first, 7 * 24))
     .groupBy(['price_key', 'hour'])
     .orderBy('price_key')
     .orderBy('hour')

@@ -1,20 +1,40 @@
 import type { Application } from '../../application.ts'
+import { addHours, latest } from './hours.ts'
 import { planUsageEvents } from './ledger.ts'
 import type { UsageEventPlan } from './ledger.ts'
 import { listSealedHours } from './store.ts'
 
+/** How far an organization's sealed usage was read. */
+export interface UsagePosition {
+  /** The first hour that was not */
+  from: Date
+  /** Thousandths of a unit that the hours before it left over, by price key */
+  remainders: Readonly<Record<string, number>>
+}
+
 /**
- * What a payment processor must be told of an organization's usage since `from`, a whole hour that must stay the same for an
- * organization: every sealed hour of every price that is not free of charge, in whole units. What is listed once is listed the
- * same for ever; more is added as hours are sealed.
+ * What a payment processor must be told of an organization's usage from a position on: every sealed hour of every price that is
+ * not free of charge, in whole units, some days at a time, and the position after them; null when there is nothing more yet. From
+ * a first position that stays the same for an organization, what is listed once is listed the same for ever.
  */
 export async function listUsageEvents(
   { db }: Pick<Application, 'db'>,
   organizationId: number,
-  from: Date,
-): Promise<UsageEventPlan[]> {
+  { from, remainders }: UsagePosition,
+): Promise<{ events: UsageEventPlan[]; next: UsagePosition } | null> {
   const hours = await listSealedHours(db, organizationId, from)
-  return [...Map.groupBy(hours, ({ priceKey }) => priceKey)].flatMap(([priceKey, group]) =>
-    planUsageEvents(priceKey, group),
-  )
+  if (hours.length === 0) return null
+  const plans = [...Map.groupBy(hours, ({ priceKey }) => priceKey)].map(([priceKey, group]) => ({
+    priceKey,
+    ...planUsageEvents(priceKey, group, remainders[priceKey]),
+  }))
+  const left = plans.map(({ priceKey, remainder }) => [priceKey, remainder] as const)
+  return {
+    events: plans.flatMap(({ events }) => events),
+    next: {
+      // An organization's hours are sealed in order and all at once: none before the last one comes later.
+      from: addHours(latest(...hours.map(({ hour }) => hour)), 1),
+      remainders: { ...remainders, ...Object.fromEntries(left) },
+    },
+  }
 }
