@@ -69,6 +69,25 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(left.map(({ items }) => items.length)).toEqual([0, 0, 0, 0, 0])
   })
 
+  test('one that is being stopped on a node that does not answer is not asked for anew before it is gone', async () => {
+    const { runtime, kubelet, node, cluster } = stage
+    const spec = makeSpec()
+    const { deploymentId } = spec
+    await bringUp(runtime, spec)
+    const readReplicas = async () => {
+      const { namespace, admin } = cluster
+      const found = await admin.apps.readNamespacedDeployment({ name: `dep-${deploymentId}`, namespace })
+      return found.spec?.replicas
+    }
+    kubelet.dead.add(node)
+    expect(await runtime.stopEngine(deploymentId)).toBe(false)
+    expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
+    expect(await readReplicas()).toBe(0)
+    kubelet.dead.delete(node)
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+    expect(await readReplicas()).toBe(1)
+  })
+
   test('applying the same again, by another process too, changes nothing', async () => {
     const spec = makeSpec()
     await bringUp(stage.runtime, spec)
