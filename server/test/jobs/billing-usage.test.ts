@@ -401,3 +401,38 @@ test('without a subscription usage waits, is told of as an anomaly after a day, 
     { value: 50, at: new Date(again.current_period_start) },
   ])
 })
+
+test('usage that no attempt was made to send is an anomaly after a day; parts of a unit are none', async () => {
+  const organization = await createPostpaid()
+  const { client, id } = organization
+  const { db } = server.application
+  const countAnomalies = async () => {
+    await runUsageChecks(server.application, usageSendingChecks(server.application))
+    return (await client.get('/v1/billing/usage-summary')).body.open_anomalies
+  }
+  await seal(organization, 0, '0.6')
+  await sendThrough()
+  clock.advance(2 * day)
+  expect(await countAnomalies()).toBe(0)
+  // Its period is over, and the processor can't be asked for the next one.
+  await db
+    .updateTable('billing_accounts')
+    .set({ current_period_end: clock.now() })
+    .where('organization_id', '=', id)
+    .execute()
+  const failing: Partial<PaymentProcessor> = { findSubscription: () => Promise.reject(new Error('no')) }
+  await seal(organization, 50, '0.3')
+  await sendThrough(failing)
+  clock.advance(2 * day)
+  expect(await countAnomalies()).toBe(0)
+  await seal(organization, 100, '0.2')
+  await sendThrough(failing)
+  expect(await countAnomalies()).toBe(0)
+  clock.advance(day + 1000)
+  expect(await countAnomalies()).toBe(1)
+  expect((await client.get('/v1/billing/anomalies')).body).toMatchObject([
+    { kind: 'unsent_usage', message: expect.stringContaining('not sent to the payment processor') },
+  ])
+  await sendThrough()
+  expect(await countAnomalies()).toBe(0)
+})
