@@ -6,7 +6,7 @@ const awkward = `It's "quoted" \\ $HOME \`date\`\nand é 😀`
 const request = {
   kind: 'chat' as const,
   origin: 'http://localhost:8080',
-  email: `o'hara@example.com`,
+  email: `o'hara|"jr"@example.com`,
   body: {
     model: 'm',
     messages: [{ role: 'user', content: awkward }],
@@ -19,11 +19,12 @@ const request = {
 
 it('writes a shell command that hands the body over unchanged', () => {
   const script = `curl() { for last; do :; done; printf '%s\\0' "$last"; }\n${writeSample('curl', request)}`
+  const password = String.raw`se"cr\et\ $HOME 'é`
   const [signIn = '', body = ''] = execFileSync('sh', ['-c', script], {
-    env: { BERTH_PASSWORD: 'secret' },
+    env: { ...process.env, BERTH_PASSWORD: password },
     encoding: 'utf8',
   }).split('\0')
-  expect(JSON.parse(signIn)).toEqual({ email: request.email, password: 'secret' })
+  expect(JSON.parse(signIn)).toEqual({ email: request.email, password })
   expect(JSON.parse(body)).toEqual(request.body)
 })
 

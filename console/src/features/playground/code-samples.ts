@@ -22,13 +22,15 @@ export function writeSample(language: SampleLanguage, request: SampleRequest): s
   return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
 }
 
+/** The password as it stands within a JSON string, in the shell's words. */
+const escapedPassword = String.raw`"$(printf %s "$BERTH_PASSWORD" | sed 's/["\\]/\\&/g')"`
+
 function writeCurl({ kind, origin, email, body }: SampleRequest): string {
   const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
-  const [opening, closing] = JSON.stringify({ email, password: '|' }).split('|')
   return `# Signs in: the session's cookie is kept in a file.
 curl -c cookies.txt ${origin}/v1/user/signin \\
   -H 'content-type: application/json' \\
-  -d ${toShellText(opening)}"$BERTH_PASSWORD"${toShellText(closing)}
+  -d ${toShellText(`{"email":${JSON.stringify(email)},"password":"`)}${escapedPassword}'"}'
 
 # Sends the cookie along.
 curl -N -b cookies.txt ${origin}${path} \\
