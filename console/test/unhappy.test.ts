@@ -104,6 +104,11 @@ test('code that a newer console has not any more: said, and there after another 
   await see(page.getByRole('link', { name: 'Choose a model' }))
   await page.keyboard.press('Control+k')
   await see(page.getByRole('dialog', { name: 'Commands' }))
+
+  await page.route('**/assets/usage-page-*.js', (route) => route.fulfill({ status: 404 }))
+  await page.goto('/usage')
+  await see(page.getByText('Something went wrong in this page.'))
+  expect(await page.getByRole('main').count()).toBe(1)
 })
 
 test('offline: a notice, and back', async () => {

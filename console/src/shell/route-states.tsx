@@ -1,4 +1,4 @@
-import { Link, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
+import { Link, useMatch, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
 import { ApiError } from '../api/client.ts'
 import { Button } from '../components/button.tsx'
@@ -44,8 +44,11 @@ export function NotFoundPage() {
 /** A page whose first data could not be had, or whose code: a part of it may be gone from the server since it was opened. */
 export function RouteError({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
+  const { routeId } = useMatch({ strict: false })
+  // A page behind the door stands within the shell, which has the one main part of a document.
+  const Frame = routeId.startsWith('/app/') ? 'div' : 'main'
   return (
-    <main className="grid min-h-[60dvh] place-items-center">
+    <Frame className="grid min-h-[60dvh] place-items-center">
       <ErrorState
         error={error}
         onRetry={() => {
@@ -55,6 +58,6 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
           void router.invalidate()
         }}
       />
-    </main>
+    </Frame>
   )
 }
