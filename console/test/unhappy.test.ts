@@ -111,6 +111,28 @@ test('code that a newer console has not any more: said, and there after another 
   expect(await page.getByRole('main').count()).toBe(1)
 })
 
+test('a card that is added before the list of the cards is there: none of those is taken for it', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, inventPerson())
+  await page.goto('/billing')
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page)
+  await see(page.getByText(/was saved/))
+
+  let answer = () => {}
+  const held = new Promise<void>((resolve) => (answer = resolve))
+  await page.route('**/v1/billing/payment-methods', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.reload()
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  answer()
+  await page.waitForURL('**/sandbox/billing/checkout/**')
+  const known = await page.evaluate(() => sessionStorage.getItem('billing.known-cards'))
+  expect(JSON.parse(known ?? '')).toHaveLength(1)
+})
+
 test('offline: a notice, and back', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(/ERR_INTERNET_DISCONNECTED/)

@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Suspense, useEffect, useEffectEvent, useState } from 'react'
 import type { PaymentMethod } from '../../../../server/src/contract.ts'
@@ -45,7 +45,7 @@ export interface Adding {
 
 export function useAddCard(): Adding {
   const { data: config } = useQuery(billingConfigQuery)
-  const { data: cards } = useQuery(cardsQuery)
+  const queryClient = useQueryClient()
   const [checkout, setCheckout] = useState<Adding['checkout']>(null)
   const { purpose, arrival, newCard, waitAgain } = useArrival()
   // An activation that one left to enter a card goes on with the card.
@@ -54,7 +54,8 @@ export function useAddCard(): Adding {
   const { isLeaving, leave } = useLeave()
   const begin = useMutation({
     mutationFn: async (purpose: Purpose) => {
-      sessionStorage.setItem(knownCardsKey, JSON.stringify((cards ?? []).map(({ id }) => id)))
+      const cards = await queryClient.ensureQueryData(cardsQuery)
+      sessionStorage.setItem(knownCardsKey, JSON.stringify(cards.map(({ id }) => id)))
       return createSetupSession(
         purpose === 'activate' ? 'postpaid_activation' : 'payment_method_setup',
         `/billing?setup=${purpose}`,
