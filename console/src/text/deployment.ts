@@ -139,8 +139,9 @@ export const deployment = {
   wrap: 'Wrap',
   copyLog: 'Copy',
   copiedLog: 'The lines are copied.',
-  lineCount: (count: string) => `${count} lines`,
-  lineCountFiltered: (shown: string, count: string) => `${shown} of ${count} lines`,
+  /** How many there are, and the same as it is written. */
+  lineCount: (count: number, written: string) => `${written} ${count === 1 ? 'line' : 'lines'}`,
+  filteredOf: (shown: string, lineCount: string) => `${shown} of ${lineCount}`,
   noLines: 'No lines yet. The engine writes them from the moment it starts.',
   noLinesEnded: 'There are no lines: they went away with the instance, or the engine never started.',
   noMatch: 'No line holds this text.',

@@ -32,6 +32,7 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
   const box = useRef<HTMLDivElement>(null)
 
   const known = paused ?? lines
+  const lineCount = words.lineCount(known.length, formatNumber(known.length))
   const shown = wanted === '' ? known : known.filter(({ line }) => line.toLowerCase().includes(wanted))
   const last = lines.at(-1)?.number ?? -1
   const unseen = paused === null ? 0 : last - (paused.at(-1)?.number ?? -1)
@@ -61,9 +62,7 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
           className="w-full sm:w-64"
         />
         <span className="tabular px-1 text-[0.8125rem] text-muted">
-          {wanted === ''
-            ? words.lineCount(formatNumber(known.length))
-            : words.lineCountFiltered(formatNumber(shown.length), formatNumber(known.length))}
+          {wanted === '' ? lineCount : words.filteredOf(formatNumber(shown.length), lineCount)}
         </span>
         <div className="ml-auto flex flex-wrap gap-1">
           {live && (
