@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { settleUsage } from '../../src/features/metering/settle.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
@@ -160,6 +160,22 @@ test('an hour is sealed a quarter of an hour after its end, and can never be wri
       .where(...own)
       .execute(),
   ).rejects.toThrow(/sealed/)
+})
+
+test('a machine whose clock is ahead of the database’s seals nothing', async () => {
+  const id = await deploy()
+  pass({ hours: 2 })
+  const isSealed = async () => (await readBuckets()).some((bucket) => bucket.sealed_at !== null)
+  const machine = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6 * 60_000)
+  try {
+    await settleUsage(server.application)
+  } finally {
+    machine.mockRestore()
+  }
+  expect(await isSealed()).toBe(false)
+  await settleUsage(server.application)
+  expect(await isSealed()).toBe(true)
+  await terminate(id)
 })
 
 test('a start of hours is billed from the moment the provider gave the instance, once it serves', async () => {
