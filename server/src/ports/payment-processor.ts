@@ -131,6 +131,8 @@ export interface PaymentProcessor {
   }): Promise<SubscriptionResult>
   /** The customer's subscription that is not over, else the newest; null when there never was one, or the customer is unknown. */
   findSubscription(customerId: string): Promise<ProcessorSubscription | null>
+  /** Makes a subscription one of this installation, whose prices it follows. */
+  claimSubscription(subscriptionId: string): Promise<void>
   setCollectionMethod(
     subscriptionId: string,
     method: CollectionMethod,

@@ -25,6 +25,21 @@ function newCustomer(email = 'ada@example.com') {
   return world.payments.createCustomer({ organizationId, email, name: 'Analytical Engines' })
 }
 
+/** An installation at the sandbox; `answer`: what does not get there, by its path. */
+function connect(installation: string, answer: (path: string) => Response | null = () => null) {
+  return createStripeProcessor({
+    name: 'stripe',
+    secretKey: world.sandbox.apiKey,
+    publishableKey: 'pk_test_x',
+    webhookSecret: 'whsec_x',
+    installation,
+    httpClient: Stripe.createFetchHttpClient(async (address: string | URL | Request, init?: RequestInit) => {
+      const { pathname, search } = new URL(address instanceof Request ? address.url : address)
+      return answer(pathname) ?? fetch(world.url + pathname + search, init)
+    }),
+  })
+}
+
 test('createCustomer: the same organization is the same customer, whoever asks', async () => {
   const ids = await Promise.all(
     Array.from({ length: 50 }, (_, index) => newCustomer(`person${index}@example.com`)),
@@ -215,18 +230,11 @@ test.each([
   [409, {}, null],
 ] as const)('createSubscription: an answer %i %j: %s', async (status, headers, outcome) => {
   const body = JSON.stringify({ error: { type: 'api_error', message: 'Something is wrong on our side.' } })
-  const answering = createStripeProcessor({
-    name: 'stripe',
-    secretKey: world.sandbox.apiKey,
-    publishableKey: 'pk_test_x',
-    webhookSecret: 'whsec_x',
-    installation: 'test',
-    httpClient: Stripe.createFetchHttpClient(async (address: string | URL | Request, init?: RequestInit) => {
-      const { pathname, search } = new URL(address instanceof Request ? address.url : address)
-      if (pathname !== '/v1/subscriptions') return fetch(world.url + pathname + search, init)
-      return new Response(body, { status, headers: { ...headers, 'stripe-should-retry': 'false' } })
-    }),
-  })
+  const answering = connect('test', (path) =>
+    path === '/v1/subscriptions'
+      ? new Response(body, { status, headers: { ...headers, 'stripe-should-retry': 'false' } })
+      : null,
+  )
   const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
   const result = answering.createSubscription({ customerId, organizationId, cardId, idempotencyKey: 'x' })
   if (outcome === null) await expect(result).rejects.toMatchObject({ statusCode: status })
@@ -332,6 +340,19 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   expect(moved.items.data.map(({ price }) => price.lookup_key).toSorted(byText)).toEqual(
     prices.map(({ key }) => key).toSorted(byText),
   )
+})
+
+test('publishPrices: subscriptions of another installation stay as they are, until they are claimed', async () => {
+  const { id } = await subscribe(world, await world.createCustomerWithCard('pm_card_visa'))
+  const another = connect('another')
+  const more = [...prices, { ...prices[0]!, key: 'gpu_instance_seconds.new' }]
+  const count = async () => (await world.stripe.subscriptions.retrieve(id)).items.data.length
+  await another.publishPrices(more)
+  expect(await count()).toBe(prices.length)
+  await another.claimSubscription(id)
+  await another.publishPrices(more)
+  expect(await count()).toBe(more.length)
+  await world.payments.publishPrices(prices)
 })
 
 test('publishPrices: more than 20, or an amount that is too fine, is an error that says so', async () => {

@@ -59,6 +59,7 @@ async function callEverything(payments: PaymentProcessor): Promise<void> {
   await payments.findSubscription(customerId)
   expect(await payments.findSubscription('cus_unknown')).toBeNull()
   await payments.listPublishedKeys()
+  await payments.claimSubscription(id)
   await payments.setCollectionMethod(id, 'send_invoice', null)
   await payments.setCollectionMethod(id, 'charge_automatically', cardId)
   await payments.setDefaultCard(customerId, id, cardId)

@@ -238,6 +238,17 @@ describe('without a worker, so that no webhook arrives', () => {
     ).toEqual([{ processor: 'another one' }])
   })
 
+  test('under another SECRET_KEY, whose installation has another name, subscriptions are claimed once', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const claimSubscription = vi.fn(server.application.payments.claimSubscription)
+    const { application } = watch(server, { account: 'another name', claimSubscription })
+    for (const _ of ['first', 'second']) await sweepBillingEvents(application)
+    const claimed = claimSubscription.mock.calls.flat()
+    expect(claimed.filter((id) => id === account.processor_subscription_id)).toHaveLength(1)
+  })
+
   test('a customer that was deleted at the processor is replaced when a card is saved', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)

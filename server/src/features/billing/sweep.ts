@@ -1,4 +1,5 @@
 import type { Application } from '../../application.ts'
+import { isLive } from './account-state.ts'
 import { listActivationsBegunBefore } from './activation-store.ts'
 import { findSweptUntil, forgetEvents, listOverdueEvents, setSweptUntil } from './event-store.ts'
 import { takeEvent } from './events.ts'
@@ -27,9 +28,7 @@ async function takeMissedEvents(application: Tools): Promise<void> {
   const { db, jobs, clock, payments, log } = application
   const begun = clock()
   const sweptUntil = await findSweptUntil(db, payments.account)
-  // Another account of the processor: of what the one before had, no event tells here.
-  if (sweptUntil === undefined)
-    for (const { id } of await listPostpaidAccounts(db)) await followAccount(application, id)
+  if (sweptUntil === undefined) await takeOver(application)
   const since = Math.max(begun.getTime() - longestMemory, (sweptUntil?.getTime() ?? 0) - overlap)
   let missed = 0
   for await (const event of payments.listEvents(new Date(since))) {
@@ -37,6 +36,19 @@ async function takeMissedEvents(application: Tools): Promise<void> {
   }
   if (missed > 0) log.warn({ events: missed }, 'events whose webhook had not arrived were taken in')
   await setSweptUntil(db, payments.account, begun)
+}
+
+/**
+ * Asks about everybody who pays, at another account of the processor or under another SECRET_KEY: no event tells of what is missing
+ * there, and subscriptions bear the name of the installation that made them.
+ */
+async function takeOver(application: Tools): Promise<void> {
+  for (const { id } of await listPostpaidAccounts(application.db)) {
+    const account = await followAccount(application, id)
+    const { processor_subscription_id: subscriptionId, subscription_status: status } = account
+    if (subscriptionId !== null && isLive(status))
+      await application.payments.claimSubscription(subscriptionId)
+  }
 }
 
 async function renewWaiting({ db, jobs, clock }: Tools): Promise<void> {

@@ -148,6 +148,10 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
       return found.find((subscription) => !isOver(subscription)) ?? found[0] ?? null
     },
 
+    async claimSubscription(subscriptionId) {
+      await stripe.subscriptions.update(subscriptionId, { metadata: { installation } })
+    },
+
     async setCollectionMethod(subscriptionId, method, cardId) {
       const card = cardId === null ? {} : { default_payment_method: cardId }
       const subscription = await stripe.subscriptions.update(
