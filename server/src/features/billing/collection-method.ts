@@ -32,16 +32,10 @@ export async function setCollectionMethod(
       }
       cardId = card.id
     }
-    if (subscription.collectionMethod === method) return applySubscription(application, lease, subscription)
-    const changed = await askProcessor(log, () =>
-      payments.setCollectionMethod(subscription.id, method, cardId),
-    )
-    const isCharged = method === 'charge_automatically'
-    return applySubscription(application, lease, changed, {
-      also: async () => ({
-        auto_charge_enabled_at: isCharged ? clock() : null,
-        auto_charge_enabled_by_user_id: isCharged ? viewer.userId : null,
-      }),
-    })
+    const followed =
+      subscription.collectionMethod === method
+        ? subscription
+        : await askProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
+    return applySubscription(application, lease, followed, { userId: viewer.userId })
   })
 }

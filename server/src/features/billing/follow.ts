@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
-import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
 import { followProcessor, isCovered } from './account-state.ts'
+import type { FollowingState } from './account-state.ts'
 import { finishActivations } from './activation-store.ts'
 import { lockLeased, readDatabaseClock, returnLease, saveAccount, setSyncedAt, takeLease } from './store.ts'
 import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
@@ -47,16 +47,14 @@ function busy(): ApplicationError {
   )
 }
 
-/** Writes what the processor has into the account and ends activations that came true by it; `also`: what else changes. */
+/** Writes what the processor has into the account and ends activations that came true by it; `userId`: who asked for it. */
 export async function applySubscription(
   { db, config, clock }: Pick<Application, 'db' | 'config' | 'clock'>,
   lease: AccountLease,
   subscription: ProcessorSubscription | null,
   options: {
     askedAt?: Date | undefined
-    also?:
-      | ((transaction: DatabaseTransaction, account: BillingAccount) => Promise<AccountChanges>)
-      | undefined
+    userId?: number | undefined
   } = {},
 ): Promise<BillingAccount> {
   return db.transaction().execute(async (transaction) => {
@@ -65,13 +63,31 @@ export async function applySubscription(
     const followed = followProcessor(account, subscription, config.billing)
     const changes = changesOf(account, {
       ...followed,
+      ...followCharging(account, followed, clock(), options.userId ?? null),
       ...(await finishActivations(transaction, followed, account, clock())),
-      ...(await options.also?.(transaction, account)),
     })
     if (options.askedAt !== undefined) await setSyncedAt(transaction, account.id, options.askedAt)
     if (changes === null) return account
     return saveAccount(transaction, account.id, changes, clock())
   })
+}
+
+/**
+ * Since when the card is charged and by whom, by what the processor has: whoever changed it there, and whatever died before it was
+ * written here. Nobody is known for what was changed in the processor's own pages.
+ */
+function followCharging(
+  account: BillingAccount,
+  { collection_method: method }: FollowingState,
+  now: Date,
+  userId: number | null,
+): AccountChanges {
+  if (method === null) return {}
+  const isCharged = method === 'charge_automatically'
+  return {
+    auto_charge_enabled_at: isCharged ? (account.auto_charge_enabled_at ?? now) : null,
+    auto_charge_enabled_by_user_id: isCharged ? (account.auto_charge_enabled_by_user_id ?? userId) : null,
+  }
 }
 
 /** Those of the fields that an account does not have so already; null for none. */

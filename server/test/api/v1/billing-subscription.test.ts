@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { followAccount } from '../../../src/features/billing/follow.ts'
 import { checkPrices, publishSandboxPrices } from '../../../src/features/billing/publish-prices.ts'
 import { activate, cardNumbers, saveCard } from '../../support/billing.ts'
 import { registerClient } from '../../support/client.ts'
@@ -230,6 +231,33 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     expect((await client.get('/v1/billing/account')).body).toMatchObject({
       auto_charge_enabled_at: expect.any(String),
       auto_charge_enabled_by_user_id: session.user.id,
+    })
+  })
+
+  test('what was not written when it was changed is written by the next who asks, or by an event', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const subscription = account.processor_subscription_id
+    const { payments } = server.application
+    await payments.setCollectionMethod(subscription, 'send_invoice', null)
+    expect((await setMethod(client, 'send_invoice')).status).toBe(200)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      collection_method: 'send_invoice',
+      auto_charge_enabled_at: null,
+      auto_charge_enabled_by_user_id: null,
+    })
+    const { body: cards } = await client.get('/v1/billing/payment-methods')
+    await payments.setCollectionMethod(subscription, 'charge_automatically', cards[0].id)
+    await followAccount(server.application, account.id)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      collection_method: 'charge_automatically',
+      auto_charge_enabled_at: expect.any(String),
+      auto_charge_enabled_by_user_id: null,
+    })
+    expect((await setMethod(client, 'charge_automatically')).status).toBe(200)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      auto_charge_enabled_by_user_id: account.auto_charge_enabled_by_user_id,
     })
   })
 
