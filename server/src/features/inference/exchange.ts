@@ -219,7 +219,7 @@ export class Exchange implements AnswerHandler, Entrant {
     this.answer.breakOff()
   }
 
-  /** Told once a second at most, because a worker looks at it then. */
+  /** Has a worker look at the engine soon; requests that fail together wake it once. */
   reportSilence(target: EngineTarget): void {
     reportSilentEngine(this.application, target).catch((error: unknown) =>
       this.side.request.log.warn(
