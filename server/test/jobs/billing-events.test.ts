@@ -242,7 +242,8 @@ describe('without a worker, so that no webhook arrives', () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
-    const claimSubscription = vi.fn(server.application.payments.claimSubscription)
+    const { payments } = server.application
+    const claimSubscription = vi.fn((id: string) => payments.claimSubscription(id))
     const { application } = watch(server, { account: 'another name', claimSubscription })
     for (const _ of ['first', 'second']) await sweepBillingEvents(application)
     const claimed = claimSubscription.mock.calls.flat()
