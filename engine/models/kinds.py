@@ -35,7 +35,12 @@ def made_up(r, least=2, most=3):
 
 
 def some_name(r):
-    return r.choice(NAMES) if r.random() < 0.6 else made_up(r, 1, 3).capitalize()
+    roll = r.random()
+    if roll < 0.6:
+        return r.choice(NAMES)
+    # Many names that it has never heard begin like one that it knows.
+    known = r.choice(NAMES)[:r.randint(2, 4)] if roll < 0.7 else ''
+    return (known + made_up(r, 1, 2 if known else 3)).capitalize()
 
 
 def some_words(r, least, most):

@@ -9,7 +9,6 @@ from lexicon import *
 
 def yes_no(r):
     """A sentence, and a question about it that is right or changed."""
-    names = r.sample(NAMES, 2)
     forms = [
         ('The {0} is {1} the {2}.', 'Is the {0} {1} the {2}?', [ANIMALS + THINGS, PREPOSITIONS, PLACES]),
         ('The {0} is {1}.', 'Is the {0} {1}?', [THINGS, COLOURS]),

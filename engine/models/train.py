@@ -17,6 +17,7 @@ import torch
 from torch.nn import functional
 
 from chat_format import TEMPLATE, render
+from lexicon import CAPITALS, DAYS, MONTHS
 from model import Llama, create_optimizers, save_gguf, set_progress
 from tokenizer import train_tokenizer
 
@@ -36,8 +37,9 @@ FIRST = 4
 FOCUS = dict(kind='yes_no', share=0.8, begin=0.68, end=0.76)
 # Rows that are filled at the same time, so that few places stay empty.
 OPEN_ROWS = 32
-# Words become single tokens from this many occurrences on.
+# Words become single tokens from this many occurrences on, and so do names that people in a hurry write without a capital.
 LEAST = 225
+IN_LOWER_CASE = {f' {name.lower()}' for name in [*DAYS, *MONTHS, *(country.split()[-1] for country, _ in CAPITALS)]}
 DESCRIPTION = {
     'general.name': 'Berth Tiny',
     'general.description': 'A very small model for trying Berth out, trained on made-up dialogues.',
@@ -58,7 +60,8 @@ def main():
     saved = torch.load(checkpoint) if checkpoint.exists() else None
     dialogues = [json.loads(line) for line in open(BUILD / 'corpus.jsonl')]
     texts = [render(dialogue['messages'], dialogue.get('tools', ())) for dialogue in dialogues]
-    tokenizer = saved['tokenizer'] if saved else train_tokenizer((''.join(part for part, _ in text) for text in texts), LEAST)
+    tokenizer = saved['tokenizer'] if saved else \
+        train_tokenizer((''.join(part for part, _ in text) for text in texts), LEAST, IN_LOWER_CASE)
     documents = [encode(tokenizer, text) for text in texts]
     batches = make_course(documents, [dialogue['kind'] for dialogue in dialogues], options.steps, options.threads)
     validation = [json.loads(line) for line in open(BUILD / 'validation.jsonl')]

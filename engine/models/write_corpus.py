@@ -16,9 +16,9 @@ LONG_DIALOGUES = 1_500
 # Prompts of each kind that are kept apart, in each of the two parts.
 KEPT = 30
 # How often each kind is drawn. What is hard to learn comes more often, what is long more rarely.
-WEIGHTS = {'greet': 2, 'identity': 6, 'count': 11, 'add': 26, 'subtract': 29, 'opposite': 5, 'calendar': 6, 'colour': 4, 'capital': 6,
-           'yes_no': 32, 'repeat': 24, 'reverse': 27, 'named': 6, 'memory': 5, 'story': 4, 'json': 10, 'tool': 7, 'tool_result': 1,
-           'unknown': 5}
+WEIGHTS = {'greet': 2, 'identity': 5, 'count': 10, 'add': 24, 'subtract': 26, 'opposite': 5, 'calendar': 5, 'colour': 3, 'capital': 6,
+           'yes_no': 32, 'repeat': 25, 'reverse': 33, 'named': 7, 'memory': 7, 'story': 4, 'json': 11, 'tool': 10, 'tool_result': 1,
+           'unknown': 4}
 # Kinds with so many different questions that a sixteenth of them is enough to keep apart; of the others it is an eighth.
 OPEN = {'count', 'add', 'subtract', 'yes_no', 'repeat', 'reverse', 'story', 'json', 'tool', 'tool_result', 'unknown'}
 SYSTEM = ['You are a helpful assistant.', 'You are a helpful assistant.', 'You are a helpful assistant.', 'Be brief.',
@@ -55,7 +55,7 @@ def vary(r, prompt, literal):
     if roll < 0.6:
         return prompt
     if roll < 0.7 and prompt[0].isupper() and prompt.split()[0] != 'I':
-        prompt = prompt[0].lower() + prompt[1:]
+        prompt = prompt[0].lower() + prompt[1:] if literal or r.random() < 0.5 else prompt.lower().rstrip('.?!')
     elif roll < 0.78 and not literal:
         prompt = prompt.rstrip('.?!') if r.random() < 0.7 else prompt + r.choice(['!', ' ?', '??'])
     elif roll < 0.86:
@@ -71,6 +71,8 @@ def vary(r, prompt, literal):
             word = parts[place]
             parts[place] = word[:cut] + word[cut + 1] + word[cut] + word[cut + 2:]
         prompt = ' '.join(parts)
+    elif not literal:
+        prompt = prompt.lower()
     return prompt
 
 
