@@ -1,5 +1,6 @@
 // Makes the meters, products and prices of the price file and of the instance types exist in the Stripe account of
-// STRIPE_SECRET_KEY. May be run again: what is there stays, an amount that changed gets a new price. `--api-base http://…` goes somewhere else than to Stripe.
+// STRIPE_SECRET_KEY. May be run again: what is there stays, an amount that changed gets a new price. `--api-base http://…` goes
+// somewhere else than to Stripe.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -17,25 +17,14 @@ type Needs = Pick<Application, 'db' | 'log' | 'runtime'>
  */
 export async function readEngineLog(needs: Needs, { id, status }: Deployment): Promise<LogLine[]> {
   const { db, runtime } = needs
-  if (status === 'failed') {
-    const kept = await db
-      .selectFrom('failure_logs')
-      .select('lines')
-      .where('deployment_id', '=', id)
-      .executeTakeFirst()
-    if (kept) return kept.lines.map(({ at, line }) => ({ at: new Date(at), line }))
-  }
+  const kept = status === 'failed' ? await findKept(db, id) : undefined
+  if (kept) return kept.lines.map(({ at, line }) => ({ at: new Date(at), line }))
   return askRuntime(needs, 'what the engine wrote', () => runtime.readLogs(id, mostLines))
 }
 
 /** Keeps a failed engine's last lines, which go with its instance; without effect from the second call on. */
 export async function keepEngineLog({ db, log, runtime }: Needs, { id }: Deployment): Promise<void> {
-  const kept = await db
-    .selectFrom('failure_logs')
-    .select('deployment_id')
-    .where('deployment_id', '=', id)
-    .executeTakeFirst()
-  if (kept) return
+  if (await findKept(db, id)) return
   const lines = await runtime.readLogs(id, mostLines).catch((error: unknown) => {
     // An instance is not held, and paid for, until its log can be read.
     log.warn({ err: error, deployment_id: id }, 'The log of a failed engine was lost')
@@ -46,6 +35,10 @@ export async function keepEngineLog({ db, log, runtime }: Needs, { id }: Deploym
     .values({ deployment_id: id, lines: JSON.stringify(cutToSize(lines)) })
     .onConflict((conflict) => conflict.column('deployment_id').doNothing())
     .execute()
+}
+
+function findKept(db: Database, id: string) {
+  return db.selectFrom('failure_logs').select('lines').where('deployment_id', '=', id).executeTakeFirst()
 }
 
 /** Drops the lines that were kept, if any: with the deployment goes what its engine wrote. */

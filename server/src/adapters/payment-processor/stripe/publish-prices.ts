@@ -4,7 +4,7 @@ import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
 import { once } from './once.ts'
-import { mostPrices, updateSubscriptions } from './update-subscriptions.ts'
+import { isSameKey, mostPrices, updateSubscriptions } from './update-subscriptions.ts'
 
 /** What a publication changed. */
 export interface PublishReport {
@@ -42,8 +42,8 @@ function isCurrent(price: Stripe.Price): boolean {
 
 /**
  * Makes a product, a meter and a monthly price for each of `prices`, and nothing where they exist. Amounts can't be changed at
- * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one. New subscriptions
- * have none of what is not in `prices` any more; live ones keep it.
+ * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one. New
+ * subscriptions have none of what is not in `prices` any more; live ones keep it.
  */
 export async function publishPrices(
   stripe: Stripe,
@@ -72,7 +72,7 @@ export async function publishPrices(
   const { updated, full } = await updateSubscriptions(stripe, installation, current)
   // Only now: a price that a killed run had replaced is closed by the next one.
   for (const old of published) {
-    const successor = current.find(({ metadata }) => metadata.berth_key === old.metadata.berth_key)
+    const successor = current.find((price) => isSameKey(price, old))
     if (successor !== undefined && successor.id !== old.id) {
       await stripe.prices.update(old.id, { active: false })
     }
@@ -82,7 +82,7 @@ export async function publishPrices(
     if (price.metadata[mark] !== undefined) await stripe.prices.update(price.id, { metadata: { [mark]: '' } })
   }
   for (const price of published.filter(isCurrent)) {
-    const isListed = current.some(({ metadata }) => metadata.berth_key === price.metadata.berth_key)
+    const isListed = current.some((listed) => isSameKey(listed, price))
     if (!isListed && price.metadata[mark] === undefined) {
       await stripe.prices.update(price.id, { metadata: { [mark]: 'yes' } })
     }

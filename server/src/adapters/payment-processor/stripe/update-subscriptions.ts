@@ -50,7 +50,8 @@ export async function updateSubscriptions(
   return { updated, full }
 }
 
-function isSameKey(one: Stripe.Price, other: Stripe.Price): boolean {
+/** True for prices of the same usage: one of them replaced the other. */
+export function isSameKey(one: Stripe.Price, other: Stripe.Price): boolean {
   return one.metadata.berth_key === other.metadata.berth_key
 }
 
