@@ -1,6 +1,5 @@
 import type { Database } from '../../src/database/tables.ts'
-import { listUsageEvents } from '../../src/features/metering/usage-events.ts'
-import type { UsagePosition } from '../../src/features/metering/usage-events.ts'
+import { readUsageEvents } from '../../src/features/metering/usage-events.ts'
 
 /** The price of the seconds that a deployment on this machine runs */
 export const localPriceKey = 'gpu_instance_seconds.local-cpu.local'
@@ -38,17 +37,12 @@ export async function writeSealedSeconds(
 
 /** All that the processor is to be told of an organization's usage since `from`, by price and hour. */
 export async function listAllUsageEvents(db: Database, organizationId: number, from: Date) {
-  const events = []
-  let position: UsagePosition = { from, remainders: {} }
-  for (;;) {
-    const read = await listUsageEvents({ db }, organizationId, position)
-    if (read === null) break
-    events.push(...read.events)
-    position = read.next
-  }
-  return events.toSorted(
-    (one, other) =>
-      Number(one.priceKey > other.priceKey) - Number(one.priceKey < other.priceKey) ||
-      one.hour.getTime() - other.hour.getTime(),
-  )
+  const read = await Array.fromAsync(readUsageEvents({ db }, organizationId, { from, remainders: {} }))
+  return read
+    .flatMap(({ events }) => events)
+    .toSorted(
+      (one, other) =>
+        Number(one.priceKey > other.priceKey) - Number(one.priceKey < other.priceKey) ||
+        one.hour.getTime() - other.hour.getTime(),
+    )
 }

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
 import { addHours, floorHour } from '../metering/hours.ts'
 import type { UsageEventPlan } from '../metering/ledger.ts'
-import { listUsageEvents } from '../metering/usage-events.ts'
-import type { UsagePosition } from '../metering/usage-events.ts'
+import { readUsageEvents } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
 import { followAccount } from './follow.ts'
 import { listPostpaidAccounts } from './store.ts'
@@ -60,21 +59,18 @@ async function sendAccountUsage(application: Tools, listed: BillingAccount): Pro
   if (!isLive(account.subscription_status) || customerId === null || since === null) return
   const open = await listOpenSends(db, organizationId)
   const teller = createTeller(application)
-  let position: UsagePosition = {
+  const position = {
     from: account.usage_written_through ?? since,
     remainders: account.usage_remainders,
   }
-  for (;;) {
-    const read = await listUsageEvents(application, organizationId, position)
-    if (read === null) break
-    const lastHours = await findLastHours(db, organizationId, position.from)
-    for (const event of read.events) {
+  for await (const { from, events, next } of readUsageEvents(application, organizationId, position)) {
+    const lastHours = await findLastHours(db, organizationId, from)
+    for (const event of events) {
       if (event.hour > (lastHours.get(event.priceKey) ?? 0)) {
         await sendNew(application, teller, account, customerId, event)
       }
     }
-    await setWritten(db, organizationId, read.next)
-    position = read.next
+    await setWritten(db, organizationId, next)
   }
   for (const send of open) {
     const now = clock()

@@ -12,29 +12,39 @@ export interface UsagePosition {
   remainders: Readonly<Record<string, number>>
 }
 
+/** Some days of an organization's usage. */
+interface UsageRead {
+  /** The hour that was read from */
+  from: Date
+  events: UsageEventPlan[]
+  /** The position after them */
+  next: UsagePosition
+}
+
 /**
  * What a payment processor must be told of an organization's usage from a position on: every sealed hour of every price that is
- * not free of charge, in whole units, some days at a time, and the position after them; null when there is nothing more yet. From
- * a first position that stays the same for an organization, what is listed once is listed the same for ever.
+ * not free of charge, in whole units, some days at a time. From a first position that stays the same for an organization, what is
+ * read once is read the same for ever.
  */
-export async function listUsageEvents(
+export async function* readUsageEvents(
   { db }: Pick<Application, 'db'>,
   organizationId: number,
   { from, remainders }: UsagePosition,
-): Promise<{ events: UsageEventPlan[]; next: UsagePosition } | null> {
-  const hours = await listSealedHours(db, organizationId, from)
-  if (hours.length === 0) return null
-  const plans = [...Map.groupBy(hours, ({ priceKey }) => priceKey)].map(([priceKey, group]) => ({
-    priceKey,
-    ...planUsageEvents(priceKey, group, remainders[priceKey]),
-  }))
-  const left = plans.map(({ priceKey, remainder }) => [priceKey, remainder] as const)
-  return {
-    events: plans.flatMap(({ events }) => events),
-    next: {
+): AsyncGenerator<UsageRead, void> {
+  for (;;) {
+    const hours = await listSealedHours(db, organizationId, from)
+    if (hours.length === 0) return
+    const plans = [...Map.groupBy(hours, ({ priceKey }) => priceKey)].map(([priceKey, group]) => ({
+      priceKey,
+      ...planUsageEvents(priceKey, group, remainders[priceKey]),
+    }))
+    const left = plans.map(({ priceKey, remainder }) => [priceKey, remainder] as const)
+    const next = {
       // An organization's hours are sealed in order and all at once: none before the last one comes later.
       from: addHours(latest(...hours.map(({ hour }) => hour)), 1),
       remainders: { ...remainders, ...Object.fromEntries(left) },
-    },
+    }
+    yield { from, events: plans.flatMap(({ events }) => events), next }
+    ;({ from, remainders } = next)
   }
 }
