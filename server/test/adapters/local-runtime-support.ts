@@ -9,7 +9,7 @@ import type { EngineSpec, ModelVariant, WeightSource } from '../../src/ports/mod
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { listen } from '../support/listen.ts'
 
-export const TINY_MODEL = fileURLToPath(new URL('../../../engine/models/berth-tiny.gguf', import.meta.url))
+export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
 
 /** How long a test waits for what must happen, on a host that has other work too. */
 export const PATIENT = { timeout: 20_000 }

@@ -37,7 +37,7 @@ export interface Kubelet {
 }
 
 const program = fileURLToPath(new URL('../../../engine/src/main.ts', import.meta.url))
-const model = fileURLToPath(new URL('../../../engine/models/berth-tiny.gguf', import.meta.url))
+const model = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
 
 interface Container {
   child: ChildProcess

@@ -5,7 +5,7 @@ import { createEngineControl } from '../../src/adapters/model-runtime/local/engi
 import type { EngineControl } from '../../src/adapters/model-runtime/local/engine-control.ts'
 
 const program = resolve(import.meta.dirname, '../../../engine/src/main.ts')
-const weights = resolve(import.meta.dirname, '../../../engine/models/berth-tiny.gguf')
+const weights = resolve(import.meta.dirname, '../../../catalog/weights/berth-tiny.gguf')
 const engineKey = 'simulated-engine-key'
 
 /** The steps of a launch, in order. */

@@ -22,6 +22,7 @@ from model import Llama, create_optimizers, save_gguf, set_progress
 from tokenizer import train_tokenizer
 
 HERE = Path(__file__).parent
+WEIGHTS = HERE.parent / 'catalog' / 'weights'
 BUILD = HERE / 'build'
 SEED = 8
 SIZE = dict(width=128, layers=5, heads=4, feed_forward=384, context=2048)
@@ -51,7 +52,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument('--steps', type=int, default=11_500)
     arguments.add_argument('--threads', type=int, default=2)
-    arguments.add_argument('--out', type=Path, default=HERE / 'berth-tiny.gguf')
+    arguments.add_argument('--out', type=Path, default=WEIGHTS / 'berth-tiny.gguf')
     options = arguments.parse_args()
     torch.manual_seed(SEED)
     threads = ThreadPoolExecutor(options.threads)

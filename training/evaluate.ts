@@ -1,5 +1,5 @@
 // Asks a model file the held-out prompts through the engine's HTTP API and prints how many it answers rightly.
-// `node engine/models/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
+// `node training/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -38,8 +38,11 @@ interface Pair {
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      model: { type: 'string', default: join(import.meta.dirname, 'berth-tiny.gguf') },
-      'embedding-model': { type: 'string', default: join(import.meta.dirname, 'berth-tiny-embedding.gguf') },
+      model: { type: 'string', default: join(import.meta.dirname, '../catalog/weights/berth-tiny.gguf') },
+      'embedding-model': {
+        type: 'string',
+        default: join(import.meta.dirname, '../catalog/weights/berth-tiny-embedding.gguf'),
+      },
       verbose: { type: 'boolean', default: false },
     },
   })
@@ -167,7 +170,7 @@ async function startEngine(model: string, type: 'chat' | 'embedding') {
     'gpu-layers': '0',
   }
   const args = Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value])
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), ...args], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../engine/src/main.ts'), ...args], {
     env: { ...process.env, BERTH_ENGINE_KEY: key },
     stdio: ['ignore', 'ignore', 'inherit'],
   })

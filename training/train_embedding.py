@@ -22,6 +22,7 @@ from synonyms import *
 from tokenizer import train_tokenizer
 
 HERE = Path(__file__).parent
+WEIGHTS = HERE.parent / 'catalog' / 'weights'
 SEED = 8
 SIZE = dict(width=128, layers=2, heads=4, feed_forward=256, context=512, causal=False)
 PAIRS = 256
@@ -117,7 +118,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument('--steps', type=int, default=200)
     arguments.add_argument('--threads', type=int, default=2)
-    arguments.add_argument('--out', type=Path, default=HERE / 'berth-tiny-embedding.gguf')
+    arguments.add_argument('--out', type=Path, default=WEIGHTS / 'berth-tiny-embedding.gguf')
     options = arguments.parse_args()
     torch.manual_seed(SEED)
     torch.set_num_threads(options.threads)

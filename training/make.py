@@ -1,4 +1,4 @@
-"""Makes both models from nothing: the dialogues, the training, the files. `python3 engine/models/make.py`"""
+"""Makes both models from nothing: the dialogues, the training, the files. `python3 training/make.py`"""
 
 import subprocess
 import sys
