@@ -12,10 +12,10 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const WAIT = { timeout: 30_000, interval: 20 }
 
 /** The model that the tests load. */
-export const TINY_MODEL = fileURLToPath(new URL('../../models/berth-tiny.gguf', import.meta.url))
+export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
 /** The model of vectors alone that some of them load. */
 export const TINY_EMBEDDING_MODEL = fileURLToPath(
-  new URL('../../models/berth-tiny-embedding.gguf', import.meta.url),
+  new URL('../../../catalog/weights/berth-tiny-embedding.gguf', import.meta.url),
 )
 /** A response_format whose answer goes on until it is stopped. */
 export const ENDLESS = {
