@@ -10,7 +10,8 @@ interface CatalogEntry {
   sizes: { billions: number; architecture: Record<string, number> }[]
 }
 
-const pathOf = (name: string): string => fileURLToPath(new URL(`../../catalog/weights/${name}.gguf`, import.meta.url))
+const pathOf = (name: string): string =>
+  fileURLToPath(new URL(`../../catalog/weights/${name}.gguf`, import.meta.url))
 const catalog = parse(readFileSync(new URL('../../catalog/models.yaml', import.meta.url), 'utf8')) as {
   models: CatalogEntry[]
 }
