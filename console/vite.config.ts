@@ -10,7 +10,7 @@ const serverUrl = process.env.BERTH_URL ?? 'http://127.0.0.1:8080'
 /** The modules of the first view of whoever has a session, and of a visitor without one. */
 const firstViews = {
   member: ['shell/app-shell.tsx', 'features/deployments/deployments-page.tsx'],
-  visitor: ['features/doors/sign-in-page.tsx'],
+  visitor: ['features/auth/sign-in-page.tsx'],
 }
 
 export default defineConfig({
@@ -23,7 +23,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // With what each imports: what every page needs, what the list of deployments does, what most doors do, and the rest where
+        // With what each imports: what every page needs, what the list of deployments does, what most auth pages do, and the rest where
         // many pages share it. Small files compress badly, and each costs a request.
         codeSplitting: {
           groups: [
@@ -33,7 +33,7 @@ export default defineConfig({
               test: /console.src.(main|components.(form|field)|shell.wordmark)|react-query.+(useQuery|useMutation)\./,
             },
             { name: 'list', test: new RegExp(firstViews.member.join('|')) },
-            { name: 'doors', test: /console.src.features.doors.(?!invitation)/ },
+            { name: 'auth', test: /console.src.features.auth.(?!invitation)/ },
             {
               name: 'shared',
               test: /console.src.(api|components|shell|class-names|format)/,

@@ -39,7 +39,7 @@ const signIn = createRoute({
     error: textOf(search.error),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/doors/sign-in-page.tsx')),
+    keepTrying(() => import('./features/auth/sign-in-page.tsx')),
     'SignInPage',
   ),
 })
@@ -51,7 +51,7 @@ const register = createRoute({
     return_to: textOf(search.return_to),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/doors/register-page.tsx')),
+    keepTrying(() => import('./features/auth/register-page.tsx')),
     'RegisterPage',
   ),
 })
@@ -60,7 +60,7 @@ const forgotPassword = createRoute({
   getParentRoute: () => root,
   path: '/forgot-password',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/doors/forgot-password-page.tsx')),
+    keepTrying(() => import('./features/auth/forgot-password-page.tsx')),
     'ForgotPasswordPage',
   ),
 })
@@ -70,7 +70,7 @@ const resetPassword = createRoute({
   path: '/reset-password',
   validateSearch: (search: Record<string, unknown>) => ({ token: textOf(search.token) ?? '' }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/doors/reset-password-page.tsx')),
+    keepTrying(() => import('./features/auth/reset-password-page.tsx')),
     'ResetPasswordPage',
   ),
 })
@@ -79,7 +79,7 @@ const invitation = createRoute({
   getParentRoute: () => root,
   path: '/invitations/$token',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/doors/invitation-page.tsx')),
+    keepTrying(() => import('./features/auth/invitation-page.tsx')),
     'InvitationPage',
   ),
 })
@@ -91,7 +91,7 @@ async function requireSession(queryClient: QueryClient, href: string) {
   return session
 }
 
-/** Everything behind the door: the session is looked at before anything is shown. */
+/** Parent of every page that requires a session. */
 const app = createRoute({
   getParentRoute: () => root,
   id: 'app',
@@ -106,7 +106,7 @@ const app = createRoute({
   ),
 })
 
-/** The last door of an account that came in through a provider. */
+/** Completes an account created through an identity provider. */
 const completeProfile = createRoute({
   getParentRoute: () => root,
   path: '/complete-profile',
@@ -315,7 +315,7 @@ declare module '@tanstack/react-router' {
   interface Register {
     router: AppRouter
   }
-  /** What one door hands to the next without putting it into the address. */
+  /** Passed between auth pages without appearing in the URL. */
   interface HistoryState {
     email?: string | undefined
     passwordSet?: boolean | undefined

@@ -30,7 +30,7 @@ export function enterSession(queryClient: QueryClient, session: Session) {
   queryClient.setQueryData(sessionQuery.queryKey, session)
 }
 
-/** The session of a page behind the door: the router lets nobody in without one. */
+/** The session of a page that requires one; the router redirects visitors to the sign-in page. */
 export function useSession(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
   const [last, setLast] = useState(data)

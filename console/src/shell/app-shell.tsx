@@ -9,7 +9,7 @@ import { ConnectionNotice } from './connection-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { Wordmark } from './wordmark.tsx'
 
-/** The frame around every page behind the door: navigation at the side, or behind a button on a small screen. */
+/** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
 export function AppShell() {
   const [drawerOpen, setDrawerOpen] = useState(false)
   return (

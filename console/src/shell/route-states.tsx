@@ -45,7 +45,7 @@ export function NotFoundPage() {
 export function RouteError({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   const { routeId } = useMatch({ strict: false })
-  // A page behind the door stands within the shell, which has the one main part of a document.
+  // The shell already has the <main> element of its pages.
   const Frame = routeId.startsWith('/app/') ? 'div' : 'main'
   return (
     <Frame className="grid min-h-[60dvh] place-items-center">

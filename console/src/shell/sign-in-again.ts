@@ -1,6 +1,6 @@
 import type { AppRouter } from '../router.tsx'
 
-const doors = ['/sign-in', '/register', '/forgot-password', '/reset-password', '/invitations/']
+const authPages = ['/sign-in', '/register', '/forgot-password', '/reset-password', '/invitations/']
 
 /** Leads to the sign-in page, and from there back to where one is now. */
 export function signInAgain(router: AppRouter) {
@@ -9,7 +9,7 @@ export function signInAgain(router: AppRouter) {
   void router.navigate({ to: '/sign-in', search: { return_to: href }, replace: true })
 }
 
-/** Whether a page behind the door is shown: the first one asks who is signed in before it is. */
+/** Tells whether a page that requires a session is shown; false until the first page has loaded. */
 export function isInside({ state: { resolvedLocation, location } }: AppRouter): boolean {
-  return resolvedLocation !== undefined && !doors.some((door) => location.pathname.startsWith(door))
+  return resolvedLocation !== undefined && !authPages.some((path) => location.pathname.startsWith(path))
 }

@@ -5,7 +5,7 @@ import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { useSignOut } from '../../shell/sign-out.ts'
 import { text } from '../../text/index.ts'
-import { DoorLayout, doorLink } from '../doors/door-layout.tsx'
+import { AuthLayout, authLink } from '../auth/auth-layout.tsx'
 import { useUpdateProfile } from './queries.ts'
 
 /** What an account that came in through a provider still has to say; nothing else opens before. */
@@ -20,13 +20,13 @@ export function CompleteProfilePage() {
   }, [complete, navigate])
   const errors = fieldErrors(update.error)
   return (
-    <DoorLayout
+    <AuthLayout
       title={text.profile.completeTitle}
       description={<p>{text.profile.completeDescription}</p>}
       footer={
         <span>
           {text.profile.signedInAs(user.email)}{' '}
-          <button type="button" className={doorLink} onClick={() => signOut.mutate()}>
+          <button type="button" className={authLink} onClick={() => signOut.mutate()}>
             {text.shell.signOut}
           </button>
         </span>
@@ -58,6 +58,6 @@ export function CompleteProfilePage() {
           error={errors.organization}
         />
       </Form>
-    </DoorLayout>
+    </AuthLayout>
   )
 }

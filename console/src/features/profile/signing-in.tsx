@@ -6,7 +6,7 @@ import { Section } from '../../components/page.tsx'
 import { ErrorNote } from '../../components/states.tsx'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { ssoProvidersQuery, useRequestPasswordReset } from '../doors/queries.ts'
+import { ssoProvidersQuery, useRequestPasswordReset } from '../auth/queries.ts'
 
 /** How one signs in, and the way to another password, which leads through one's mail. */
 export function SigningIn({ profile }: { profile: Profile }) {

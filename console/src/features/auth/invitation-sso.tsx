@@ -21,7 +21,7 @@ export function InvitationSso({ token }: { token: string }) {
           busy={(start.isPending || start.isSuccess) && start.variables === name}
           onClick={() => start.mutate(name)}
         >
-          {text.doors.continueWith(display_name)}
+          {text.auth.continueWith(display_name)}
         </Button>
       ))}
     </>

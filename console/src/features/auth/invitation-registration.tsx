@@ -19,7 +19,7 @@ export function InvitationRegistration({
   return (
     <Form<'first_name' | 'last_name' | 'password'>
       wide
-      submitLabel={text.doors.acceptAndRegister}
+      submitLabel={text.auth.acceptAndRegister}
       busy={register.isPending || register.isSuccess}
       error={register.error}
       onSubmit={({ password, first_name, last_name }) =>
@@ -31,26 +31,26 @@ export function InvitationRegistration({
         })
       }
     >
-      <p>{text.doors.registerToAccept}</p>
+      <p>{text.auth.registerToAccept}</p>
       {/* Password managers keep a new password with the address that stands before it. */}
       <input hidden autoComplete="username" value={email} readOnly />
       <div className="grid grid-cols-2 gap-3">
         <TextField
-          label={text.doors.firstName}
+          label={text.auth.firstName}
           name="first_name"
           autoComplete="given-name"
           maxLength={255}
           error={errors.first_name}
         />
         <TextField
-          label={text.doors.lastName}
+          label={text.auth.lastName}
           name="last_name"
           autoComplete="family-name"
           maxLength={255}
           error={errors.last_name}
         />
       </div>
-      <PasswordField isNew label={text.doors.password} error={errors.password} />
+      <PasswordField isNew label={text.auth.password} error={errors.password} />
     </Form>
   )
 }

@@ -22,25 +22,25 @@ export function InvitationAnswer({
       <ErrorNote error={answer.error} />
       <div className="grid grid-cols-2 gap-3">
         <Button disabled={answer.isPending} onClick={() => setDeclining(true)}>
-          {text.doors.decline}
+          {text.auth.decline}
         </Button>
         <Button
           look="primary"
           busy={answer.isPending && answer.variables === 'accept'}
           onClick={() => answer.mutate('accept')}
         >
-          {text.doors.accept}
+          {text.auth.accept}
         </Button>
       </div>
       <ConfirmDialog
         open={declining}
         onOpenChange={setDeclining}
-        title={text.doors.declineTitle}
-        confirmLabel={text.doors.decline}
+        title={text.auth.declineTitle}
+        confirmLabel={text.auth.decline}
         busy={answer.isPending}
         onConfirm={() => answer.mutate('reject', { onSettled: () => setDeclining(false) })}
       >
-        {text.doors.declineDescription(organization)}
+        {text.auth.declineDescription(organization)}
       </ConfirmDialog>
     </>
   )

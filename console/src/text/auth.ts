@@ -7,7 +7,7 @@ const roles: Record<RoleName, string> = {
   viewer: 'a viewer',
 }
 
-export const doors = {
+export const auth = {
   email: 'E-mail',
   password: 'Password',
   newPassword: 'New password',

@@ -2,16 +2,16 @@ import type { ReactNode } from 'react'
 import { useDocumentTitle } from '../../components/page.tsx'
 import { Wordmark } from '../../shell/wordmark.tsx'
 
-interface DoorLayoutProps {
+interface AuthLayoutProps {
   title: string
   description?: ReactNode
   children?: ReactNode
-  /** What stands below the box: the other doors. */
+  /** Links below the box, to the other auth pages. */
   footer?: ReactNode
 }
 
-/** The frame of the pages before the door: one thing to do, in the middle, without navigation. */
-export function DoorLayout({ title, description, children, footer }: DoorLayoutProps) {
+/** The layout of the auth pages: a centered box without navigation. */
+export function AuthLayout({ title, description, children, footer }: AuthLayoutProps) {
   useDocumentTitle(title)
   return (
     // Placed from above, so that nothing jumps when an error makes the box taller.
@@ -31,6 +31,6 @@ export function DoorLayout({ title, description, children, footer }: DoorLayoutP
   )
 }
 
-/** The looks of a link in the text of a door. */
-export const doorLink =
+/** Classes of a text link on an auth page. */
+export const authLink =
   'rounded-sm font-medium text-accent underline-offset-4 hover:text-accent-strong hover:underline'

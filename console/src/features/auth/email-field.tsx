@@ -6,7 +6,7 @@ import { text } from '../../text/index.ts'
 export function EmailField(props: Partial<ComponentProps<typeof TextField>>) {
   return (
     <TextField
-      label={text.doors.email}
+      label={text.auth.email}
       name="email"
       type="email"
       autoComplete="username"

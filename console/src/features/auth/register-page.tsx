@@ -5,7 +5,7 @@ import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { DoorLayout, doorLink } from './door-layout.tsx'
+import { AuthLayout, authLink } from './auth-layout.tsx'
 import { EmailField } from './email-field.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useLeadOn, useRegister } from './queries.ts'
@@ -21,28 +21,28 @@ export function RegisterPage() {
   const errors = fieldErrors(error)
   const emailTaken = error instanceof ApiError && error.code === 'email_taken'
   const signInLink = (words: string) => (
-    <Link to="/sign-in" search={{ return_to }} state={{ email: email || undefined }} className={doorLink}>
+    <Link to="/sign-in" search={{ return_to }} state={{ email: email || undefined }} className={authLink}>
       {words}
     </Link>
   )
   return (
-    <DoorLayout
-      title={text.doors.registerTitle}
+    <AuthLayout
+      title={text.auth.registerTitle}
       footer={
         <span>
-          {text.doors.haveAccount} {signInLink(text.doors.signIn)}
+          {text.auth.haveAccount} {signInLink(text.auth.signIn)}
         </span>
       }
     >
       <Form<'name' | 'email' | 'password' | 'organization'>
         wide
-        submitLabel={text.doors.register}
+        submitLabel={text.auth.register}
         busy={register.isPending || register.isSuccess}
         error={error}
         {...(emailTaken && {
           remedy: (
             <div role="alert">
-              <Notice tone="bad" action={signInLink(text.doors.signInInstead)}>
+              <Notice tone="bad" action={signInLink(text.auth.signInInstead)}>
                 {error.message}
               </Notice>
             </div>
@@ -51,7 +51,7 @@ export function RegisterPage() {
         onSubmit={(registration) => register.mutate(registration)}
       >
         <TextField
-          label={text.doors.name}
+          label={text.auth.name}
           name="name"
           autoComplete="name"
           required
@@ -59,10 +59,10 @@ export function RegisterPage() {
           error={errors.name}
         />
         <EmailField value={email} onChange={(event) => setEmail(event.target.value)} error={errors.email} />
-        <PasswordField isNew label={text.doors.password} error={errors.password} />
+        <PasswordField isNew label={text.auth.password} error={errors.password} />
         <TextField
-          label={text.doors.organization}
-          hint={text.doors.organizationHint}
+          label={text.auth.organization}
+          hint={text.auth.organizationHint}
           name="organization"
           autoComplete="organization"
           required
@@ -71,6 +71,6 @@ export function RegisterPage() {
         />
       </Form>
       <SsoButtons returnPath={toReturnPath(return_to)} />
-    </DoorLayout>
+    </AuthLayout>
   )
 }

@@ -12,8 +12,8 @@ export function PasswordField({
   const [shown, setShown] = useState(false)
   return (
     <TextField
-      label={isNew ? text.doors.newPassword : text.doors.password}
-      hint={isNew && text.doors.passwordRule}
+      label={isNew ? text.auth.newPassword : text.auth.password}
+      hint={isNew && text.auth.passwordRule}
       name="password"
       type={shown ? 'text' : 'password'}
       autoComplete={isNew ? 'new-password' : 'current-password'}
@@ -24,7 +24,7 @@ export function PasswordField({
         <Button
           look="quiet"
           size="tiny"
-          aria-label={shown ? text.doors.hidePassword : text.doors.showPassword}
+          aria-label={shown ? text.auth.hidePassword : text.auth.showPassword}
           onClick={() => setShown(!shown)}
         >
           {shown ? <EyeOff /> : <Eye />}

@@ -10,7 +10,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { formatMoment } from '../../format.ts'
 import { useSignOut } from '../../shell/sign-out.ts'
 import { text } from '../../text/index.ts'
-import { DoorLayout } from './door-layout.tsx'
+import { AuthLayout } from './auth-layout.tsx'
 import { InvitationAnswer } from './invitation-answer.tsx'
 import { invitationPreviewQuery } from './invitation-queries.ts'
 import { InvitationRegistration } from './invitation-registration.tsx'
@@ -24,18 +24,18 @@ export function InvitationPage() {
 
   if (preview.error instanceof ApiError && preview.error.status === 404) {
     return (
-      <DoorLayout title={text.doors.unknownTitle} description={<p>{text.doors.unknown}</p>}>
+      <AuthLayout title={text.auth.unknownTitle} description={<p>{text.auth.unknown}</p>}>
         <HomeButton />
-      </DoorLayout>
+      </AuthLayout>
     )
   }
   const error = preview.error ?? session.error
   if (error && (!preview.data || session.data === undefined)) {
     const retry = () => void Promise.all([preview.refetch(), session.refetch()])
     return (
-      <DoorLayout title={text.doors.invitation}>
+      <AuthLayout title={text.auth.invitation}>
         <ErrorState error={error} onRetry={retry} />
-      </DoorLayout>
+      </AuthLayout>
     )
   }
   if (!preview.data || session.data === undefined) return <LoadingInvitation />
@@ -57,34 +57,34 @@ function KnownInvitation({
   const [joined, setJoined] = useState(false)
   const enter = () => {
     setJoined(true)
-    toasts.done(text.doors.joined(organization))
+    toasts.done(text.auth.joined(organization))
     void navigate({ to: '/deployments', replace: true })
   }
-  // Only until the page behind the door is there.
+  // Shown until the deployments page has loaded.
   if (joined) return <LoadingInvitation />
   if (status !== 'pending') {
-    const title = status === 'expired' ? text.doors.expiredTitle : text.doors.answeredTitle
+    const title = status === 'expired' ? text.auth.expiredTitle : text.auth.answeredTitle
     const words = {
-      accepted: text.doors.accepted,
-      rejected: text.doors.declined,
-      expired: text.doors.expired,
+      accepted: text.auth.accepted,
+      rejected: text.auth.declined,
+      expired: text.auth.expired,
     }
     return (
-      <DoorLayout title={title} description={<p role="status">{words[status](organization)}</p>}>
+      <AuthLayout title={title} description={<p role="status">{words[status](organization)}</p>}>
         <HomeButton />
-      </DoorLayout>
+      </AuthLayout>
     )
   }
   const isInvitee = session?.user.email.toLowerCase() === preview.invitee_email.toLowerCase()
   return (
-    <DoorLayout
-      title={text.doors.invitationTitle(organization)}
-      description={<p>{text.doors.invitationFor(preview.role)}</p>}
+    <AuthLayout
+      title={text.auth.invitationTitle(organization)}
+      description={<p>{text.auth.invitationFor(preview.role)}</p>}
     >
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
-        <dt className="text-muted">{text.doors.addressedTo}</dt>
+        <dt className="text-muted">{text.auth.addressedTo}</dt>
         <dd className="font-medium wrap-anywhere">{preview.invitee_email}</dd>
-        <dt className="text-muted">{text.doors.validUntil}</dt>
+        <dt className="text-muted">{text.auth.validUntil}</dt>
         <dd>{formatMoment(preview.expires_at)}</dd>
       </dl>
       {session ? (
@@ -95,14 +95,14 @@ function KnownInvitation({
         )
       ) : preview.account_exists ? (
         <>
-          <p>{text.doors.signInToAnswer}</p>
+          <p>{text.auth.signInToAnswer}</p>
           <Button look="primary" asChild>
             <Link
               to="/sign-in"
               search={{ return_to: `/invitations/${encodeURIComponent(token)}` }}
               state={{ email: preview.invitee_email }}
             >
-              {text.doors.signIn}
+              {text.auth.signIn}
             </Link>
           </Button>
           <InvitationSso token={token} />
@@ -113,7 +113,7 @@ function KnownInvitation({
           <InvitationSso token={token} />
         </>
       )}
-    </DoorLayout>
+    </AuthLayout>
   )
 }
 
@@ -122,10 +122,10 @@ function OtherAccount({ invitee, current }: { invitee: string; current: string }
   const signOut = useSignOut({ stay: true })
   return (
     <>
-      <Notice tone="warn">{text.doors.otherAccount(invitee, current)}</Notice>
+      <Notice tone="warn">{text.auth.otherAccount(invitee, current)}</Notice>
       <ErrorNote error={signOut.error} />
       <Button look="primary" busy={signOut.isPending} onClick={() => signOut.mutate()}>
-        {text.doors.signOut}
+        {text.auth.signOut}
       </Button>
       <HomeButton />
     </>
@@ -135,19 +135,19 @@ function OtherAccount({ invitee, current }: { invitee: string; current: string }
 function HomeButton() {
   return (
     <Button asChild>
-      <Link to="/deployments">{text.doors.home}</Link>
+      <Link to="/deployments">{text.auth.home}</Link>
     </Button>
   )
 }
 
 function LoadingInvitation() {
   return (
-    <DoorLayout title={text.doors.invitation} description={<Skeleton className="w-48" />}>
+    <AuthLayout title={text.auth.invitation} description={<Skeleton className="w-48" />}>
       <div role="status" aria-label={text.common.loading} className="grid gap-5">
         <Skeleton className="h-10" />
         <Skeleton className="h-9 rounded-md" />
         <Skeleton className="h-9 rounded-md" />
       </div>
-    </DoorLayout>
+    </AuthLayout>
   )
 }

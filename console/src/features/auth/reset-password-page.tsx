@@ -3,7 +3,7 @@ import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { text } from '../../text/index.ts'
-import { DoorLayout, doorLink } from './door-layout.tsx'
+import { AuthLayout, authLink } from './auth-layout.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useResetPassword } from './queries.ts'
 
@@ -13,33 +13,33 @@ export function ResetPasswordPage() {
   const reset = useResetPassword()
   const navigate = useNavigate()
   const footer = (
-    <Link to="/sign-in" className={doorLink}>
-      {text.doors.backToSignIn}
+    <Link to="/sign-in" className={authLink}>
+      {text.auth.backToSignIn}
     </Link>
   )
   const refused = reset.error instanceof ApiError && reset.error.code === 'invalid_or_expired_token'
   if (refused || !token) {
     return (
-      <DoorLayout
-        title={text.doors.badLinkTitle}
-        description={<p role="alert">{text.doors.badLink}</p>}
+      <AuthLayout
+        title={text.auth.badLinkTitle}
+        description={<p role="alert">{text.auth.badLink}</p>}
         footer={footer}
       >
         <Button look="primary" asChild>
-          <Link to="/forgot-password">{text.doors.newLink}</Link>
+          <Link to="/forgot-password">{text.auth.newLink}</Link>
         </Button>
-      </DoorLayout>
+      </AuthLayout>
     )
   }
   return (
-    <DoorLayout
-      title={text.doors.resetTitle}
-      description={<p>{text.doors.resetDescription}</p>}
+    <AuthLayout
+      title={text.auth.resetTitle}
+      description={<p>{text.auth.resetDescription}</p>}
       footer={footer}
     >
       <Form<'password'>
         wide
-        submitLabel={text.doors.setPassword}
+        submitLabel={text.auth.setPassword}
         busy={reset.isPending}
         error={reset.error}
         onSubmit={({ password }) =>
@@ -54,6 +54,6 @@ export function ResetPasswordPage() {
       >
         <PasswordField isNew error={fieldErrors(reset.error).password} />
       </Form>
-    </DoorLayout>
+    </AuthLayout>
   )
 }

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { DoorLayout, doorLink } from './door-layout.tsx'
+import { AuthLayout, authLink } from './auth-layout.tsx'
 import { EmailField } from './email-field.tsx'
 import { PasswordField } from './password-field.tsx'
 import { useLeadOn, useSignIn } from './queries.ts'
@@ -19,22 +19,22 @@ export function SignInPage() {
   useLeadOn(return_to)
   const errors = fieldErrors(signIn.error)
   return (
-    <DoorLayout
-      title={text.doors.signIn}
+    <AuthLayout
+      title={text.auth.signIn}
       footer={
         <span>
-          {text.doors.noAccount}{' '}
-          <Link to="/register" search={{ return_to }} className={doorLink}>
-            {text.doors.createAccount}
+          {text.auth.noAccount}{' '}
+          <Link to="/register" search={{ return_to }} className={authLink}>
+            {text.auth.createAccount}
           </Link>
         </span>
       }
     >
-      {given.passwordSet && <Notice tone="good">{text.doors.passwordSet}</Notice>}
-      {ssoError && <Notice tone="bad">{text.doors.ssoFailure(ssoError)}</Notice>}
+      {given.passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
+      {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
       <Form<'email' | 'password'>
         wide
-        submitLabel={text.doors.signIn}
+        submitLabel={text.auth.signIn}
         busy={signIn.isPending || signIn.isSuccess}
         error={signIn.error}
         onSubmit={(credentials) => signIn.mutate(credentials)}
@@ -44,12 +44,12 @@ export function SignInPage() {
         <Link
           to="/forgot-password"
           state={{ email: email || undefined }}
-          className={`${doorLink} -mt-1.5 justify-self-start text-[0.8125rem]`}
+          className={`${authLink} -mt-1.5 justify-self-start text-[0.8125rem]`}
         >
-          {text.doors.forgotLink}
+          {text.auth.forgotLink}
         </Link>
       </Form>
       <SsoButtons returnPath={toReturnPath(return_to)} />
-    </DoorLayout>
+    </AuthLayout>
   )
 }

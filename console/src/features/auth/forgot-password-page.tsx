@@ -2,7 +2,7 @@ import { Link, useLocation } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { text } from '../../text/index.ts'
-import { DoorLayout, doorLink } from './door-layout.tsx'
+import { AuthLayout, authLink } from './auth-layout.tsx'
 import { EmailField } from './email-field.tsx'
 import { useRequestPasswordReset } from './queries.ts'
 
@@ -11,36 +11,36 @@ export function ForgotPasswordPage() {
   const email = useLocation({ select: ({ state }) => state.email })
   const request = useRequestPasswordReset()
   const footer = (
-    <Link to="/sign-in" className={doorLink}>
-      {text.doors.backToSignIn}
+    <Link to="/sign-in" className={authLink}>
+      {text.auth.backToSignIn}
     </Link>
   )
   if (request.isSuccess) {
     return (
-      <DoorLayout
-        title={text.doors.linkSentTitle}
-        description={<p role="status">{text.doors.linkSent(request.variables)}</p>}
+      <AuthLayout
+        title={text.auth.linkSentTitle}
+        description={<p role="status">{text.auth.linkSent(request.variables)}</p>}
         footer={footer}
       >
-        <Button onClick={() => request.reset()}>{text.doors.otherAddress}</Button>
-      </DoorLayout>
+        <Button onClick={() => request.reset()}>{text.auth.otherAddress}</Button>
+      </AuthLayout>
     )
   }
   return (
-    <DoorLayout
-      title={text.doors.forgotTitle}
-      description={<p>{text.doors.forgotDescription}</p>}
+    <AuthLayout
+      title={text.auth.forgotTitle}
+      description={<p>{text.auth.forgotDescription}</p>}
       footer={footer}
     >
       <Form<'email'>
         wide
-        submitLabel={text.doors.sendLink}
+        submitLabel={text.auth.sendLink}
         busy={request.isPending}
         error={request.error}
         onSubmit={(values) => request.mutate(values.email)}
       >
         <EmailField defaultValue={email} error={fieldErrors(request.error).email} />
       </Form>
-    </DoorLayout>
+    </AuthLayout>
   )
 }

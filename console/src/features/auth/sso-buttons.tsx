@@ -13,7 +13,7 @@ export function SsoButtons({ returnPath }: { returnPath: string }) {
       {providers.map(({ name, display_name, login_url }) => (
         <Button key={name} asChild>
           <a href={`${login_url}?${new URLSearchParams({ return_to: returnPath })}`}>
-            {text.doors.continueWith(display_name)}
+            {text.auth.continueWith(display_name)}
           </a>
         </Button>
       ))}
@@ -25,7 +25,7 @@ export function SsoButtons({ returnPath }: { returnPath: string }) {
 export function OrLine() {
   return (
     <div className="flex items-center gap-3 text-[0.8125rem] text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
-      {text.doors.or}
+      {text.auth.or}
     </div>
   )
 }
