@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['server/test/**/*.test.ts', 'engine/test/**/*.test.ts'],
-          exclude: ['server/test/kubernetes/**'],
+          exclude: ['server/test/kubernetes/cluster/**'],
           globalSetup: ['server/test/support/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config'
 
-// Tests against a real control plane, the one of KUBECONFIG; without it they are skipped.
+// These tests need a Kubernetes control plane, named by KUBECONFIG. Without it they are skipped.
 export default defineConfig({
   test: {
     name: 'kubernetes',
-    include: ['server/test/kubernetes/**/*.test.ts'],
+    include: ['server/test/kubernetes/cluster/**/*.test.ts'],
     globalSetup: ['server/test/support/global-setup.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -4,8 +4,8 @@ import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { startXinferenceSimulator } from '../support/xinference-simulator.ts'
-import type { SimulatedReply } from '../support/xinference-simulator.ts'
+import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
+import type { SimulatedReply } from '../xinference/simulator/simulator.ts'
 
 const patient = { timeout: 30_000, interval: 50 }
 

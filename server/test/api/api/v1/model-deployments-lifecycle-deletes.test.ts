@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { listOrphans, sweepOrphans } from '../../../../src/features/deployments/sweep-orphans.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import type { Script } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = { timeout: 20_000 }
+const runtime = createScriptedRuntime()
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ runtime })
+  client = await registerClient(server.url)
+})
+afterEach(() => runtime.reset())
+afterAll(() => server.close())
+
+async function create(): Promise<string> {
+  return (await client.post(path, { model_name: 'berth-tiny' })).body.id
+}
+
+async function read(id: string) {
+  return (await client.get(`${path}/${id}`)).body
+}
+
+function out(): never {
+  throw new Error('out of order')
+}
+
+async function listStatuses(id: string): Promise<string[]> {
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  return items
+    .map(({ status }: { status: string }) => status)
+    .filter((status: string, at: number, all: string[]) => status !== all[at - 1])
+}
+
+test.each([
+  ['requested', { listOffers: out }],
+  ['provisioning', { provision: out }],
+  ['deploying', { ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) }],
+  ['running', {}],
+  ['failed', { provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }) }],
+] as [string, Partial<Script>][])(
+  'DELETE of a deployment that is %s: 200 terminating, and it ends terminated with nothing held',
+  async (status, script) => {
+    runtime.answer(script)
+    const id = await create()
+    await waitForStatus(client, id, status)
+    const answer = await client.delete(`${path}/${id}`)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ status: 'terminating', terminated_at: null })
+    await waitForStatus(client, id, 'terminated')
+    expect(runtime.held).not.toContain(id)
+    expect(await listStatuses(id)).toEqual(expect.arrayContaining([status, 'terminating', 'terminated']))
+  },
+)
+
+test('DELETE of one that is terminating: 200, the same row, no further event', async () => {
+  runtime.answer({ release: () => false })
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  const first = await client.delete(`${path}/${id}`)
+  const second = await client.delete(`${path}/${id}`)
+  expect(second.status).toBe(200)
+  expect(second.body).toEqual(first.body)
+  await vi.waitFor(
+    () => expect(runtime.callsFor(id).filter((call) => call === 'release').length).toBeGreaterThan(1),
+    patience,
+  )
+  expect((await read(id)).status).toBe('terminating')
+  runtime.reset()
+  await waitForStatus(client, id, 'terminated')
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items.filter((event: { status: string }) => event.status === 'terminating')).toHaveLength(1)
+})
+
+test('ten DELETEs at once: all 200, one termination', async () => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  const answers = await Promise.all(Array.from({ length: 10 }, () => client.delete(`${path}/${id}`)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
+  for (const { body } of answers) expect(body.status).toMatch(/^terminat(ing|ed)$/)
+  await waitForStatus(client, id, 'terminated')
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items.filter((event: { status: string }) => event.status === 'terminating')).toHaveLength(1)
+})
+
+test('a cleanup that throws stays terminating with cleanup_failed and is tried again until it is confirmed', async () => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  runtime.answer({ release: out })
+  await client.delete(`${path}/${id}`)
+  await expect.poll(async () => (await read(id)).failure_stage, patience).toBe('termination')
+  expect(await read(id)).toMatchObject({
+    status: 'terminating',
+    failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*out of order)/),
+    terminated_at: null,
+  })
+  runtime.reset()
+  expect(await waitForStatus(client, id, 'terminated')).toMatchObject({
+    failure_stage: null,
+    failure_reason: null,
+    terminated_at: expect.stringMatching(/Z$/),
+  })
+})
+
+test('a failed deployment whose cleanup throws once keeps in its history why it failed', async () => {
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_download', code: 'disk_full', message: 'No.' }),
+  })
+  const id = await create()
+  await waitForStatus(client, id, 'failed')
+  runtime.answer({ release: out })
+  await client.delete(`${path}/${id}`)
+  await expect.poll(async () => (await read(id)).failure_reason, patience).toMatch(/^cleanup_failed/)
+  runtime.reset()
+  await waitForStatus(client, id, 'terminated')
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items).toContainEqual(expect.objectContaining({ status: 'failed', message: 'disk_full: No.' }))
+})
+
+test('a failed deployment tries to release its instance until it is confirmed', async () => {
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
+    release: out,
+  })
+  const id = await create()
+  await waitForStatus(client, id, 'failed')
+  await vi.waitFor(() => expect(runtime.callsFor(id)).toContain('release'), patience)
+  expect(runtime.held).toContain(id)
+  runtime.reset()
+  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+  expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'launch_rejected: No.' })
+  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+})
+
+test('a deployment that failed before it had an instance says nothing any more once its release is confirmed', async () => {
+  runtime.answer({
+    provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }),
+    release: out,
+  })
+  const id = await create()
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  runtime.reset()
+  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })
+})
+
+test('sweepOrphans releases what no deployment owns and what a terminated one left, and nothing else', async () => {
+  const [running, ended] = [await create(), await create()]
+  await waitForStatus(client, running, 'running')
+  await waitForStatus(client, ended, 'running')
+  await client.delete(`${path}/${ended}`)
+  await waitForStatus(client, ended, 'terminated')
+  const unknown = randomUUID()
+  runtime.held.add(unknown).add(ended)
+  await sweepOrphans(server.application)
+  expect(runtime.held).toContain(running)
+  expect(runtime.held).not.toContain(unknown)
+  expect(runtime.held).not.toContain(ended)
+  expect(runtime.callsFor(running)).not.toContain('release')
+})
+
+test('sweepOrphans releases what a failed one holds after it was given back, and leaves one that still gives back', async () => {
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
+  })
+  const readDue = async (id: string) =>
+    server.application.db
+      .selectFrom('deployments')
+      .select('reconcile_at')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+  const late = await create()
+  await expect.poll(() => readDue(late), patience).toEqual({ reconcile_at: null })
+  runtime.held.add(late)
+  runtime.answer({ release: (id) => id === late })
+  const busy = await create()
+  await waitForStatus(client, busy, 'failed')
+  expect(runtime.held).toContain(busy)
+  expect(await listOrphans(server.application)).toEqual([late])
+  await sweepOrphans(server.application)
+  expect(runtime.held).not.toContain(late)
+})
+
+test('sweepOrphans goes on after an orphan that can’t be released', async () => {
+  const [stuck, loose] = [randomUUID(), randomUUID()]
+  runtime.held.add(stuck).add(loose)
+  runtime.answer({ release: (id) => (id === stuck ? out() : true) })
+  await sweepOrphans(server.application)
+  expect(runtime.held).toContain(stuck)
+  expect(runtime.held).not.toContain(loose)
+})

@@ -1,0 +1,308 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { EngineObservation, FailureCode, FailureStage } from '../../../../src/ports/model-runtime.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const runtime = createScriptedRuntime()
+const patience = { timeout: 20_000 }
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ runtime })
+  client = await registerClient(server.url)
+})
+afterEach(() => runtime.reset())
+afterAll(() => server.close())
+
+async function create(): Promise<string> {
+  const answer = await client.post(path, { model_name: 'berth-tiny' })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+
+/** Has the worker look at a deployment now rather than at its next round. */
+async function hurry(id: string): Promise<void> {
+  await server.application.db
+    .updateTable('deployments')
+    .set({ reconcile_at: new Date(0) })
+    .where('id', '=', id)
+    .execute()
+}
+
+async function read(id: string) {
+  return (await client.get(`${path}/${id}`)).body
+}
+
+function failed(stage: FailureStage, code: FailureCode): EngineObservation {
+  return { phase: 'failed', stage, code, message: 'It did not work.' }
+}
+
+test('no offers at all: failed, no_feasible_instance', async () => {
+  runtime.answer({ listOffers: () => [] })
+  const deployment = await waitForStatus(client, await create(), 'failed')
+  expect(deployment).toMatchObject({
+    failure_stage: 'instance_selection',
+    failure_reason: expect.stringMatching(/^no_feasible_instance: /),
+  })
+})
+
+test('the smallest offer that fits is chosen, and the reason names what was passed over', async () => {
+  runtime.answer({
+    listOffers: () => [
+      makeOffer('large', { memoryBytes: 64 * 2 ** 30 }),
+      makeOffer('other-format', { memoryBytes: 2 ** 30, formats: ['pytorch'] }),
+      makeOffer('too-small', { memoryBytes: 2 ** 26 }),
+      makeOffer('medium'),
+    ],
+  })
+  const deployment = await waitForStatus(client, await create(), 'running')
+  expect(deployment.selected_instance_type).toBe('medium')
+  expect(deployment.selection_reason).toMatch(
+    /Passed over: too-small \(.*MiB\): .* needed; other-format: it runs pytorch/,
+  )
+})
+
+test('a refusal for capacity tries the next offer that fits', async () => {
+  runtime.answer({
+    listOffers: () => [makeOffer('first'), makeOffer('second', { memoryBytes: 2 ** 34 })],
+    provision: ({ instanceType, deploymentId }) =>
+      instanceType === 'first'
+        ? { outcome: 'refused', code: 'no_capacity', message: 'All taken.' }
+        : {
+            outcome: 'provisioned',
+            instance: {
+              instanceId: `i-${deploymentId}`,
+              clusterId: 'c',
+              gpuAllocationId: 'g',
+              region: 'r',
+              startedAt: new Date(),
+            },
+          },
+  })
+  const id = await create()
+  const deployment = await waitForStatus(client, id, 'running')
+  expect(deployment).toMatchObject({ selected_instance_type: 'second', instance_id: `i-${id}` })
+  expect(deployment.selection_reason).toContain('Passed over: first: no capacity')
+  expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(2)
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items).toContainEqual(
+    expect.objectContaining({ stage: 'provisioning', message: 'All taken. Trying second.' }),
+  )
+})
+
+test('a refusal for capacity by every offer fails with no_capacity', async () => {
+  runtime.answer({
+    listOffers: () => [makeOffer('first'), makeOffer('second')],
+    provision: () => ({ outcome: 'refused', code: 'no_capacity', message: 'All taken.' }),
+  })
+  const id = await create()
+  const deployment = await waitForStatus(client, id, 'failed')
+  expect(deployment).toMatchObject({
+    failure_stage: 'provisioning',
+    failure_reason: 'no_capacity: All taken.',
+  })
+  expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(2)
+})
+
+test.each(['quota_exceeded', 'provider_error'] as const)(
+  'a refusal for %s tries no other offer',
+  async (code) => {
+    runtime.answer({
+      listOffers: () => [makeOffer('first'), makeOffer('second')],
+      provision: () => ({ outcome: 'refused', code, message: 'No.' }),
+    })
+    const id = await create()
+    const deployment = await waitForStatus(client, id, 'failed')
+    expect(deployment).toMatchObject({ failure_stage: 'provisioning', failure_reason: `${code}: No.` })
+    expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['model_download', 'download_failed'],
+  ['model_download', 'model_not_found'],
+  ['model_download', 'disk_full'],
+  ['model_launch', 'launch_rejected'],
+  ['model_launch', 'out_of_memory'],
+  ['health_check', 'readiness_timeout'],
+] as const)('%s, %s: failed at once, and the instance is released by itself', async (stage, code) => {
+  runtime.answer({ ensureEngine: () => failed(stage, code) })
+  const id = await create()
+  const deployment = await waitForStatus(client, id, 'failed')
+  expect(deployment).toMatchObject({ failure_stage: stage, failure_reason: `${code}: It did not work.` })
+  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+  expect(runtime.callsFor(id)).not.toContain('stopEngine')
+  expect((await read(id)).status).toBe('failed')
+})
+
+test('download and start are told in status_message on the way', async () => {
+  const phases: EngineObservation[] = [
+    { phase: 'downloading', message: 'Half is here.', receivedBytes: 1, totalBytes: 2 },
+    { phase: 'starting', message: 'It wakes up.' },
+  ]
+  let phase = 0
+  runtime.answer({ ensureEngine: () => phases[phase] ?? failed('model_launch', 'launch_rejected') })
+  const id = await create()
+  for (const [at, message] of ['Half is here.', 'It wakes up.'].entries()) {
+    phase = at
+    await expect.poll(async () => (await read(id)).status_message, patience).toBe(message)
+    expect(await read(id)).toMatchObject({ status: 'deploying', progress: at === 0 ? 0.5 : null })
+  }
+  runtime.reset()
+  expect(await waitForStatus(client, id, 'running')).toMatchObject({ status_message: null, progress: null })
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  const stages = items.map(({ stage }: { stage: string }) => stage)
+  expect(stages.indexOf('model_download')).toBeLessThan(stages.indexOf('engine_startup'))
+})
+
+test('an engine that crashes at every start is started three times more and then fails', async () => {
+  runtime.answer({ ensureEngine: () => failed('engine_startup', 'engine_crashed') })
+  const id = await create()
+  const deployment = await waitForStatus(client, id, 'failed')
+  expect(deployment).toMatchObject({
+    failure_stage: 'engine_startup',
+    failure_reason: 'engine_crashed: It did not work.',
+  })
+  expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
+  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+})
+
+test('restarts count whose stop is not confirmed at once: the engine is seen starting when its end is awaited', async () => {
+  let looks = 0
+  runtime.answer({
+    ensureEngine: () =>
+      looks++ % 2 === 0
+        ? failed('model_launch', 'engine_crashed')
+        : { phase: 'starting', message: 'It is being ended.' },
+    stopEngine: () => false,
+  })
+  const id = await create()
+  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
+    failure_reason: 'engine_crashed: It did not work.',
+  })
+  expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
+})
+
+test('a restart counts once, however often its stop is asked for', async () => {
+  runtime.answer({
+    ensureEngine: () => failed('model_launch', 'engine_crashed'),
+    stopEngine: () => false,
+  })
+  const id = await create()
+  await vi.waitFor(
+    () => expect(runtime.callsFor(id).filter((call) => call === 'stopEngine').length).toBeGreaterThan(4),
+    patience,
+  )
+  expect(await read(id)).toMatchObject({
+    status: 'deploying',
+    status_message: 'It did not work. Ending it, to start it again.',
+  })
+  runtime.reset()
+  await waitForStatus(client, id, 'running')
+})
+
+test.each([
+  ['absent', { phase: 'absent' }],
+  ['crashed', failed('runtime', 'engine_crashed')],
+  ['unreachable', failed('health_check', 'engine_unreachable')],
+] as [string, EngineObservation][])(
+  'a running engine that is %s is started again; meanwhile 503',
+  async (_what, seen) => {
+    const id = await create()
+    await waitForStatus(client, id, 'running')
+    runtime.answer({
+      observeEngine: () => seen,
+      ensureEngine: () => ({ phase: 'starting', message: 'It starts again.' }),
+    })
+    await hurry(id)
+    await expect.poll(async () => (await read(id)).status_message, patience).toBe('It starts again.')
+    expect((await read(id)).status).toBe('running')
+    expect(runtime.callsFor(id)).toContain('stopEngine')
+    const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+    expect(answer.status).toBe(503)
+    expect(answer.body.error.code).toBe('deployment_not_ready')
+    runtime.reset()
+    await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+    const { items } = (await client.get(`${path}/${id}/events`)).body
+    expect(items.at(-1)).toMatchObject({ status: 'running', message: 'The model answers requests again.' })
+  },
+)
+
+test.each<EngineObservation>([
+  { phase: 'starting', message: 'Its node starts it again.' },
+  { phase: 'downloading', message: 'Its node starts it again.', receivedBytes: 1, totalBytes: 2 },
+])('a running engine that starts again by itself ($phase) is waited for; meanwhile 503', async (seen) => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  runtime.answer({ observeEngine: () => seen, ensureEngine: () => seen })
+  await hurry(id)
+  await expect.poll(async () => (await read(id)).status_message, patience).toBe('Its node starts it again.')
+  const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+  expect(answer.status).toBe(503)
+  expect(answer.headers.get('retry-after')).toBe('5')
+  expect(answer.body.error.code).toBe('deployment_not_ready')
+  runtime.reset()
+  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  expect(runtime.callsFor(id)).not.toContain('stopEngine')
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items.map(({ message }: { message: string }) => message).slice(-2)).toEqual([
+    'Its node starts it again.',
+    'The model answers requests again.',
+  ])
+})
+
+test('a running engine that fails for good fails the deployment at its stage', async () => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  runtime.answer({ observeEngine: () => failed('runtime', 'out_of_memory') })
+  await hurry(id)
+  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
+    failure_stage: 'runtime',
+    failure_reason: 'out_of_memory: It did not work.',
+  })
+})
+
+test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
+  'a runtime whose %s throws is asked again, and its words stay in the log',
+  async (name) => {
+    runtime.answer({
+      [name]: () => {
+        throw new Error('secret inner workings')
+      },
+    })
+    const id = await create()
+    await expect
+      .poll(async () => (await read(id)).status_message, patience)
+      .toBe('The runtime did not do what it was asked. Trying again.')
+    expect(server.logs.some((line) => line.includes('secret inner workings'))).toBe(true)
+    expect(JSON.stringify((await client.get(`${path}/${id}/events`)).body)).not.toContain('secret')
+    runtime.reset()
+    await waitForStatus(client, id, 'running')
+  },
+)
+
+test('an instance that never comes fails with provision_timeout after 10 minutes', async () => {
+  runtime.answer({
+    provision: () => {
+      throw new Error('timed out')
+    },
+  })
+  const id = await create()
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  const since = new Date(Date.now() - 11 * 60_000)
+  await server.application.db
+    .updateTable('deployments')
+    .set({ status_changed_at: since, updated_at: since, reconcile_at: new Date(0) })
+    .where('id', '=', id)
+    .execute()
+  expect(await waitForStatus(client, id, 'failed')).toMatchObject({
+    failure_stage: 'provisioning',
+    failure_reason: expect.stringMatching(/^provision_timeout: /),
+  })
+})

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { deployBundled, waitForStatus } from '../../../support/deployments.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer()
+  client = await registerClient(server.url)
+})
+afterAll(() => server.close())
+
+async function listEvents(id: string) {
+  return (await client.get(`${path}/${id}/events`)).body.items as {
+    at: string
+    status: string
+    stage: string | null
+    message: string
+  }[]
+}
+
+test('a deployment goes from requested to running to terminated on the real engine, fields filled on the way', async () => {
+  const running = await deployBundled(client)
+  expect(running).toMatchObject({
+    cluster_id: 'local',
+    instance_id: expect.stringMatching(/^local-/),
+    gpu_allocation_id: expect.stringMatching(/./),
+    selected_instance_type: expect.stringMatching(/^local-/),
+    selection_reason: expect.stringMatching(
+      /Needs about .+ MiB \(weights .+ KV cache .+ overhead .+\); local-.+ offers/,
+    ),
+    status_message: null,
+    failure_stage: null,
+    failure_reason: null,
+    terminated_at: null,
+  })
+  expect(Date.parse(running.updated_at)).toBeGreaterThan(Date.parse(running.created_at))
+  expect(await server.application.runtime.listHeld()).toContain(running.id)
+
+  const answer = await client.delete(`${path}/${running.id}`)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ id: running.id, status: 'terminating', terminated_at: null })
+  const ended = await waitForStatus(client, running.id, 'terminated')
+  expect(ended).toMatchObject({ instance_id: running.instance_id, failure_stage: null, failure_reason: null })
+  expect(ended.terminated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  expect(Date.parse(ended.terminated_at)).toBeGreaterThanOrEqual(Date.parse(answer.body.updated_at))
+  expect(await server.application.runtime.listHeld()).not.toContain(running.id)
+
+  const events = await listEvents(running.id)
+  const statuses = events.map(({ status }) => status).filter((status, at, all) => status !== all[at - 1])
+  expect(statuses).toEqual(['requested', 'provisioning', 'deploying', 'running', 'terminating', 'terminated'])
+  expect(events.map(({ at }) => at)).toEqual(events.map(({ at }) => at).toSorted())
+
+  const again = await client.delete(`${path}/${running.id}`)
+  expect(again.status).toBe(200)
+  expect(again.body).toEqual(ended)
+  expect(await listEvents(running.id)).toHaveLength(events.length)
+})
+
+test('a variant that no instance type can run fails at instance_selection, and may be deleted', async () => {
+  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
+  const failed = await waitForStatus(client, created.body.id, 'failed')
+  expect(failed).toMatchObject({
+    failure_stage: 'instance_selection',
+    failure_reason: expect.stringMatching(/^no_feasible_instance: .*local-.*pytorch/),
+    selected_instance_type: null,
+    instance_id: null,
+  })
+  expect((await client.delete(`${path}/${failed.id}`)).body.status).toBe('terminating')
+  const ended = await waitForStatus(client, failed.id, 'terminated')
+  expect(ended.failure_reason).toBe(failed.failure_reason)
+})
+
+test('a model that is too big for every instance type fails at instance_selection with the sums', async () => {
+  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 })
+  const failed = await waitForStatus(client, created.body.id, 'failed')
+  expect(failed.failure_reason).toMatch(/^no_feasible_instance: .*local-.+ \(.+iB\): .+GiB needed/)
+})

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { EngineObservation } from '../../../../src/ports/model-runtime.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const runtime = createScriptedRuntime()
+const path = '/api/v1/model-deployments'
+let server: TestServer
+let client: Client
+
+beforeAll(async () => {
+  server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '100' } })
+  client = await registerClient(server.url)
+})
+afterAll(() => server.close())
+
+function outOfReach(minutes: number): EngineObservation {
+  const since = new Date(Date.now() - minutes * 60_000)
+  return { phase: 'unreachable', message: 'The cluster is out of reach.', since }
+}
+
+async function waitForMessage(id: string, expected: string | null): Promise<any> {
+  return vi.waitFor(
+    async () => {
+      const { body } = await client.get(`${path}/${id}`)
+      expect(body.status_message).toBe(expected)
+      return body
+    },
+    { timeout: 30_000, interval: 50 },
+  )
+}
+
+test('a running deployment whose runtime is out of reach stays running however long it takes, and says so', async () => {
+  runtime.reset()
+  const { body } = await client.post(path, { model_name: 'berth-tiny' })
+  await waitForStatus(client, body.id, 'running')
+  runtime.answer({ observeEngine: () => outOfReach(60 * 24) })
+  expect((await waitForMessage(body.id, 'The cluster is out of reach.')).status).toBe('running')
+  runtime.reset()
+  expect((await waitForMessage(body.id, null)).status).toBe('running')
+  expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine')).toHaveLength(1)
+})
+
+test('a deployment that has not run yet waits ten minutes for its runtime', async () => {
+  runtime.reset()
+  runtime.answer({ ensureEngine: () => outOfReach(9) })
+  const { body } = await client.post(path, { model_name: 'berth-tiny' })
+  expect((await waitForMessage(body.id, 'The cluster is out of reach.')).status).toBe('deploying')
+  runtime.answer({ ensureEngine: () => outOfReach(11) })
+  const failed = await waitForStatus(client, body.id, 'failed')
+  expect(failed.failure_stage).toBe('engine_startup')
+  expect(failed.failure_reason).toBe('engine_unreachable: The cluster is out of reach.')
+})

@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import { setRole } from '../../../support/roles.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+let server: TestServer
+let client: Awaited<ReturnType<typeof registerClient>>
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+  client = await registerClient(server.url)
+})
+afterAll(() => server.close())
+
+async function create(body: unknown = { model_name: 'berth-tiny' }, by = client) {
+  return by.post(path, body)
+}
+
+test('POST /api/v1/model-deployments: 201 `requested` with the defaults of the catalog, unknown fields null', async () => {
+  const { body: session } = await client.get('/v1/auth/session')
+  const answer = await create({ model_name: 'qwen2.5-instruct' })
+  expect(answer.status).toBe(201)
+  const { variants } = (await client.get('/api/v1/deployable-models/qwen2.5-instruct')).body
+  const standard = variants.find((variant: { default: boolean }) => variant.default)
+  expect(answer.body).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+    user_id: String(session.user.id),
+    organization_id: expect.stringMatching(/^\d+$/),
+    cluster_id: null,
+    instance_id: null,
+    gpu_allocation_id: null,
+    model_name: 'qwen2.5-instruct',
+    model_format: standard.model_format,
+    model_size_in_billions: standard.model_size_in_billions,
+    quantization: expect.toBeOneOf(standard.quantizations),
+    inference_model_uid: `dep-${answer.body.id}`,
+    status: 'requested',
+    status_message: null,
+    progress: null,
+    selected_instance_type: null,
+    selection_reason: null,
+    failure_stage: null,
+    failure_reason: null,
+    created_at: instant,
+    updated_at: answer.body.created_at,
+    terminated_at: null,
+  })
+})
+
+test.each([1.5, '1.5', '1_5', 1.5, 7, '7', '7.0'])(
+  'POST /api/v1/model-deployments: size %j is taken and answered as a number',
+  async (size) => {
+    const answer = await create({ model_name: 'qwen2.5-instruct', model_size_in_billions: size })
+    expect(answer.status).toBe(201)
+    expect(answer.body.model_size_in_billions).toBe(Number(String(size).replace('_', '.')))
+  },
+)
+
+test('POST /api/v1/model-deployments: format and quantization in any case, answered as the catalog spells them', async () => {
+  const answer = await create({
+    model_name: 'qwen2.5-instruct',
+    model_format: 'GGUFv2',
+    quantization: 'q5_k_m',
+  })
+  expect(answer.body).toMatchObject({ model_format: 'ggufv2', quantization: 'Q5_K_M' })
+})
+
+test('POST /api/v1/model-deployments: what the format leaves open is chosen to fit it', async () => {
+  const answer = await create({ model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
+  expect(answer.body).toMatchObject({ model_format: 'pytorch', quantization: 'none' })
+})
+
+test.each([
+  [{ model_name: 'no-such-model' }],
+  [{ model_name: 'berth-tiny', model_format: 'awq' }],
+  [{ model_name: 'berth-tiny', model_size_in_billions: 7 }],
+  [{ model_name: 'berth-tiny', quantization: 'Q4_K_M' }],
+])(
+  'POST /api/v1/model-deployments: %j, which the catalog does not have, is a 422 model_not_deployable',
+  async (body) => {
+    const answer = await create(body)
+    expect(answer.status).toBe(422)
+    expect(answer.body).toMatchObject({ status: 422, code: 'model_not_deployable' })
+  },
+)
+
+test('POST /api/v1/model-deployments: a disabled model is a 422 model_not_deployable', async () => {
+  const { db } = server.application
+  await db
+    .updateTable('deployable_models')
+    .set({ enabled: false })
+    .where('id', '=', 'berth-tiny-embedding')
+    .execute()
+  const answer = await create({ model_name: 'berth-tiny-embedding' })
+  expect(answer.status).toBe(422)
+  expect(answer.body.code).toBe('model_not_deployable')
+})
+
+test.each([
+  ['model_name', { model_name: '' }],
+  ['model_name', { model_name: ' \t' }],
+  ['model_name', {}],
+  ['model_name', { model_name: 7 }],
+  ['model_name', { model_name: 'a\0b' }],
+  ['extra', { model_name: 'berth-tiny', extra: 1 }],
+  ['status', { model_name: 'berth-tiny', status: 'running' }],
+  ['model_format', { model_name: 'berth-tiny', model_format: '' }],
+  ['quantization', { model_name: 'berth-tiny', quantization: null }],
+  ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: 'big' }],
+  ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: '1,5' }],
+  ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: -1 }],
+  ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: true }],
+  ['model_size_in_billions', '{"model_name":"berth-tiny","model_size_in_billions":1e400}'],
+])('POST /api/v1/model-deployments: a 422 names the field %s of %j', async (field, body) => {
+  const before = (await client.get(path)).body.total
+  const answer = await create(body)
+  expect(answer.status).toBe(422)
+  expect(answer.body).toMatchObject({ code: 'validation_failed', errors: [{ location: 'body', field }] })
+  expect((await client.get(path)).body.total).toBe(before)
+})
+
+test('GET /api/v1/model-deployments: one’s own alone, newest first, in pages of limit and offset', async () => {
+  const reader = await registerClient(server.url)
+  const empty = await reader.get(path)
+  expect(empty.body).toEqual({ items: [], total: 0, limit: 100, offset: 0 })
+  const ids: string[] = []
+  for (let made = 0; made < 3; made += 1) ids.unshift((await create(undefined, reader)).body.id)
+  const list = async (query: string) => {
+    const { body } = await reader.get(path + query)
+    return { ...body, items: body.items.map(({ id }: { id: string }) => id) }
+  }
+  expect(await list('')).toEqual({ items: ids, total: 3, limit: 100, offset: 0 })
+  expect(await list('?limit=2')).toEqual({ items: ids.slice(0, 2), total: 3, limit: 2, offset: 0 })
+  expect(await list('?limit=500&offset=2')).toEqual({ items: ids.slice(2), total: 3, limit: 500, offset: 2 })
+  expect(await list('?offset=9')).toEqual({ items: [], total: 3, limit: 100, offset: 9 })
+})
+
+test('GET /api/v1/model-deployments?active=true: without those that are terminated', async () => {
+  const reader = await registerClient(server.url)
+  const ids: string[] = []
+  for (let made = 0; made < 3; made += 1) ids.unshift((await create(undefined, reader)).body.id)
+  await server.application.db
+    .updateTable('deployments')
+    .set({ status: 'terminated', terminated_at: new Date() })
+    .where('id', '=', ids[1] ?? '')
+    .execute()
+  const list = async (query: string) => {
+    const { body } = await reader.get(path + query)
+    return { total: body.total, ids: body.items.map(({ id }: { id: string }) => id) }
+  }
+  expect(await list('?active=true')).toEqual({ total: 2, ids: [ids[0], ids[2]] })
+  expect(await list('?active=true&limit=1&offset=1')).toEqual({ total: 2, ids: [ids[2]] })
+  expect(await list('?active=false')).toEqual({ total: 3, ids })
+})
+
+test.each([
+  'limit=0',
+  'limit=501',
+  'limit=-1',
+  'limit=1.5',
+  'limit=ten',
+  'limit=',
+  'active=maybe',
+  'offset=-1',
+  'offset=1e3',
+])('GET /api/v1/model-deployments: %s is a 422', async (query) => {
+  const answer = await client.get(`${path}?${query}`)
+  expect(answer.status).toBe(422)
+  expect(answer.body).toMatchObject({ errors: [{ location: 'query', field: query.split('=')[0] }] })
+})
+
+test('GET /api/v1/model-deployments/{id}: the deployment as it was created', async () => {
+  const created = (await create()).body
+  const answer = await client.get(`${path}/${created.id}`)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual(created)
+})
+
+test('two users of two organizations never see or end each other’s deployments', async () => {
+  const stranger = await registerClient(server.url)
+  const { id } = (await create()).body
+  for (const suffix of ['', '/events', '/logs', '/usage']) {
+    const answer = await stranger.get(`${path}/${id}${suffix}`)
+    expect(answer.status).toBe(404)
+    expect(answer.body.code).toBe('not_found')
+  }
+  expect((await stranger.delete(`${path}/${id}`)).status).toBe(404)
+  expect((await stranger.get(path)).body.items).toEqual([])
+  expect((await client.get(`${path}/${id}`)).body.status).toBe('requested')
+})
+
+test('two users of one organization never see or end each other’s deployments', async () => {
+  const colleague = await registerClient(server.url)
+  const { db } = server.application
+  const { organization_id } = (await create()).body
+  await db
+    .updateTable('users')
+    .set({ current_organization_id: Number(organization_id) })
+    .where('email', '=', colleague.email)
+    .execute()
+  const user = await db
+    .selectFrom('users')
+    .select('id')
+    .where('email', '=', colleague.email)
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('memberships')
+    .values({ user_id: user.id, organization_id: Number(organization_id), role: 'admin' })
+    .execute()
+  const theirs = (await create(undefined, colleague)).body
+  expect(theirs.organization_id).toBe(organization_id)
+  expect((await client.get(`${path}/${theirs.id}`)).status).toBe(404)
+  expect((await client.delete(`${path}/${theirs.id}`)).status).toBe(404)
+  expect((await colleague.get(path)).body.items).toEqual([theirs])
+})
+
+test.each([randomUUID(), 'dep-1', '%00', '1', "'--"])(
+  'GET and DELETE /api/v1/model-deployments/%s: an absent or impossible id is a 404',
+  async (id) => {
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await client.request(method, `${path}/${id}`)
+      expect(answer.status).toBe(404)
+      expect(answer.body.code).toBe('not_found')
+    }
+  },
+)
+
+test('every route of deployments: 401 without a session', async () => {
+  const nobody = createClient(server.url)
+  const id = randomUUID()
+  const answers = await Promise.all([
+    nobody.get(path),
+    nobody.post(path, { model_name: 'berth-tiny' }),
+    ...['', '/events', '/logs', '/usage'].map((suffix) => nobody.get(`${path}/${id}${suffix}`)),
+    nobody.delete(`${path}/${id}`),
+  ])
+  expect(new Set(answers.map(({ status, body }) => `${status} ${body.code}`))).toEqual(
+    new Set(['401 not_authenticated']),
+  )
+})
+
+test('a viewer reads deployments but may not create or end one; a member may', async () => {
+  const person = await registerClient(server.url)
+  const { id } = (await create(undefined, person)).body
+  await setRole(server, person.email, 'viewer')
+  expect((await person.get(path)).body.total).toBe(1)
+  expect((await person.get(`${path}/${id}/events`)).status).toBe(200)
+  // The role is checked before the body.
+  for (const answer of [await create({}, person), await person.delete(`${path}/${id}`)]) {
+    expect(answer.status).toBe(403)
+    expect(answer.body.code).toBe('forbidden')
+  }
+  await setRole(server, person.email, 'member')
+  expect((await create(undefined, person)).status).toBe(201)
+  expect((await person.delete(`${path}/${id}`)).body.status).toBe('terminating')
+})

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
+import { openEventStream } from '../../../../support/event-stream.ts'
+import type { EventStream, StreamedEvent } from '../../../../support/event-stream.ts'
+import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+
+async function start() {
+  const runtime = createScriptedRuntime()
+  const server = await startTestServer({ runtime })
+  const client = await registerClient(server.url)
+  return { runtime, server, client }
+}
+
+async function readUntil(stream: EventStream, status: string): Promise<StreamedEvent[]> {
+  const seen: StreamedEvent[] = []
+  while (seen.at(-1)?.data.status !== status) {
+    const event = await stream.next()
+    if (event === null) throw new Error(`the stream ended before ${status}`)
+    seen.push(event)
+  }
+  return seen
+}
+
+let world: Awaited<ReturnType<typeof start>>
+beforeAll(async () => {
+  world = await start()
+})
+afterAll(() => world.server.close())
+
+test('GET …/{id}/events: {items: [{at, status, stage, message}]}, oldest first', async () => {
+  const { client } = world
+  const created = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, created.id, 'running')
+  const answer = await client.get(`${path}/${created.id}/events`)
+  expect(answer.status).toBe(200)
+  expect(Object.keys(answer.body)).toEqual(['items'])
+  expect(answer.body.items.map(({ status, stage }: any) => [status, stage])).toEqual([
+    ['requested', null],
+    ['provisioning', 'instance_selection'],
+    ['deploying', 'provisioning'],
+    ['running', null],
+  ])
+  expect(answer.body.items[0].at).toBe(created.created_at)
+  for (const item of answer.body.items) {
+    expect(Object.keys(item)).toEqual(['at', 'status', 'stage', 'message'])
+    expect(item.at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(item.message).toMatch(/\S.*\.$/)
+  }
+})
+
+test('GET …/{id}/events with Accept: text/event-stream: what was, then what comes, each once', async () => {
+  const { client, runtime, server } = world
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
+  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'deploying')
+  const stream = await openEventStream(server.url, `${path}/${id}/events`, client)
+  expect(stream.status).toBe(200)
+  expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
+  const past = await readUntil(stream, 'deploying')
+  runtime.reset()
+  const untilRunning = await readUntil(stream, 'running')
+  await client.delete(`${path}/${id}`)
+  const untilEnd = await readUntil(stream, 'terminated')
+  stream.close()
+  const streamed = [...past, ...untilRunning, ...untilEnd]
+  expect(new Set(streamed.map(({ event }) => event))).toEqual(new Set(['status']))
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(streamed.map(({ data }) => data)).toEqual(items)
+})
+
+test('GET …/{id}/events: a stream tells nothing of other deployments', async () => {
+  const { client, server } = world
+  const one = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, one.id, 'running')
+  const stream = await openEventStream(server.url, `${path}/${one.id}/events`, client)
+  await readUntil(stream, 'running')
+  const other = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, other.id, 'running')
+  await client.delete(`${path}/${one.id}`)
+  expect((await stream.next())?.data.status).toBe('terminating')
+  stream.close()
+})
+
+test('GET …/{id}/events with Accept: text/event-stream: 404 for an absent deployment', async () => {
+  const { client, server } = world
+  const stream = await openEventStream(
+    server.url,
+    `${path}/01890000-0000-7000-8000-000000000000/events`,
+    client,
+  )
+  expect(stream.status).toBe(404)
+  stream.close()
+})
+
+test.each(['events', 'logs'])(
+  'GET …/{id}/%s: a stream ends with the session that opened it',
+  async (what) => {
+    const { client, runtime, server } = world
+    runtime.followLogs = async function* (_id, signal) {
+      yield { at: new Date(), line: 'ready' }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    }
+    const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+    await waitForStatus(client, id, 'running')
+    const second = createClient(server.url)
+    await second.post('/v1/user/signin', { email: client.email, password: client.password })
+    const stays = await openEventStream(server.url, `${path}/${id}/events`, client)
+    const ends = await openEventStream(server.url, `${path}/${id}/${what}`, second)
+    if (what === 'events') await readUntil(ends, 'running')
+    else expect((await ends.next())?.data.line).toBe('ready')
+    await second.post('/v1/user/logout')
+    expect(await ends.next()).toBeNull()
+    await readUntil(stays, 'running')
+    await client.delete(`${path}/${id}`)
+    await readUntil(stays, 'terminated')
+    stays.close()
+  },
+)
+
+test('GET …/{id}/events: a stream ends when the server shuts down', async () => {
+  const { client, server } = await start()
+  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  const stream = await openEventStream(server.url, `${path}/${id}/events`, client)
+  await readUntil(stream, 'running')
+  const closed = server.app.close()
+  expect(await stream.next()).toBeNull()
+  await closed
+  await server.close()
+})

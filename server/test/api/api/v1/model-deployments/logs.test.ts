@@ -1,0 +1,109 @@
+import { appendFile, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { deriveEngineKey } from '../../../../../src/features/deployments/engine-spec.ts'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { deployBundled, waitForStatus } from '../../../../support/deployments.ts'
+import { openEventStream } from '../../../../support/event-stream.ts'
+import type { StreamedEvent } from '../../../../support/event-stream.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+
+let server: TestServer
+let client: Client
+let id: string
+beforeAll(async () => {
+  server = await startTestServer()
+  client = await registerClient(server.url)
+  id = (await deployBundled(client)).id
+})
+afterAll(() => server.close())
+
+test('GET …/{id}/logs: the real engine’s lines, oldest first, without its key', async () => {
+  const answer = await client.get(`${path}/${id}/logs`)
+  expect(answer.status).toBe(200)
+  expect(Object.keys(answer.body)).toEqual(['items'])
+  expect(answer.body.items.length).toBeGreaterThan(0)
+  for (const item of answer.body.items) {
+    expect(item).toEqual({
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*\.\d{3}Z$/),
+      line: expect.any(String),
+    })
+  }
+  const times = answer.body.items.map(({ at }: { at: string }) => at)
+  expect(times).toEqual(times.toSorted())
+  const key = deriveEngineKey(server.application.secretKey, id)
+  expect(JSON.stringify(answer.body)).not.toContain(key)
+})
+
+test('GET …/{id}/logs with Accept: text/event-stream: lines as they are written', async () => {
+  const stream = await openEventStream(server.url, `${path}/${id}/logs`, client)
+  expect(stream.status).toBe(200)
+  expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
+  const log = join(server.dataDirectory, 'engines', id, 'engine.log')
+  const arrived: StreamedEvent[] = []
+  const arriving = stream.next().then((event) => event !== null && arrived.push(event))
+  // Written until one is seen, because following begins a moment after the stream was opened.
+  await expect
+    .poll(
+      async () => {
+        if (arrived.length === 0) await appendFile(log, '2026-01-02T03:04:05.678Z written by the test\n')
+        return arrived.length
+      },
+      { timeout: 20_000, interval: 200 },
+    )
+    .toBe(1)
+  await arriving
+  expect(arrived[0]).toEqual({
+    event: 'line',
+    data: { at: '2026-01-02T03:04:05.678Z', line: 'written by the test' },
+  })
+  stream.close()
+})
+
+test('GET …/{id}/logs: empty where no engine was started', async () => {
+  const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
+  await waitForStatus(client, created.body.id, 'failed')
+  expect((await client.get(`${path}/${created.body.id}/logs`)).body).toEqual({ items: [] })
+})
+
+test('GET …/{id}/logs: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+  const reading = vi.spyOn(server.application.runtime, 'readLogs')
+  reading.mockRejectedValueOnce(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
+  const answer = await client.get(`${path}/${id}/logs`)
+  reading.mockRestore()
+  expect(answer).toMatchObject({ status: 503, body: { code: 'runtime_unavailable' } })
+  expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
+})
+
+test('GET …/{id}/logs of an engine that failed: its last lines, which outlive its instance', async () => {
+  const { id: failing } = await deployBundled(client)
+  const folder = join(server.dataDirectory, 'engines', failing)
+  const line = 'last words'
+  const killed = new Set<number>()
+  await expect
+    .poll(
+      async () => {
+        const { pid } = JSON.parse(await readFile(join(folder, 'engine.json'), 'utf8').catch(() => '{}'))
+        if (pid && !killed.has(pid)) {
+          killed.add(pid)
+          await appendFile(join(folder, 'engine.log'), `2026-01-02T03:04:05.678Z ${line}\n`)
+          process.kill(pid, 'SIGKILL')
+        }
+        return (await client.get(`${path}/${failing}`)).body.status
+      },
+      { timeout: 60_000, interval: 100 },
+    )
+    .toBe('failed')
+  await expect.poll(() => server.application.runtime.listHeld(), { timeout: 20_000 }).not.toContain(failing)
+  const { items } = (await client.get(`${path}/${failing}/logs`)).body
+  expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line })
+
+  await client.delete(`${path}/${failing}`)
+  await waitForStatus(client, failing, 'terminated')
+  expect((await client.get(`${path}/${failing}/logs`)).body).toEqual({ items: [] })
+  expect(await server.application.db.selectFrom('failure_logs').selectAll().execute()).toEqual([])
+})

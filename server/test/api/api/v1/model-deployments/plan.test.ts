@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { setRole } from '../../../../support/roles.ts'
+import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments/plan'
+const runtime = createScriptedRuntime()
+const GiB = 2 ** 30
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ worker: false, runtime, settings: { BILLING_TRIAL: 'off' } })
+  client = await registerClient(server.url)
+})
+afterEach(() => runtime.reset())
+afterAll(() => server.close())
+
+/** GPUs under names that the instance type file of Berth has prices for. */
+function makeGpu(instanceType: string, gpuCount: number, gibibytes: number, computeCapability = 8.9) {
+  const formats = ['ggufv2', 'pytorch', 'awq', 'fp8']
+  const memoryBytes = Math.floor(0.9 * gpuCount * gibibytes * GiB)
+  return makeOffer(instanceType, { gpuCount, vendor: 'nvidia', computeCapability, formats, memoryBytes })
+}
+
+async function countDeployments(): Promise<number> {
+  const rows = await server.application.db.selectFrom('deployments').select('id').execute()
+  return rows.length
+}
+
+test('POST …/plan: the choice, its price and every offer; nothing is created, billing isn’t looked at', async () => {
+  runtime.answer({
+    listOffers: () => [
+      makeGpu('l40s-x1', 1, 45),
+      makeGpu('l4-x2', 2, 22.5),
+      makeGpu('l4-x1', 1, 22.5),
+      makeGpu('t4-x1', 1, 15, 7.5),
+    ],
+  })
+  const body = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 14 }
+  const answer = await client.post(path, body)
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({
+    feasible: true,
+    instance_type: 'l4-x2',
+    gpu_count: 2,
+    region: 'test-region',
+    price_per_hour: '1.6',
+    currency: 'usd',
+    memory_bytes: expect.closeTo(34.9 * GiB, -8),
+    reason: expect.stringMatching(
+      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\); l4-x2 offers 40\.5 GiB at 90 %; the cheapest of 2 that fit\. Passed over: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
+    ),
+    considered: [
+      {
+        instance_type: 'l4-x2',
+        fits: true,
+        reason: expect.stringContaining('40.5 GiB'),
+        price_per_hour: '1.6',
+      },
+      {
+        instance_type: 'l40s-x1',
+        fits: true,
+        reason: expect.stringContaining('40.5 GiB'),
+        price_per_hour: '1.86',
+      },
+      {
+        instance_type: 't4-x1',
+        fits: false,
+        reason: expect.stringContaining('needed'),
+        price_per_hour: '0.53',
+      },
+      {
+        instance_type: 'l4-x1',
+        fits: false,
+        reason: expect.stringContaining('needed'),
+        price_per_hour: '0.8',
+      },
+    ],
+  })
+  expect(await countDeployments()).toBe(0)
+})
+
+test('POST …/plan: an older GPU is named with what it can’t do', async () => {
+  runtime.answer({ listOffers: () => [makeGpu('t4-x1', 1, 15, 7.5)] })
+  const ask = async (model_format: string) =>
+    (await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 0.5, model_format }))
+      .body
+  expect((await ask('pytorch')).reason).toContain('the only one that fits; bf16 runs as fp16 on it.')
+  expect((await ask('awq')).reason).toContain('the only one that fits.')
+})
+
+test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', async () => {
+  runtime.answer({
+    listOffers: () => [makeOffer('cpu'), makeGpu('l4-x1', 1, 22.5), makeGpu('l4-x4', 4, 22.5)],
+  })
+  const answer = await client.post(path, {
+    model_name: 'qwen2.5-instruct',
+    model_size_in_billions: 72,
+    model_format: 'pytorch',
+  })
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({
+    feasible: false,
+    instance_type: null,
+    gpu_count: null,
+    region: null,
+    price_per_hour: null,
+    currency: 'usd',
+    memory_bytes: expect.closeTo(147.7 * GiB, -8),
+    reason: expect.stringMatching(
+      /^No instance type can run this\. It needs about .+\. Passed over: .*cpu: it runs ggufv2, not pytorch/,
+    ),
+    considered: [
+      expect.objectContaining({ instance_type: 'l4-x1', fits: false }),
+      expect.objectContaining({ instance_type: 'l4-x4', fits: false }),
+      expect.objectContaining({ instance_type: 'cpu', fits: false, price_per_hour: '3.6' }),
+    ],
+  })
+})
+
+test('POST …/plan: a runtime without offers is infeasible too', async () => {
+  runtime.answer({ listOffers: () => [] })
+  const answer = await client.post(path, { model_name: 'berth-tiny' })
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ feasible: false, considered: [], memory_bytes: null })
+})
+
+test('POST …/plan: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+  runtime.answer({
+    listOffers: () => {
+      throw new Error('connect ECONNREFUSED 10.0.0.1:9997')
+    },
+  })
+  const answer = await client.post(path, { model_name: 'berth-tiny' })
+  expect(answer.status).toBe(503)
+  expect(answer.body.code).toBe('runtime_unavailable')
+  expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
+})
+
+test('POST …/plan: what the catalog does not have is a 422 model_not_deployable', async () => {
+  for (const body of [{ model_name: 'no-such-model' }, { model_name: 'berth-tiny', model_format: 'awq' }]) {
+    const answer = await client.post(path, body)
+    expect(answer.status).toBe(422)
+    expect(answer.body.code).toBe('model_not_deployable')
+  }
+})
+
+test.each([{}, null, { model_name: '' }, { model_name: 'berth-tiny', gpu: 'H100' }, { model_name: 'x\0' }])(
+  'POST …/plan: %j is a 422, as it is when creating',
+  async (body) => {
+    expect((await client.post(path, body)).status).toBe(422)
+  },
+)
+
+test('POST …/plan: a viewer may ask, nobody may not', async () => {
+  const viewer = await registerClient(server.url)
+  await setRole(server, viewer.email, 'viewer')
+  expect((await viewer.post(path, { model_name: 'berth-tiny' })).status).toBe(200)
+  expect((await createClient(server.url).post(path, { model_name: 'berth-tiny' })).status).toBe(401)
+})

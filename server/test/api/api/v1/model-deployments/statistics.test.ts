@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Database } from '../../../../../src/database/tables.ts'
+import { openStatistics } from '../../../../../src/features/statistics/recorder.ts'
+import { forgetMinutes } from '../../../../../src/features/statistics/store.ts'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const answer = '{"usage":{"prompt_tokens":3,"completion_tokens":4}}'
+const outcome = {
+  failed: false,
+  firstByteMilliseconds: 10,
+  durationMilliseconds: 100,
+  inputTokens: 3,
+  outputTokens: 4,
+}
+
+let now = new Date('2026-03-01T10:42:30.000Z')
+let engine: RecordingEngine
+let server: TestServer
+let client: Client
+let id: string
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url), clock: () => now })
+  client = await registerClient(server.url)
+})
+beforeEach(async () => {
+  now = new Date('2026-03-01T10:42:30.000Z')
+  engine.answer((response) => answerJson(response, answer))
+  id = (await client.post(path, { model_name: 'berth-tiny' })).body.id
+  await waitForStatus(client, id, 'running')
+})
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+function chat(body: object = {}, signal: AbortSignal | null = null) {
+  return fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
+    body: JSON.stringify({ model: id, messages: [], ...body }),
+    signal,
+  })
+}
+
+/** What is told once all that has ended is written. */
+async function read(window = '1h') {
+  await server.application.engines.statistics.flush()
+  const { status, body } = await client.get(`${path}/${id}/statistics?window=${window}`)
+  expect(status).toBe(200)
+  return body
+}
+
+const waitForRequests = (requests: number) =>
+  expect.poll(async () => (await read()).requests, { timeout: 20_000 }).toBe(requests)
+
+test('GET …/{id}/statistics: without a request all is 0 or null, for every step of the window', async () => {
+  const { body } = await client.get(`${path}/${id}/statistics`)
+  expect(body).toEqual({
+    window: '1h',
+    from: '2026-03-01T09:43:00.000Z',
+    to: '2026-03-01T10:42:30.000Z',
+    in_flight: 0,
+    requests: 0,
+    errors: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    time_to_first_byte_ms: null,
+    duration_ms: null,
+    series: expect.any(Array),
+  })
+  expect(body.series).toHaveLength(60)
+  expect(new Set(body.series.map(({ requests }: { requests: number }) => requests))).toEqual(new Set([0]))
+  expect((await read('15m')).series).toHaveLength(15)
+  expect((await read('24h')).series).toHaveLength(48)
+})
+
+test('GET …/{id}/statistics: requests in the minute in which they ended, with their tokens and times', async () => {
+  await chat()
+  await waitForRequests(1)
+  now = new Date('2026-03-01T10:44:01.000Z')
+  await chat()
+  await chat()
+  await waitForRequests(3)
+  const body = await read('15m')
+  expect(body).toMatchObject({ requests: 3, errors: 0, input_tokens: 9, output_tokens: 12 })
+  const { p50, p95, p99 } = body.duration_ms
+  expect(p50).toBeGreaterThan(0)
+  expect(p95).toBeGreaterThanOrEqual(p50)
+  expect(p99).toBeGreaterThanOrEqual(p95)
+  expect(body.time_to_first_byte_ms.p99).toBeLessThanOrEqual(p99)
+  expect(body.series.slice(-3)).toMatchObject([
+    { at: '2026-03-01T10:42:00.000Z', requests: 1, output_tokens: 4, duration_p50_ms: expect.any(Number) },
+    { at: '2026-03-01T10:43:00.000Z', requests: 0, output_tokens: 0, duration_p50_ms: null },
+    { at: '2026-03-01T10:44:00.000Z', requests: 2, output_tokens: 8, duration_p95_ms: expect.any(Number) },
+  ])
+  now = new Date('2026-03-01T11:10:00.000Z')
+  expect(await read('15m')).toMatchObject({ requests: 0 })
+  expect((await read('24h')).series.slice(-2)).toMatchObject([
+    { at: '2026-03-01T10:30:00.000Z', requests: 3 },
+    { at: '2026-03-01T11:00:00.000Z', requests: 0 },
+  ])
+})
+
+test('GET …/{id}/statistics: errors are 5xx and what the engine broke off, not what callers did', async () => {
+  const answers: { status: number; isError: boolean }[] = [
+    { status: 400, isError: false },
+    { status: 429, isError: false },
+    { status: 500, isError: true },
+    { status: 503, isError: true },
+  ]
+  for (const { status } of answers) {
+    engine.answer((response) => answerJson(response, '{"error":{"message":"No."}}', status))
+    await chat()
+  }
+  engine.answer((response) => response.destroy())
+  expect((await chat()).status).toBe(502)
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
+    setImmediate(() => response.destroy())
+  })
+  await chat({ stream: true }).then((response) => response.text().catch(() => null))
+  await waitForRequests(6)
+  expect((await read()).errors).toBe(4)
+})
+
+test('GET …/{id}/statistics: a caller who leaves is a request and no error; in_flight is what is under way', async () => {
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
+  })
+  const leaving = new AbortController()
+  const response = await chat({ stream: true }, leaving.signal)
+  await response.body!.getReader().read()
+  expect(await read()).toMatchObject({ in_flight: 1, requests: 0 })
+  leaving.abort()
+  await waitForRequests(1)
+  expect(await read()).toMatchObject({ in_flight: 0, requests: 1, errors: 0 })
+})
+
+test('GET …/{id}/statistics: processes add up, and so do minutes that are written in several parts', async () => {
+  const { db, clock, log } = server.application
+  const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
+  for (const [index, statistics] of processes.entries()) {
+    for (const durationMilliseconds of [100, 1000 * (index + 1)]) {
+      statistics.record(id, { ...outcome, durationMilliseconds })
+      await statistics.flush()
+    }
+    statistics.record(id, {
+      ...outcome,
+      durationMilliseconds: 100,
+      failed: true,
+      firstByteMilliseconds: null,
+    })
+    statistics.record(randomUUID(), outcome)
+  }
+  await Promise.all(processes.map((statistics) => statistics.close()))
+  const body = await read()
+  expect(body).toMatchObject({ requests: 6, errors: 2, input_tokens: 18, output_tokens: 24 })
+  expect(body.duration_ms.p50).toBeCloseTo(100, -1)
+  expect(body.duration_ms.p99).toBeGreaterThan(960)
+  expect(body.duration_ms.p99).toBeLessThan(2_100)
+  const rows = await db.selectFrom('deployment_minutes').selectAll().where('deployment_id', '=', id).execute()
+  const sum = (buckets: Record<string, number>) =>
+    Object.values(buckets).reduce((one, other) => one + other, 0)
+  expect(rows.map((row) => [sum(row.first_byte_buckets), sum(row.duration_buckets)])).toEqual([[4, 6]])
+})
+
+test('GET …/{id}/statistics: what can’t be written waits for the database', async () => {
+  const { db, clock, log } = server.application
+  let isAway = true
+  const getExecutor = () => {
+    if (isAway) throw new Error('away')
+    return db.getExecutor()
+  }
+  const flaky = { getExecutor } as Database
+  const statistics = openStatistics({ db: flaky, clock, log })
+  statistics.record(id, outcome)
+  await statistics.flush()
+  expect((await read()).requests).toBe(0)
+  isAway = false
+  await statistics.close()
+  expect((await read()).requests).toBe(1)
+})
+
+test('GET …/{id}/statistics: two days are kept', async () => {
+  await chat()
+  await waitForRequests(1)
+  const { db } = server.application
+  const count = async () =>
+    (await db.selectFrom('deployment_minutes').select('minute').where('deployment_id', '=', id).execute())
+      .length
+  await forgetMinutes(db, new Date('2026-03-03T10:42:00.000Z'))
+  expect(await count()).toBe(1)
+  await forgetMinutes(db, new Date('2026-03-03T10:43:00.000Z'))
+  expect(await count()).toBe(0)
+})
+
+test.each(['2h', '', '15M', '15m&window=1h'])('GET …/{id}/statistics?window=%s is a 422', async (window) => {
+  const { status, body } = await client.get(`${path}/${id}/statistics?window=${window}`)
+  expect(status).toBe(422)
+  expect(body.errors[0]).toMatchObject({ location: 'query', field: 'window' })
+})
+
+test('GET …/{id}/statistics: another’s, an unknown one and what is no id are a 404', async () => {
+  const stranger = await registerClient(server.url)
+  expect((await stranger.get(`${path}/${id}/statistics`)).status).toBe(404)
+  for (const unknown of [randomUUID(), 'x', '%00']) {
+    expect((await client.get(`${path}/${unknown}/statistics`)).status).toBe(404)
+  }
+})

@@ -1,0 +1,182 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const patience = { timeout: 20_000 }
+const nothing = { requests: 0, input_tokens: 0, output_tokens: 0 }
+
+let now = new Date('2026-03-01T10:59:50.000Z')
+let engine: RecordingEngine
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  client = await registerClient(server.url)
+})
+afterEach(() => engine.answer((response) => response.end('{}')))
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+async function deploy(): Promise<string> {
+  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  return id
+}
+
+async function readUsage(id: string) {
+  const {
+    instance_seconds: _,
+    cost: __,
+    currency: ___,
+    ...tokens
+  } = (await client.get(`${path}/${id}/usage`)).body
+  return tokens
+}
+
+function sse(...chunks: unknown[]): string {
+  return chunks
+    .map((chunk) => `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`)
+    .join('')
+}
+
+test('GET …/{id}/usage: nothing used yet, but the instance’s clock runs and stops with its release', async () => {
+  const id = await deploy()
+  const first = (await client.get(`${path}/${id}/usage`)).body
+  expect(first).toEqual({
+    ...nothing,
+    instance_seconds: expect.any(Number),
+    cost: expect.stringMatching(/^0\.000\d+$/),
+    currency: 'usd',
+  })
+  await expect
+    .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds, patience)
+    .toBeGreaterThan(first.instance_seconds)
+  await client.delete(`${path}/${id}`)
+  const ended = await waitForStatus(client, id, 'terminated')
+  const last = (await client.get(`${path}/${id}/usage`)).body
+  expect(last.instance_seconds).toBeLessThanOrEqual(
+    (Date.parse(ended.terminated_at) - Date.parse(ended.created_at)) / 1000,
+  )
+  expect((await client.get(`${path}/${id}/usage`)).body).toEqual(last)
+})
+
+test('GET …/{id}/usage: whole answers add up', async () => {
+  const id = await deploy()
+  engine.answer((response) =>
+    answerJson(response, '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'),
+  )
+  await client.post('/v1/chat/completions', { model: id, messages: [] })
+  await client.post('/v1/chat/completions', { model: id, messages: [] })
+  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
+})
+
+test('GET …/{id}/usage: embeddings have input alone', async () => {
+  const id = await deploy()
+  engine.answer((response) =>
+    answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
+  )
+  await client.post('/v1/embeddings', { model: id, input: 'a' })
+  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
+})
+
+test('GET …/{id}/usage: a stream counts what its last chunk reports, whether the caller sees that chunk or not', async () => {
+  const id = await deploy()
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.end(
+      sse(
+        { choices: [{ delta: { content: 'a' } }] },
+        { choices: [{ delta: { content: 'b' } }] },
+        { choices: [], usage: { prompt_tokens: 11, completion_tokens: 12 } },
+        '[DONE]',
+      ),
+    )
+  })
+  await client.post('/v1/chat/completions', { model: id, messages: [], stream: true })
+  await expect
+    .poll(() => readUsage(id), patience)
+    .toEqual({ requests: 1, input_tokens: 11, output_tokens: 12 })
+  const stream_options = { include_usage: true }
+  await client.post('/v1/chat/completions', { model: id, messages: [], stream: true, stream_options })
+  await expect
+    .poll(() => readUsage(id), patience)
+    .toEqual({ requests: 2, input_tokens: 22, output_tokens: 24 })
+})
+
+test('GET …/{id}/usage: a stream that the caller left counts the chunks that were seen', async () => {
+  const id = await deploy()
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(sse(...['a', 'b', 'c'].map((content) => ({ choices: [{ delta: { content } }] }))))
+  })
+  const leaving = new AbortController()
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
+    body: JSON.stringify({ model: id, messages: [], stream: true }),
+    signal: leaving.signal,
+  })
+  await response.body!.getReader().read()
+  leaving.abort()
+  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 0, output_tokens: 3 })
+  await expect.poll(() => engine.last().aborted, patience).toBe(true)
+})
+
+test('GET …/{id}/usage: refusals of the engine and usage that makes no sense count nothing', async () => {
+  const id = await deploy()
+  const useless = [
+    ['{"error":{"message":"no"},"usage":{"prompt_tokens":9,"completion_tokens":9}}', 400],
+    ['{"usage":{"prompt_tokens":-1,"completion_tokens":1}}', 200],
+    ['{"usage":{"prompt_tokens":"7","completion_tokens":1}}', 200],
+    ['{"usage":{"prompt_tokens":1e99,"completion_tokens":1}}', 200],
+    ['{"usage":null}', 200],
+    ['not JSON', 200],
+  ] as const
+  for (const [body, status] of useless) {
+    engine.answer((response) => answerJson(response, body, status))
+    const answer = await client.request('POST', '/v1/embeddings', { model: id, input: 'a' }).catch(() => null)
+    if (body !== 'not JSON') expect(answer?.status).toBe(status)
+  }
+  engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
+  await client.post('/v1/chat/completions', { model: id, messages: [] })
+  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
+})
+
+test('usage is kept by the UTC hour in which it fell, and added up over hours', async () => {
+  const runtime = createScriptedRuntime(engine.url)
+  const other = await startTestServer({ runtime, clock: () => now })
+  try {
+    const person = await registerClient(other.url)
+    const { id } = (await person.post(path, { model_name: 'berth-tiny' })).body
+    await waitForStatus(person, id, 'running')
+    engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":2}}'))
+    for (const minutes of [0, 1]) {
+      now = new Date(now.getTime() + minutes * 60_000)
+      await person.post('/v1/chat/completions', { model: id, messages: [] })
+    }
+    const rows = () =>
+      other.application.db
+        .selectFrom('token_usage')
+        .select(['hour', 'input_tokens'])
+        .orderBy('hour')
+        .execute()
+    await expect.poll(rows, patience).toEqual([
+      { hour: new Date('2026-03-01T10:00:00.000Z'), input_tokens: 1 },
+      { hour: new Date('2026-03-01T11:00:00.000Z'), input_tokens: 1 },
+    ])
+    const { body } = await person.get(`${path}/${id}/usage`)
+    expect(body).toMatchObject({ requests: 2, input_tokens: 2, output_tokens: 4 })
+  } finally {
+    await other.close()
+  }
+})

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { activate } from '../../../support/billing.ts'
+import { createClient, registerClient } from '../../../support/client.ts'
+import { createTestClock, day, hour } from '../../../support/clock.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const clock = createTestClock()
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ worker: false, clock: clock.now })
+  await publishSandboxPrices(server.application)
+})
+afterAll(() => server.close())
+
+/** Lets the processor do what its clock has brought, without telling us. */
+const tick = () => server.application.paymentSandbox!.tick(async () => 503)
+
+test('GET /v1/billing/invoices: none before the first subscription, nor with a customer alone', async () => {
+  const client = await registerClient(server.url)
+  expect(await client.get('/v1/billing/invoices')).toMatchObject({ status: 200, body: [] })
+  await client.post('/v1/billing/portal/session', {})
+  expect((await client.get('/v1/billing/invoices')).body).toEqual([])
+})
+
+test('GET /v1/billing/invoices: newest first, drafts left out; one that is sent has a due date and is paid by hand', async () => {
+  const account = await registerClient(server.url)
+  const { body: activated } = await activate(server.url, account)
+  const used = {
+    priceKey: 'gpu_instance_seconds.local-cpu.local',
+    customerId: (await account.get('/v1/billing/account')).body.processor_customer_id,
+    identifier: 'some usage',
+    at: clock.now(),
+    quantity: 1_000_000,
+  }
+  await server.application.payments.sendUsage(used)
+  await account.patch('/v1/billing/subscription/collection-method', { collection_method: 'send_invoice' })
+  expect((await account.get('/v1/billing/invoices')).body).toHaveLength(1)
+  clock.advance(Date.parse(activated.current_period_end) - clock.now().getTime() + 60_000)
+  await tick()
+  const client = createClient(server.url)
+  await client.post('/v1/user/signin', { email: account.email, password: account.password })
+  expect((await client.get('/v1/billing/invoices')).body).toHaveLength(1)
+  clock.advance(2 * hour)
+  await tick()
+  const { body } = await client.get('/v1/billing/invoices')
+  expect(body).toHaveLength(2)
+  const [sent, first] = body
+  expect(Date.parse(sent.created)).toBeGreaterThan(Date.parse(first.created))
+  expect(sent).toMatchObject({
+    status: 'open',
+    collection_method: 'send_invoice',
+    amount_due: 1000,
+    amount_paid: 0,
+    currency: 'usd',
+    period_start: activated.current_period_start,
+    period_end: activated.current_period_end,
+  })
+  const days = (Date.parse(sent.due_date) - clock.now().getTime()) / day
+  expect(days).toBeGreaterThan(29)
+  expect(days).toBeLessThan(31)
+  const stranger = await registerClient(server.url)
+  expect((await stranger.get('/v1/billing/invoices')).body).toEqual([])
+})
+
+test('when the processor can’t be reached: 503 with Retry-After, and no word of what went wrong', async () => {
+  const client = await registerClient(server.url)
+  await client.post('/v1/billing/portal/session', {})
+  vi.spyOn(server.application.payments, 'listInvoices').mockRejectedValueOnce(
+    new Error('secret.host refused'),
+  )
+  const answer = await client.get('/v1/billing/invoices')
+  expect(answer).toMatchObject({ status: 503, body: { code: 'payment_processor_unavailable' } })
+  expect(answer.headers.get('retry-after')).toBe('5')
+  expect(JSON.stringify(answer.body)).not.toContain('secret.host')
+})

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/billing/payment-methods'
+const setDefault = (client: Client, id: string) =>
+  client.patch(`${path}/default`, { processor_default_payment_method_id: id })
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+  await publishSandboxPrices(server.application)
+})
+afterAll(() => server.close())
+
+describe('GET /v1/billing/payment-methods', () => {
+  test('none before the first card', async () => {
+    expect((await (await registerClient(server.url)).get(path)).body).toEqual([])
+  })
+
+  test('saved cards with all of their fields', async () => {
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    await saveCard(server.url, client, cardNumbers.worksToo)
+    const { status, body } = await client.get(path)
+    expect(status).toBe(200)
+    expect(body).toHaveLength(2)
+    expect(body).toContainEqual({
+      id: expect.stringMatching(/^pm_/),
+      brand: 'visa',
+      last4: '4242',
+      exp_month: 12,
+      exp_year: 2034,
+      is_default: expect.any(Boolean),
+      allow_redisplay: expect.stringMatching(/^(always|limited|unspecified)$/),
+    })
+    expect(body.filter((card: any) => card.is_default).length).toBeLessThanOrEqual(1)
+  })
+
+  test('another organization’s cards are not among them', async () => {
+    await saveCard(server.url, await registerClient(server.url))
+    expect((await (await registerClient(server.url)).get(path)).body).toEqual([])
+  })
+})
+
+describe('PATCH /v1/billing/payment-methods/default', () => {
+  test('answers the card as the default, and no other one is', async () => {
+    const client = await registerClient(server.url)
+    const cards = [
+      await saveCard(server.url, client),
+      await saveCard(server.url, client, cardNumbers.worksToo),
+    ]
+    for (const card of [...cards, ...cards]) {
+      expect(await setDefault(client, card.id)).toMatchObject({
+        status: 200,
+        body: { ...card, is_default: true },
+      })
+      const { body } = await client.get(path)
+      expect(body.filter((each: any) => each.is_default).map((each: any) => each.id)).toEqual([card.id])
+    }
+  })
+
+  test('the subscription is charged to it from then on', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const other = await saveCard(server.url, client, cardNumbers.worksToo)
+    await setDefault(client, other.id)
+    const { body: account } = await client.get('/v1/billing/account')
+    const { payments } = server.application
+    expect(await payments.findSubscription(account.processor_customer_id)).toMatchObject({
+      defaultPaymentMethodId: other.id,
+    })
+  })
+
+  test('a card that is unknown or another organization’s is a 404', async () => {
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    const foreign = await saveCard(server.url, await registerClient(server.url))
+    for (const id of [foreign.id, 'pm_unknown', '../customers', 'x'.repeat(255), '€']) {
+      expect(await setDefault(client, id), id).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    }
+    expect((await setDefault(await registerClient(server.url), foreign.id)).status).toBe(404)
+  })
+
+  test('a body that is not right is a 422', async () => {
+    const client = await registerClient(server.url)
+    for (const body of [
+      {},
+      { processor_default_payment_method_id: '' },
+      { processor_default_payment_method_id: 1 },
+    ]) {
+      expect((await client.patch(`${path}/default`, body)).body.code).toBe('validation_failed')
+    }
+  })
+})
+
+describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
+  test('204 without a body, and the card is gone; once more is a 404', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const answer = await client.delete(`${path}/${card.id}`)
+    expect(answer).toMatchObject({ status: 204, body: '' })
+    expect((await client.get(path)).body).toEqual([])
+    expect((await client.delete(`${path}/${card.id}`)).status).toBe(404)
+  })
+
+  test('another organization’s card is a 404 and stays', async () => {
+    const owner = await registerClient(server.url)
+    const card = await saveCard(server.url, owner)
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    expect((await client.delete(`${path}/${card.id}`)).status).toBe(404)
+    expect((await client.delete(`${path}/pm_unknown`)).status).toBe(404)
+    expect((await owner.get(path)).body).toHaveLength(1)
+  })
+
+  test('the card that the subscription is charged to is a 409, until another one is the default', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const {
+      body: [card],
+    } = await client.get(path)
+    const remove = () => client.delete(`${path}/${card.id}`)
+    expect(await remove()).toMatchObject({ status: 409, body: { code: 'payment_method_in_use' } })
+    const other = await saveCard(server.url, client, cardNumbers.worksToo)
+    expect((await remove()).status).toBe(409)
+    await setDefault(client, other.id)
+    expect((await remove()).status).toBe(204)
+  })
+
+  test('of a subscription whose invoices are sent every card may go', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    await client.patch('/v1/billing/subscription/collection-method', { collection_method: 'send_invoice' })
+    const {
+      body: [card],
+    } = await client.get(path)
+    expect((await client.delete(`${path}/${card.id}`)).status).toBe(204)
+    expect(
+      await client.patch('/v1/billing/subscription/collection-method', {
+        collection_method: 'charge_automatically',
+      }),
+    ).toMatchObject({ status: 409, body: { code: 'payment_method_required' } })
+  })
+})

@@ -1,0 +1,291 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { followAccount } from '../../../../src/features/billing/follow.ts'
+import { checkPrices, publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { startKubernetesApi } from '../../../kubernetes/api-double.ts'
+import { askSandbox } from '../../../support/sandbox.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const activatePath = '/v1/billing/subscription/activate-postpaid'
+const methodPath = '/v1/billing/subscription/collection-method'
+const activateWith = (client: Client, id: string) =>
+  client.post(activatePath, { processor_payment_method_id: id })
+const setMethod = (client: Client, method: string) => client.patch(methodPath, { collection_method: method })
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+  await publishSandboxPrices(server.application)
+})
+afterAll(() => server.close())
+
+async function listSubscriptions(client: Client): Promise<any[]> {
+  const { body: account } = await client.get('/v1/billing/account')
+  const rows = await server.application.db
+    .selectFrom('sandbox_objects')
+    .select('data')
+    .where('type', '=', 'subscription')
+    .where('customer_id', '=', account.processor_customer_id)
+    .execute()
+  return rows.map(({ data }) => data)
+}
+
+describe('POST /v1/billing/subscription/activate-postpaid', () => {
+  test('answers the subscription', async () => {
+    const client = await registerClient(server.url)
+    const { status, body } = await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      billing_account_id: account.id,
+      subscription_status: 'active',
+      collection_method: 'charge_automatically',
+      current_period_start: account.current_period_start,
+      current_period_end: account.current_period_end,
+    })
+    const days = (Date.parse(body.current_period_end) - Date.parse(body.current_period_start)) / 86_400_000
+    expect(days).toBeGreaterThanOrEqual(28)
+    expect(days).toBeLessThanOrEqual(31)
+  })
+
+  test('the card becomes the default one', async () => {
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    const other = await saveCard(server.url, client, cardNumbers.worksToo)
+    await activateWith(client, other.id)
+    const { body: cards } = await client.get('/v1/billing/payment-methods')
+    expect(cards.filter((card: any) => card.is_default)).toEqual([{ ...other, is_default: true }])
+  })
+
+  test('clicked ten times at once and once more later: one subscription, the same answer', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => activateWith(client, card.id)))
+    answers.push(await activateWith(client, card.id))
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: answers[0]!.body })
+    expect(await listSubscriptions(client)).toHaveLength(1)
+  })
+
+  test('with another card at the same moment it is one subscription too', async () => {
+    const client = await registerClient(server.url)
+    const cards = [
+      await saveCard(server.url, client),
+      await saveCard(server.url, client, cardNumbers.worksToo),
+    ]
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => activateWith(client, cards[index % 2].id)),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(await listSubscriptions(client)).toHaveLength(1)
+  })
+
+  test('a card that asks its owner at every payment: 409 authentication_required, and another one works', async () => {
+    const client = await registerClient(server.url)
+    const asking = await saveCard(server.url, client, cardNumbers.asksAlways)
+    const refused = await activateWith(client, asking.id)
+    expect(refused).toMatchObject({ status: 409, body: { code: 'authentication_required' } })
+    expect(refused.body.detail).toMatch(/\w+.*[.!]$/)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      billing_mode: 'trial',
+      subscription_status: 'none',
+    })
+    const card = await saveCard(server.url, client)
+    expect((await activateWith(client, card.id)).status).toBe(200)
+    expect(await listSubscriptions(client)).toHaveLength(1)
+  })
+
+  test('a card that has expired: 409 card_declined', async () => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    await server.application.db
+      .updateTable('sandbox_objects')
+      .set({ data: JSON.stringify(await expire(card.id)) })
+      .where('id', '=', card.id)
+      .execute()
+    expect(await activateWith(client, card.id)).toMatchObject({
+      status: 409,
+      body: { code: 'card_declined' },
+    })
+  })
+
+  test('a card that is unknown or another organization’s: 404', async () => {
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    const foreign = await saveCard(server.url, await registerClient(server.url))
+    for (const id of [foreign.id, 'pm_unknown', 'pm_card_visa/..', 'x y']) {
+      expect(await activateWith(client, id), id).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    }
+    expect((await activateWith(await registerClient(server.url), foreign.id)).status).toBe(404)
+    expect(await listSubscriptions(client)).toEqual([])
+  })
+
+  test.each(['suspended', 'closed'] as const)(
+    'an account that is %s: 409 account_suspended',
+    async (status) => {
+      const client = await registerClient(server.url)
+      const card = await saveCard(server.url, client)
+      const { body: account } = await client.get('/v1/billing/account')
+      const accounts = server.application.db.updateTable('billing_accounts')
+      await accounts.set({ status }).where('id', '=', account.id).execute()
+      expect((await activateWith(client, card.id)).body.code).toBe('account_suspended')
+    },
+  )
+
+  test('bodies that are not right: 400 and 422', async () => {
+    const client = await registerClient(server.url)
+    expect((await client.request('POST', activatePath, '{')).status).toBe(400)
+    for (const body of [{}, { processor_payment_method_id: null }, { processor_payment_method_id: ' ' }]) {
+      expect((await client.post(activatePath, body)).body.code).toBe('validation_failed')
+    }
+  })
+
+  test('after the subscription was canceled it can be activated again', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: before } = await client.get('/v1/billing/account')
+    const [subscription] = await listSubscriptions(client)
+    await server.application.db
+      .updateTable('sandbox_objects')
+      .set({ data: JSON.stringify({ ...subscription, status: 'canceled' }), due_at: null })
+      .where('id', '=', subscription.id)
+      .execute()
+    const {
+      body: [card],
+    } = await client.get('/v1/billing/payment-methods')
+    expect((await activateWith(client, card.id)).status).toBe(200)
+    const { body: after } = await client.get('/v1/billing/account')
+    expect(after.processor_subscription_id).not.toBe(before.processor_subscription_id)
+    expect(await listSubscriptions(client)).toHaveLength(2)
+  })
+})
+
+async function expire(cardId: string): Promise<unknown> {
+  const { data } = await server.application.db
+    .selectFrom('sandbox_objects')
+    .select('data')
+    .where('id', '=', cardId)
+    .executeTakeFirstOrThrow()
+  const method = data as { card: object }
+  return { ...method, card: { ...method.card, exp_year: 2020 } }
+}
+
+test('on Kubernetes with the settings that Berth ships it can be activated, and what is deployed then has a price', async () => {
+  const api = await startKubernetesApi()
+  const path = resolve(import.meta.dirname, '../../../../../deploy/kubernetes/settings.yaml')
+  const { DATA_DIR: _, ...shipped } = parse(await readFile(path, 'utf8')).data
+  const settings = { ...shipped, PORT: '0', KUBECONFIG: api.kubeconfig, BILLING_TRIAL_MAX_ACTIVE: '1000' }
+  const cluster = await startTestServer({ worker: false, settings })
+  try {
+    const { application, url, logs } = cluster
+    const { payments } = application
+    await publishSandboxPrices(application)
+    await checkPrices(application)
+    expect(logs.join('')).toContain('KUBERNETES_INSTANCE_TYPES')
+    const client = await registerClient(url)
+    expect(await activate(url, client)).toMatchObject({
+      status: 200,
+      body: { subscription_status: 'active' },
+    })
+    const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    const placed = { selected_instance_type: 'l4-x2', region: 'default' }
+    await application.db.updateTable('deployments').set(placed).where('id', '=', body.id).execute()
+    await publishSandboxPrices(application)
+    expect(await payments.listPublishedKeys()).toContain('gpu_instance_seconds.l4-x2.default')
+    const { data } = await askSandbox(cluster, 'GET', '/v1/subscriptions')
+    expect(data[0].items.data.map(({ price }: any) => price.lookup_key)).toContain(
+      'gpu_instance_seconds.l4-x2.default',
+    )
+    // At Stripe a person would have to publish the others.
+    await checkPrices({ ...application, payments: { ...payments, name: 'stripe' } })
+    const { msg, prices } = JSON.parse(logs.at(-1) ?? '')
+    expect(msg).toContain('npm run stripe:setup')
+    expect(prices).toContain('gpu_instance_seconds.l4-x1.default')
+    expect(prices).not.toContain('gpu_instance_seconds.l4-x2.default')
+  } finally {
+    await cluster.close()
+    await api.close()
+  }
+})
+
+describe('PATCH /v1/billing/subscription/collection-method', () => {
+  test('to send_invoice and back; the account tells who had the card charged again', async () => {
+    const client = await registerClient(server.url)
+    const { body: activated } = await activate(server.url, client)
+    expect(await setMethod(client, 'send_invoice')).toMatchObject({
+      status: 200,
+      body: { ...activated, collection_method: 'send_invoice' },
+    })
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      collection_method: 'send_invoice',
+      auto_charge_enabled_at: null,
+      auto_charge_enabled_by_user_id: null,
+    })
+    expect((await setMethod(client, 'charge_automatically')).body).toEqual(activated)
+    const { body: session } = await client.get('/v1/auth/session')
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      auto_charge_enabled_at: expect.any(String),
+      auto_charge_enabled_by_user_id: session.user.id,
+    })
+  })
+
+  test('what was not written when it was changed is written by the next who asks, or by an event', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const subscription = account.processor_subscription_id
+    const { payments } = server.application
+    await payments.setCollectionMethod(subscription, 'send_invoice', null)
+    expect((await setMethod(client, 'send_invoice')).status).toBe(200)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      collection_method: 'send_invoice',
+      auto_charge_enabled_at: null,
+      auto_charge_enabled_by_user_id: null,
+    })
+    const { body: cards } = await client.get('/v1/billing/payment-methods')
+    await payments.setCollectionMethod(subscription, 'charge_automatically', cards[0].id)
+    await followAccount(server.application, account.id)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      collection_method: 'charge_automatically',
+      auto_charge_enabled_at: expect.any(String),
+      auto_charge_enabled_by_user_id: null,
+    })
+    expect((await setMethod(client, 'charge_automatically')).status).toBe(200)
+    expect((await client.get('/v1/billing/account')).body).toMatchObject({
+      auto_charge_enabled_by_user_id: account.auto_charge_enabled_by_user_id,
+    })
+  })
+
+  test('to what it is already changes nothing', async () => {
+    const client = await registerClient(server.url)
+    await activate(server.url, client)
+    const { body: before } = await client.get('/v1/billing/account')
+    expect((await setMethod(client, 'charge_automatically')).status).toBe(200)
+    expect((await client.get('/v1/billing/account')).body).toEqual(before)
+  })
+
+  test('without a subscription: 409 billing_not_activated, with a card too', async () => {
+    const client = await registerClient(server.url)
+    for (const _ of ['without a card', 'with one']) {
+      expect(await setMethod(client, 'send_invoice')).toMatchObject({
+        status: 409,
+        body: { code: 'billing_not_activated' },
+      })
+      await saveCard(server.url, client)
+    }
+  })
+
+  test('another word is a 422', async () => {
+    const client = await registerClient(server.url)
+    for (const method of ['', 'by_mail', null, 1]) {
+      expect((await client.patch(methodPath, { collection_method: method })).body.code).toBe(
+        'validation_failed',
+      )
+    }
+  })
+})

@@ -1,0 +1,204 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { checkUsage } from '../../../../src/features/metering/checks.ts'
+import { settleUsage } from '../../../../src/features/metering/settle.ts'
+import { createClient, registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { createCast } from '../../../support/organizations.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/billing/usage'
+const evening = new Date('2026-01-30T22:00:00.000Z')
+let now = evening
+const runtime = createScriptedRuntime(undefined, () => now)
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ runtime, clock: () => now, settings: { BILLING_TRIAL_CREDIT: '1000' } })
+})
+afterAll(() => server.close())
+beforeEach(async () => {
+  now = evening
+  client = await registerClient(server.url)
+})
+
+async function deploy(by = client): Promise<string> {
+  const { body } = await by.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+  await waitForStatus(by, body.id, 'running')
+  return body.id
+}
+
+async function addTokens(id: string, hour: string, input_tokens: number): Promise<void> {
+  const { db } = server.application
+  const { organization_id } = await db
+    .selectFrom('deployments')
+    .select('organization_id')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  await db
+    .insertInto('token_usage')
+    .values({
+      deployment_id: id,
+      organization_id,
+      model_name: 'berth-tiny',
+      hour: new Date(hour),
+      requests: 1,
+      input_tokens,
+      output_tokens: 0,
+    })
+    .execute()
+}
+
+function seconds(date: string, quantity: string, estimated_amount: string) {
+  const dimensions = { instance_type: 'small', region: 'test-region' }
+  return { date, meter: 'gpu_instance_seconds', unit: 'second', dimensions, quantity, estimated_amount }
+}
+
+describe('GET /v1/billing/usage', () => {
+  test('sums by day, meter and dimensions over deployments, what runs up to now, sealed or not', async () => {
+    const first = await deploy()
+    await deploy()
+    await addTokens(first, '2026-01-31T05:00:00Z', 12)
+    now = new Date('2026-02-02T01:00:00.500Z')
+    const expected = {
+      from: '2026-01-30',
+      to: '2026-02-02',
+      currency: 'usd',
+      items: [
+        seconds('2026-01-30', '14400', '14.4'),
+        seconds('2026-01-31', '172800', '172.8'),
+        {
+          date: '2026-01-31',
+          meter: 'inference_input_tokens',
+          unit: 'token',
+          dimensions: { model_name: 'berth-tiny' },
+          quantity: '12',
+          estimated_amount: '0',
+        },
+        seconds('2026-02-01', '172800', '172.8'),
+        seconds('2026-02-02', '7201', '7.201'),
+      ],
+    }
+    for (const settled of [false, true]) {
+      if (settled) await settleUsage(server.application)
+      const answer = await client.get(`${path}?from=2026-01-30&to=2026-02-02`)
+      expect(answer.status).toBe(200)
+      expect(answer.body).toEqual(expected)
+    }
+    const { body: summary } = await client.get('/v1/billing/usage-summary')
+    expect(summary.usage_totals[0].estimated_amount).toBe('180.001')
+  })
+
+  test('without days: those of the current period up to today; others have no item', async () => {
+    await deploy()
+    now = new Date('2026-02-02T01:00:00Z')
+    const { body } = await client.get(path)
+    expect(body).toEqual({
+      from: '2026-02-01',
+      to: '2026-02-02',
+      currency: 'usd',
+      items: [seconds('2026-02-01', '86400', '86.4'), seconds('2026-02-02', '3600', '3.6')],
+    })
+    expect((await client.get(`${path}?from=2026-01-30&to=2026-01-30`)).body.items).toEqual([
+      seconds('2026-01-30', '7200', '7.2'),
+    ])
+    expect((await client.get(`${path}?from=2025-12-01&to=2026-01-29`)).body.items).toEqual([])
+  })
+
+  test('a new organization has used nothing', async () => {
+    expect((await client.get(path)).body).toEqual({
+      from: '2026-01-01',
+      to: '2026-01-30',
+      currency: 'usd',
+      items: [],
+    })
+  })
+
+  test.each([
+    'from=2026-01-02&to=2026-01-01',
+    'from=2025-10-30&to=2026-01-30',
+    'to=2027-01-01',
+    'from=0000-01-01&to=9999-12-31',
+  ])('%s is a 422 invalid_date_range', async (query) => {
+    const answer = await client.get(`${path}?${query}`)
+    expect(answer).toMatchObject({ status: 422, body: { code: 'invalid_date_range' } })
+  })
+
+  test.each([
+    'from=yesterday',
+    'from=2026-02-30',
+    'to=2026-1-1',
+    'from=',
+    'to=%00',
+    'from=2026-01-01T00:00:00Z',
+  ])('%s is a 422 validation_failed', async (query) => {
+    const answer = await client.get(`${path}?${query}`)
+    expect(answer).toMatchObject({ status: 422, body: { code: 'validation_failed' } })
+    expect(answer.body.errors[0]).toMatchObject({ location: 'query', field: query.split('=', 1)[0] })
+  })
+
+  test('92 days and the year 0 are fine', async () => {
+    await deploy()
+    for (const query of ['from=2025-10-31&to=2026-01-30', 'from=0000-01-01&to=0000-01-02']) {
+      expect((await client.get(`${path}?${query}`)).status).toBe(200)
+    }
+  })
+
+  test('401 without a session', async () => {
+    expect((await createClient(server.url).get(path)).status).toBe(401)
+  })
+})
+
+test('GET /v1/billing/anomalies: the open ones, newest first, with the deployment; for admins, of their own organization', async () => {
+  const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
+  const list = (by: Client) => by.get('/v1/billing/anomalies')
+  expect((await list(superAdmin)).body).toEqual([])
+  const id = await deploy(superAdmin)
+  const { db } = server.application
+  const seen = new Date('2026-01-30T23:00:00.000Z')
+  now = seen
+  await sql`UPDATE instance_spans SET ended_at = ${now}, reported_end_at = ${now} WHERE deployment_id = ${id}`.execute(
+    db,
+  )
+  await checkUsage(server.application)
+  now = new Date('2026-01-31T00:00:00.000Z')
+  const { id: organizationId } = (await superAdmin.get('/v1/organization')).body
+  const unsent = {
+    kind: 'unsent_usage',
+    find: async () => [{ organizationId, subject: 'x', message: 'Not sent.' }],
+  }
+  await checkUsage(server.application, [unsent])
+  const expected = [
+    {
+      id: expect.any(Number),
+      kind: 'unsent_usage',
+      message: 'Not sent.',
+      deployment_id: null,
+      detected_at: now.toISOString(),
+      last_seen_at: now.toISOString(),
+    },
+    {
+      id: expect.any(Number),
+      kind: 'missing_span',
+      message: `Deployment ${id} is running, and no span of its instance is open.`,
+      deployment_id: id,
+      detected_at: seen.toISOString(),
+      last_seen_at: now.toISOString(),
+    },
+  ]
+  for (const by of [admin, superAdmin]) {
+    expect(await list(by)).toMatchObject({ status: 200, body: expected })
+  }
+  for (const by of [viewer, member]) expect((await list(by)).status).toBe(403)
+  expect((await list(stranger)).body).toEqual([])
+  expect((await viewer.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
+  await sql`UPDATE instance_spans SET ended_at = NULL, reported_end_at = NULL WHERE deployment_id = ${id}`.execute(
+    db,
+  )
+  await checkUsage(server.application, [{ kind: 'unsent_usage', find: async () => [] }])
+  expect((await list(admin)).body).toEqual([])
+})

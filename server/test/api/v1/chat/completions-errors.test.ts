@@ -1,0 +1,177 @@
+import { request as httpRequest } from 'node:http'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import type { Answer } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const bodyLimit = 2048
+const runtime = createScriptedRuntime()
+
+let server: TestServer
+let client: Awaited<ReturnType<typeof registerClient>>
+const engines: RecordingEngine[] = []
+beforeAll(async () => {
+  server = await startTestServer({ runtime, settings: { INFERENCE_BODY_LIMIT: String(bodyLimit) } })
+  client = await registerClient(server.url)
+  for (let count = 0; count < 2; count += 1) engines.push(await startRecordingEngine())
+})
+afterEach(() => runtime.reset())
+afterAll(async () => {
+  await server.close()
+  for (const engine of engines) await engine.close()
+})
+
+/** An error in OpenAI's shape and nothing else. */
+function expectOpenAiError(answer: Answer, status: number, code: string, type: string): void {
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer.body).toEqual({ error: { message: expect.stringMatching(/\S/), type, param: null, code } })
+  expect(answer.status).toBe(status)
+}
+
+const invalid = 'invalid_request_error'
+const json = { 'content-type': 'application/json' }
+
+test.each(['/v1/chat/completions', '/v1/embeddings'])(
+  'POST %s: every refusal in OpenAI’s shape',
+  async (path) => {
+    const nobody = createClient(server.url)
+    expectOpenAiError(await nobody.post(path, {}), 401, 'not_authenticated', 'authentication_error')
+    const crossSite = await client.request('POST', path, { model: 'x' }, { 'sec-fetch-site': 'cross-site' })
+    expectOpenAiError(crossSite, 403, 'csrf_rejected', 'permission_error')
+    const plain = await client.request('POST', path, '{"model":"x"}', { 'content-type': 'text/plain' })
+    expectOpenAiError(plain, 415, 'unsupported_media_type', invalid)
+    for (const body of [
+      '{"model":',
+      '[]',
+      '"x"',
+      '{}',
+      '{"model":""}',
+      '{"model":null}',
+      '{"model":["x"]}',
+    ]) {
+      expectOpenAiError(await client.request('POST', path, body), 400, invalid, invalid)
+    }
+    expectOpenAiError(await client.request('POST', path, '', json), 400, 'malformed_json', invalid)
+    expectOpenAiError(await client.request('POST', path), 400, 'malformed_json', invalid)
+  },
+)
+
+test('POST /v1/chat/completions: a body above INFERENCE_BODY_LIMIT is a 413, one that reaches it is read', async () => {
+  const filled = (length: number) => `{"model":"none","x":"${'x'.repeat(length - 23)}"}`
+  expect(filled(bodyLimit)).toHaveLength(bodyLimit)
+  const over = await client.request('POST', '/v1/chat/completions', filled(bodyLimit + 1))
+  expectOpenAiError(over, 413, 'body_too_large', invalid)
+  const whole = await client.request('POST', '/v1/chat/completions', filled(bodyLimit))
+  expectOpenAiError(whole, 404, 'model_not_found', invalid)
+})
+
+test('POST /v1/chat/completions: a body above the limit is refused too when its length is not announced', async () => {
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const headers = { ...json, cookie: client.cookie() }
+    const request = httpRequest(
+      `${server.url}/v1/chat/completions`,
+      { method: 'POST', headers },
+      (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      },
+    )
+    request.on('error', reject)
+    request.write('x'.repeat(bodyLimit))
+    request.write('x')
+    request.end()
+  })
+  expect(status).toBe(413)
+})
+
+test.each(['no-such-model', 'a\0b', '\ud800', "' OR 1=1 --", '01890000-0000-7000-8000-000000000000'])(
+  'POST /v1/chat/completions: the unknown model %j is a 404 model_not_found',
+  async (model) => {
+    const answer = await client.post('/v1/chat/completions', { model, messages: [] })
+    expectOpenAiError(answer, 404, 'model_not_found', invalid)
+  },
+)
+
+async function create(person = client): Promise<string> {
+  return (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
+}
+
+test('POST /v1/chat/completions: not running yet is a 503 deployment_not_ready with Retry-After', async () => {
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
+  const id = await create()
+  await waitForStatus(client, id, 'deploying')
+  for (const model of [id, `dep-${id}`, 'berth-tiny']) {
+    const answer = await client.post('/v1/chat/completions', { model, messages: [] })
+    expectOpenAiError(answer, 503, 'deployment_not_ready', 'server_error')
+    expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  }
+})
+
+test('POST /v1/chat/completions: a failed deployment is a 400 deployment_failed that says why', async () => {
+  const person = await registerClient(server.url)
+  runtime.answer({
+    provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No more than two.' }),
+  })
+  const id = await create(person)
+  await waitForStatus(person, id, 'failed')
+  const answer = await person.post('/v1/chat/completions', { model: id, messages: [] })
+  expectOpenAiError(answer, 400, 'deployment_failed', invalid)
+  expect(answer.body.error.message).toContain('quota_exceeded: No more than two.')
+})
+
+test('POST /v1/chat/completions: of a name’s deployments none of which runs, the newest decides', async () => {
+  const person = await registerClient(server.url)
+  const ask = () => person.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })
+  runtime.answer({ listOffers: () => [] })
+  await waitForStatus(person, await create(person), 'failed')
+  expect((await ask()).body.error.code).toBe('deployment_failed')
+  runtime.reset()
+  runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
+  await waitForStatus(person, await create(person), 'deploying')
+  expect((await ask()).body.error.code).toBe('deployment_not_ready')
+})
+
+test('POST /v1/chat/completions: an engine that refuses the connection is a 502 upstream_unavailable', async () => {
+  const id = await create()
+  await waitForStatus(client, id, 'running')
+  const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
+  expectOpenAiError(answer, 502, 'upstream_unavailable', 'server_error')
+})
+
+/** Runs two deployments of one name, each at an engine of its own or at an address where nothing listens. */
+async function runTwo(urls: string[]) {
+  const person = await registerClient(server.url)
+  for (const baseUrl of urls) {
+    runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }) })
+    await waitForStatus(person, await create(person), 'running')
+  }
+  return { ask: () => person.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] }) }
+}
+
+test('two running deployments of one name share requests by what each has in flight', async () => {
+  const { ask } = await runTwo(engines.map(({ url }) => url))
+  const held = Promise.withResolvers<void>()
+  for (const engine of engines)
+    engine.answer((response) => void held.promise.then(() => answerJson(response, '{}')))
+  const counts = () => engines.map(({ requests }) => requests.length)
+  const answers = []
+  for (let sent = 1; sent <= 6; sent += 1) {
+    answers.push(ask())
+    await expect.poll(() => counts()[0]! + counts()[1]!, { timeout: 20_000 }).toBe(sent)
+  }
+  expect(counts()).toEqual([3, 3])
+  held.resolve()
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(6).fill(200))
+})
+
+test('of two running deployments of one name, one that refuses the connection is passed over', async () => {
+  const { ask } = await runTwo([engines[0]!.url, 'http://127.0.0.1:9'])
+  engines[0]!.answer((response) => answerJson(response, '{}'))
+  const answers = await Promise.all([ask(), ask(), ask()])
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+})

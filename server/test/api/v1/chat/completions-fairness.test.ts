@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { ServerResponse } from 'node:http'
+import { registerClient } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/chat/completions'
+const patience = { timeout: 20_000 }
+const settings = {
+  INFERENCE_MAX_IN_FLIGHT_PER_USER: '3',
+  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: '2',
+  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: '1',
+  INFERENCE_QUEUE_TIMEOUT_MS: '1500',
+}
+
+const runtime = createScriptedRuntime()
+let server: TestServer
+const engines: RecordingEngine[] = []
+/** Answers that an engine holds back until the test ends */
+let held: ServerResponse[] = []
+beforeAll(async () => {
+  server = await startTestServer({ runtime, settings })
+  for (let count = 0; count < 2; count += 1) engines.push(await startRecordingEngine())
+})
+afterEach(async () => {
+  release()
+  for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
+  await vi.waitFor(() => expect(server.application.engines.inFlight.size).toBe(0), patience)
+})
+afterAll(async () => {
+  await server.close()
+  for (const engine of engines) await engine.close()
+})
+
+function hold(response: ServerResponse): void {
+  held.push(response)
+}
+
+function release(): void {
+  for (const response of held) answerJson(response, '{}')
+  held = []
+}
+
+/** Somebody with deployments of one model, each at one of the engines. */
+async function deploy(count: number) {
+  const person = await registerClient(server.url)
+  const ids: string[] = []
+  for (const engine of engines.slice(0, count)) {
+    runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }) })
+    const { body } = await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
+    await waitForStatus(person, body.id, 'running')
+    ids.push(body.id)
+  }
+  return { person, ids, ask: (model = 'berth-tiny') => person.post(path, { model }) }
+}
+
+const waiting = () => server.application.engines.admission.waiting()
+
+test('above the limit of a deployment one request waits for a place, and the next is a 429 with Retry-After', async () => {
+  engines[0]!.answer(hold)
+  const { ask } = await deploy(1)
+  const first = [ask(), ask()]
+  await vi.waitFor(() => expect(held).toHaveLength(2), patience)
+  const third = ask()
+  await vi.waitFor(() => expect(waiting()).toBe(1), patience)
+  const refused = await ask()
+  expect(refused.status).toBe(429)
+  expect(refused.body.error).toMatchObject({ code: 'rate_limited', type: 'rate_limit_error' })
+  expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  answerJson(held.shift()!, '{}')
+  await vi.waitFor(() => expect(held).toHaveLength(2), patience)
+  release()
+  expect((await Promise.all([...first, third])).map(({ status }) => status)).toEqual([200, 200, 200])
+})
+
+test('a request that waits longer than it may is a 429', async () => {
+  engines[0]!.answer(hold)
+  const { ask } = await deploy(1)
+  const first = [ask(), ask()]
+  await vi.waitFor(() => expect(held).toHaveLength(2), patience)
+  expect((await ask()).status).toBe(429)
+  expect([waiting(), held.length]).toEqual([0, 2])
+  release()
+  await Promise.all(first)
+})
+
+test('a slow deployment holds up neither its owner’s other one nor anybody else', async () => {
+  engines[0]!.answer(hold)
+  const { ids, ask } = await deploy(2)
+  const stranger = await deploy(2)
+  const slow = [ask(ids[0]), ask(ids[0]), ask(ids[0])]
+  await vi.waitFor(() => expect([held.length, waiting()]).toEqual([2, 1]), patience)
+  for (let count = 0; count < 5; count += 1) expect((await ask(ids[1])).status).toBe(200)
+  expect((await stranger.ask(stranger.ids[1])).status).toBe(200)
+  release()
+  engines[0]!.answer((response) => answerJson(response, '{}'))
+  await Promise.all(slow)
+})
+
+test('above the limit of a user a request waits, whatever deployment it is for', async () => {
+  for (const engine of engines) engine.answer(hold)
+  const { ids, ask } = await deploy(2)
+  const asked = [ask(ids[0]), ask(ids[0]), ask(ids[1]), ask(ids[1])]
+  await vi.waitFor(() => expect([held.length, waiting()]).toEqual([3, 1]), patience)
+  release()
+  for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
+  await vi.waitFor(() => release(), patience)
+  await expect.poll(() => held.length + waiting(), patience).toBe(0)
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+})
+
+test('a caller who leaves while he waits gives his place in the queue up', async () => {
+  engines[0]!.answer(hold)
+  const { ask, person } = await deploy(1)
+  const first = [ask(), ask()]
+  await vi.waitFor(() => expect(held).toHaveLength(2), patience)
+  const leaving = new AbortController()
+  const third = fetch(server.url + path, {
+    method: 'POST',
+    headers: { cookie: person.cookie(), 'content-type': 'application/json' },
+    body: '{"model":"berth-tiny"}',
+    signal: leaving.signal,
+  })
+  await vi.waitFor(() => expect(waiting()).toBe(1), patience)
+  leaving.abort()
+  await expect(third).rejects.toThrow()
+  await vi.waitFor(() => expect(waiting()).toBe(0), patience)
+  release()
+  await Promise.all(first)
+})
+
+test('of two deployments of a name one that answers 500 three times in a row is left out, then tried again', async () => {
+  const { ask } = await deploy(2)
+  let broken = true
+  engines[1]!.answer((response) => (broken ? answerJson(response, '{}', 500) : answerJson(response, '{}')))
+  const count = () => engines[1]!.requests.length
+  // The newest is asked first while none has anything under way.
+  for (let asked = 0; asked < 3; asked += 1) expect((await ask()).status).toBe(500)
+  const before = count()
+  for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(200)
+  expect(count()).toBe(before)
+  broken = false
+  await expect.poll(async () => (await ask()).status === 200 && count() > before, patience).toBe(true)
+  for (let asked = 0; asked < 3; asked += 1) expect((await ask()).status).toBe(200)
+})
+
+test('the only deployment of a name is asked however often it failed', async () => {
+  const { ask } = await deploy(1)
+  engines[0]!.answer((response) => answerJson(response, '{}', 503))
+  for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(503)
+  engines[0]!.answer((response) => answerJson(response, '{}'))
+  expect((await ask()).status).toBe(200)
+})

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { deriveEngineKey } from '../../../../src/features/deployments/engine-spec.ts'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/chat/completions'
+const patience = { timeout: 20_000 }
+
+let engine: RecordingEngine
+let server: TestServer
+let client: Client
+let id: string
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
+  client = await registerClient(server.url)
+  id = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
+  await waitForStatus(client, id, 'running')
+})
+afterEach(() => engine.answer((response) => answerJson(response, '{}')))
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+/** Calls as a program does that reads the answer's bytes itself. */
+function call(
+  body: string,
+  options: { signal?: AbortSignal; headers?: Record<string, string> } = {},
+): Promise<Response> {
+  return fetch(server.url + path, {
+    method: 'POST',
+    body,
+    ...options,
+    headers: { cookie: client.cookie(), 'content-type': 'application/json', ...options.headers },
+  })
+}
+
+test.each(['/v1/chat/completions', '/v1/embeddings'])(
+  'POST %s: unknown fields, numbers, spacing and doubled keys reach the engine byte for byte, `model` aside',
+  async (each) => {
+    const rest =
+      ' , "n":1.0,"big":1e400,\n "seed":12345678901234567890,"t":"\\u00e9/é","t":2, "own":{"model":"x"}}'
+    const answer = await client.request('POST', each, `{"model": "${id}"${rest}`)
+    expect(answer.status).toBe(200)
+    expect(engine.last()).toMatchObject({ path: each, body: `{"model": "dep-${id}"${rest}` })
+  },
+)
+
+test('doubled `model` keys are all rewritten, so that no engine takes another than the gateway', async () => {
+  await client.request(
+    'POST',
+    path,
+    `{"model":"berth-embedding-of-others","messages":[],"mod\\u0065l":"${id}"}`,
+  )
+  expect(engine.last().body).toBe(`{"model":"dep-${id}","messages":[],"mod\\u0065l":"dep-${id}"}`)
+})
+
+test('the cookie and the caller’s Authorization never reach the engine, the engine’s own key does', async () => {
+  await call(JSON.stringify({ model: id }), {
+    headers: { authorization: 'Bearer sk-callers', 'x-api-key': 'sk-other', 'x-forwarded-for': '1.2.3.4' },
+  })
+  const { headers } = engine.last()
+  expect(headers.authorization).toBe(`Bearer ${deriveEngineKey(server.application.secretKey, id)}`)
+  expect(headers.cookie).toBeUndefined()
+  expect(JSON.stringify(headers)).not.toMatch(/sk-|1\.2\.3\.4|session/)
+})
+
+test.each([
+  [200, 'application/json; charset=utf-8', '{ "a" : 1.0,\n"b":"\\u00e9" }\n'],
+  [400, 'application/json', '{"error":{"message":"too long"}}'],
+  [429, 'text/plain', 'slow down'],
+  [500, 'text/html', '<h1>no</h1>'],
+])('the engine’s %i is answered as it is: status, type and bytes', async (status, type, body) => {
+  engine.answer((response) =>
+    response.writeHead(status, { 'content-type': type, 'retry-after': '3' }).end(body),
+  )
+  const answer = await call(JSON.stringify({ model: id }))
+  expect(answer.status).toBe(status)
+  expect(answer.headers.get('content-type')).toBe(type)
+  expect(answer.headers.get('retry-after')).toBe('3')
+  expect(await answer.text()).toBe(body)
+})
+
+test('a cookie that an engine sets does not reach the caller', async () => {
+  engine.answer((response) => {
+    response.setHeader('set-cookie', 'session=stolen')
+    answerJson(response, '{}')
+  })
+  expect((await call(JSON.stringify({ model: id }))).headers.get('set-cookie')).toBeNull()
+})
+
+const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}'
+const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}'
+
+test.each(['\n\n', '\r\n\r\n'])(
+  'stream: true without asking for usage: it is asked of the engine and its chunk dropped, events ended by %j',
+  async (end) => {
+    engine.answer((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const bytes = Buffer.from([': hi', chunk, chunk, usage, 'data: [DONE]', ''].join(end))
+      for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7))
+      response.end()
+    })
+    const answer = await call(`{"model":"${id}","stream":true,"stream_options":{"x":1.0}}`)
+    expect(engine.last().body).toBe(
+      `{"model":"dep-${id}","stream":true,"stream_options":{"include_usage":true,"x":1.0}}`,
+    )
+    expect(engine.last().headers.accept).toBe('text/event-stream')
+    expect(answer.headers.get('content-type')).toBe('text/event-stream')
+    expect(await answer.text()).toBe([': hi', chunk, chunk, 'data: [DONE]', ''].join(end))
+  },
+)
+
+test('stream: true with include_usage: the request and every byte of the answer pass', async () => {
+  const text = [chunk, usage, 'data: [DONE]', ''].join('\n\n')
+  engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text))
+  const options = '"stream":true,"stream_options":{ "include_usage": true }}'
+  const answer = await call(`{"model":"${id}",${options}`)
+  expect(engine.last().body).toBe(`{"model":"dep-${id}",${options}`)
+  expect(await answer.text()).toBe(text)
+})
+
+test('each event of a stream reaches the caller when it is there, not when the answer ends', async () => {
+  const next = Promise.withResolvers<void>()
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`${chunk}\n\n`)
+    void next.promise.then(() => response.end('data: [DONE]\n\n'))
+  })
+  const reader = (await call(`{"model":"${id}","stream":true}`)).body!.getReader()
+  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${chunk}\n\n`)
+  next.resolve()
+  expect(Buffer.from((await reader.read()).value).toString()).toBe('data: [DONE]\n\n')
+})
+
+test.each(['before', 'after'])(
+  'the caller’s leaving %s the first byte closes the engine’s request',
+  async (when) => {
+    engine.answer((response) => {
+      if (when === 'before') return
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`${chunk}\n\n`)
+    })
+    const before = engine.requests.length
+    const leaving = new AbortController()
+    const answer = call(`{"model":"${id}","stream":true}`, { signal: leaving.signal })
+    if (when === 'before') answer.catch(() => {})
+    else await (await answer).body!.getReader().read()
+    await expect.poll(() => engine.requests.length, patience).toBe(before + 1)
+    expect(engine.last().aborted).toBe(false)
+    leaving.abort()
+    await expect.poll(() => engine.last().aborted, patience).toBe(true)
+    await expect.poll(() => server.application.engines.inFlight.size, patience).toBe(0)
+  },
+)
+
+test('an engine that breaks off in mid-stream breaks the caller’s stream off too, after what had come', async () => {
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`${chunk}\n\n`, () => response.destroy())
+  })
+  const reader = (await call(`{"model":"${id}","stream":true}`)).body!.getReader()
+  expect(Buffer.from((await reader.read()).value).toString()).toBe(`${chunk}\n\n`)
+  await expect(reader.read()).rejects.toThrow()
+})
+
+test.each([
+  ['without a word', (): void => {}],
+  ['in mid-answer', (response: { write(text: string): void }): void => response.write('{"cho')],
+])('an engine that breaks off %s: 502 upstream_unavailable', async (_when, begin) => {
+  engine.answer((response) => {
+    begin(response)
+    setImmediate(() => response.destroy())
+  })
+  const answer = await client.post(path, { model: id })
+  expect(answer.status).toBe(502)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer.body.error).toMatchObject({ code: 'upstream_unavailable', type: 'server_error' })
+})

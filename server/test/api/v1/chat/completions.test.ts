@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../../../support/client.ts'
+import { deployBundled, waitForStatus } from '../../../support/deployments.ts'
+import { setRole } from '../../../support/roles.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/chat/completions'
+const patience = { timeout: 20_000 }
+const messages = [{ role: 'user', content: 'Hello, harbour!' }]
+
+let server: TestServer
+let client: Awaited<ReturnType<typeof registerClient>>
+let deployment: { id: string; inference_model_uid: string }
+beforeAll(async () => {
+  server = await startTestServer()
+  client = await registerClient(server.url)
+  deployment = await deployBundled(client)
+})
+afterAll(() => server.close())
+
+test.each([
+  ['id', () => deployment.id],
+  ['inference_model_uid', () => deployment.inference_model_uid],
+  ['model_name', () => 'berth-tiny'],
+])('POST /v1/chat/completions: `model` may be the %s of a deployment', async (_what, model) => {
+  const answer = await client.post(path, { model: model(), messages, max_tokens: 4 })
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', content: expect.any(String) } }],
+    usage: { prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) },
+  })
+})
+
+test('POST /v1/chat/completions: what the engine reports is what is metered, whole and streamed', async () => {
+  const person = await registerClient(server.url)
+  const { id } = await deployBundled(person)
+  const usageOf = async () => (await person.get(`/api/v1/model-deployments/${id}/usage`)).body
+  const asked = { model: id, messages, max_tokens: 4, temperature: 0, seed: 1 }
+  const { usage } = (await person.post(path, asked)).body
+  expect(usage.prompt_tokens).toBeGreaterThan(0)
+  const stream = await person.post(path, { ...asked, stream: true })
+  expect(stream.body).toMatch(/^data: \{.*\}\n\n/)
+  expect(stream.body).toMatch(/\n\ndata: \[DONE\]\n\n$/)
+  expect(stream.body).not.toContain('"prompt_tokens"')
+  await expect.poll(usageOf, patience).toMatchObject({
+    requests: 2,
+    input_tokens: 2 * usage.prompt_tokens,
+    output_tokens: 2 * usage.completion_tokens,
+  })
+})
+
+test('POST /v1/chat/completions: the engine’s own refusal of a field reaches the caller', async () => {
+  const answer = await client.post(path, { model: deployment.id, messages: 'not a list' })
+  expect(answer.status).toBe(400)
+  expect(answer.body.error).toMatchObject({
+    type: 'invalid_request_error',
+    message: expect.stringContaining('messages'),
+  })
+})
+
+test('POST /v1/chat/completions: a viewer may infer', async () => {
+  const person = await registerClient(server.url)
+  await deployBundled(person)
+  await setRole(server, person.email, 'viewer')
+  const answer = await person.post(path, { model: 'berth-tiny', messages, max_tokens: 1 })
+  expect(answer.status).toBe(200)
+})
+
+test('POST /v1/chat/completions: another’s deployment is a 404 model_not_found by every name', async () => {
+  const stranger = await registerClient(server.url)
+  for (const model of [deployment.id, deployment.inference_model_uid, 'berth-tiny']) {
+    const answer = await stranger.post(path, { model, messages })
+    expect(answer.status).toBe(404)
+    expect(answer.body.error.code).toBe('model_not_found')
+  }
+})
+
+test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_found', async () => {
+  const person = await registerClient(server.url)
+  const { id } = await deployBundled(person)
+  await person.delete(`/api/v1/model-deployments/${id}`)
+  await waitForStatus(person, id, 'terminated')
+  for (const model of [id, 'berth-tiny']) {
+    const answer = await person.post(path, { model, messages })
+    expect(answer.status).toBe(404)
+    expect(answer.body.error.code).toBe('model_not_found')
+  }
+})
+
+test('an engine that is gone: 502 upstream_unavailable, and soon it is started and serves again', async () => {
+  const person = await registerClient(server.url)
+  const { id } = await deployBundled(person)
+  expect(await server.application.runtime.stopEngine(id)).toBe(true)
+  const ask = () => person.post(path, { model: id, messages, max_tokens: 1 })
+  const first = await ask()
+  expect(first.status).toBe(502)
+  expect(first.body.error.code).toBe('upstream_unavailable')
+  await expect.poll(async () => (await ask()).status, patience).toBe(200)
+  const { items } = (await person.get(`/api/v1/model-deployments/${id}/events`)).body
+  expect(items.map(({ message }: { message: string }) => message)).toContain(
+    'The model answers requests again.',
+  )
+})

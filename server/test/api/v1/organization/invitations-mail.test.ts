@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { linkIn, startMailServer } from '../../../support/mail.ts'
+import type { MailServer } from '../../../support/mail.ts'
+import { invite } from '../../../support/organizations.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const publicUrl = 'https://berth.example.com'
+
+let mails: MailServer
+let server: TestServer
+beforeAll(async () => {
+  mails = await startMailServer()
+  server = await startTestServer({ settings: { MAIL_URL: mails.url, PUBLIC_URL: publicUrl } })
+})
+afterAll(async () => {
+  await server.close()
+  await mails.stop()
+})
+
+let owner: Client & { email: string }
+let email: string
+beforeEach(async () => {
+  owner = await registerClient(server.url, { organization: 'Engines', name: 'Ada Lovelace' })
+  email = `guest-of-${owner.email}`
+})
+
+/** The token of the link in the n-th mail to an address. */
+async function readToken(recipient: string, count = 1): Promise<string> {
+  const link = linkIn(await mails.waitForMail(recipient, count))
+  expect(link.origin).toBe(publicUrl)
+  const [, token] = /^\/invitations\/([\w-]{43})$/.exec(link.pathname) ?? []
+  return token!
+}
+
+async function waitForListed(expected: object) {
+  const list = async () => (await owner.get('/v1/organization/invitations')).body[0]
+  await expect.poll(list, { timeout: 15_000, interval: 20 }).toMatchObject(expected)
+}
+
+test('POST /v1/organization/invitations: a mail with text and HTML says who invites whom to what, as what, until when', async () => {
+  const { invitation } = await invite(server, owner, { email, role: 'admin' })
+  const mail = await mails.waitForMail(email)
+  expect(mail.recipients).toEqual([email])
+  expect(mail.subject).toBe('Ada Lovelace invites you to Engines on Berth')
+  const text = (mail.text ?? '').replaceAll(/\s+/g, ' ')
+  expect(text).toContain(`Ada Lovelace invites you (${email}) to join Engines on Berth as an admin.`)
+  const day = new Date(invitation.expires_at)
+  expect(text).toContain(
+    `${day.getUTCDate()} ${day.toLocaleString('en', { month: 'long', timeZone: 'UTC' })}`,
+  )
+  expect(mail.html).toContain(`href="${linkIn(mail).href}"`)
+})
+
+test('POST /v1/organization/invitations: the link leads to a preview, and to an account for who has none', async () => {
+  await invite(server, owner, { email })
+  const token = await readToken(email)
+  const guest = createClient(server.url)
+  const preview = await guest.get(`/v1/invitations/by-token/${token}`)
+  expect(preview.body).toMatchObject({
+    status: 'pending',
+    account_exists: false,
+    organization_name: 'Engines',
+  })
+  const answer = await guest.post('/v1/invitations/register', { token, password: 'correct horse battery' })
+  expect(answer.body.user).toMatchObject({ email, organization: 'Engines' })
+})
+
+test('POST /v1/organization/invitations: the link is accepted by who has an account', async () => {
+  const guest = await registerClient(server.url, { email })
+  await invite(server, owner, { email: email.replace('guest', 'GUEST') })
+  const token = await readToken(email.replace('guest', 'GUEST'))
+  expect((await guest.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
+})
+
+test('GET /v1/organization/invitations: email_status and email_sent_at tell of the delivery', async () => {
+  const { invitation } = await invite(server, owner, { email })
+  expect(invitation).toMatchObject({ email_status: 'pending', email_sent_at: null, email_last_error: null })
+  await mails.waitForMail(email)
+  const email_sent_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  await waitForListed({ email_status: 'sent', email_sent_at, email_last_error: null })
+})
+
+test('GET /v1/organization/invitations: an address that is refused is failed, with the reason; resend starts afresh', async () => {
+  mails.troubles.push({ at: 'RCPT', code: 550, text: 'no such user here' })
+  const { invitation } = await invite(server, owner, { email })
+  const email_last_error = expect.stringContaining('550')
+  await waitForListed({ status: 'pending', email_status: 'failed', email_sent_at: null, email_last_error })
+  const resent = await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
+  expect(resent.body).toMatchObject({ email_status: 'pending', email_last_error: null })
+  await waitForListed({ email_status: 'sent', email_last_error: null })
+  expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
+})
+
+test('POST …/resend: another mail with another link; the first link is dead', async () => {
+  const { invitation } = await invite(server, owner, { email })
+  const first = await readToken(email)
+  await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
+  const second = await readToken(email, 2)
+  expect(second).not.toBe(first)
+  const guest = createClient(server.url)
+  expect((await guest.get(`/v1/invitations/by-token/${first}`)).status).toBe(404)
+  expect((await guest.get(`/v1/invitations/by-token/${second}`)).status).toBe(200)
+})
+
+test('invitation mails: names that try to be markup, headers or links stay text', async () => {
+  const name = 'Eve <b>"bold"</b> & co\r\nBcc: everybody@example.com'
+  const organization = '<script>alert(1)</script><a href="https://evil.example">Bank</a>'
+  const eve = await registerClient(server.url, { name, organization })
+  await invite(server, eve, { email })
+  const mail = await mails.waitForMail(email)
+  expect(mail.recipients).toEqual([email])
+  expect(mail.bcc).toBeUndefined()
+  expect(mail.subject).toContain('Eve <b>"bold"</b> & co Bcc: everybody@example.com invites you to')
+  expect(mail.html).not.toContain('<script')
+  expect(mail.html).not.toContain('<b>')
+  expect(mail.html).not.toContain('href="https://evil.example"')
+  expect(linkIn(mail).origin).toBe(publicUrl)
+})
+
+test('invitation mails: one that waits is not sent once the invitation is answered, and email_status says so', async () => {
+  const guest = await registerClient(server.url, { email })
+  mails.troubles.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  const { invitation } = await invite(server, owner, { email })
+  await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
+  expect((await guest.post(`/v1/invitations/${invitation.id}/reject`)).status).toBe(200)
+  await waitForListed({ status: 'rejected', email_status: 'failed', email_sent_at: null })
+  expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toEqual([])
+})
+
+test('invitation mails: one that waits is not sent any more once a resend took its place', async () => {
+  mails.troubles.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  const { invitation } = await invite(server, owner, { email })
+  await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
+  await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
+  await waitForListed({ email_status: 'sent' })
+  const readStatuses = async () => {
+    const rows = await server.application.db
+      .selectFrom('mails')
+      .select('status')
+      .where('recipient', '=', email)
+      .orderBy('id')
+      .execute()
+    return rows.map(({ status }) => status)
+  }
+  await expect.poll(readStatuses, { timeout: 15_000, interval: 20 }).toEqual(['superseded', 'sent'])
+  expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
+})
+
+test('invitations: a token is in no table and in no line of the log', async () => {
+  await invite(server, owner, { email })
+  const token = await readToken(email)
+  const guest = createClient(server.url)
+  await guest.get(`/v1/invitations/by-token/${token}`)
+  await owner.post(`/v1/invitations/by-token/${token}/accept`)
+  await owner.post(`/v1/invitations/by-token/${token}/reject`)
+  await guest.post(`/v1/invitations/by-token/${token}/unknown`)
+  await guest.post('/v1/invitations/register', { token, password: 'short' })
+  await guest.post('/v1/invitations/register', { token, password: 'correct horse battery' })
+  await waitForListed({ status: 'accepted', email_status: 'sent' })
+  const { db } = server.application
+  for (const table of ['invitations', 'mails', 'users', 'sessions'] as const) {
+    expect(JSON.stringify(await db.selectFrom(table).selectAll().execute())).not.toContain(token)
+  }
+  const lines = server.logs.filter((line) => line.includes('/v1/invitations/by-token/:token'))
+  expect(lines.length).toBeGreaterThanOrEqual(3)
+  expect(server.logs.filter((line) => line.includes(token))).toEqual([])
+})

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { createCast, invite, readInvitationToken } from '../../../support/organizations.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const day = 24 * 3_600_000
+const minute = 60_000
+
+let now = Date.now()
+let server: TestServer
+let cast: Awaited<ReturnType<typeof createCast>>
+beforeAll(async () => {
+  server = await startTestServer({ worker: false, clock: () => new Date(now) })
+  cast = await createCast(server)
+})
+afterAll(() => server.close())
+
+let owner: Client
+let guest: Client & { email: string }
+let invitation: any
+let token: string
+beforeEach(async () => {
+  now = Date.now()
+  owner = await registerClient(server.url)
+  guest = await registerClient(server.url)
+  const sent = await invite(server, owner, { email: guest.email })
+  invitation = sent.invitation
+  token = sent.token
+})
+
+function resend(client: Client = owner) {
+  return client.post(`/v1/organization/invitations/${invitation.id}/resend`)
+}
+
+async function preview(link: string) {
+  return createClient(server.url).get(`/v1/invitations/by-token/${link}`)
+}
+
+test('POST …/resend: at once after the first sending; a new link, 7 days from now, the old link void', async () => {
+  now += 1
+  const answer = await resend()
+  expect(answer.status).toBe(200)
+  expect(answer.body).toEqual({ ...invitation, expires_at: new Date(now + 7 * day).toISOString() })
+  expect((await preview(token)).status).toBe(404)
+  expect((await guest.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(404)
+  const newToken = await readInvitationToken(server, invitation.id)
+  expect((await preview(newToken)).body).toMatchObject({ status: 'pending', invitee_email: guest.email })
+  expect((await guest.post(`/v1/invitations/by-token/${newToken}/accept`)).status).toBe(200)
+})
+
+test('POST …/resend: queues another mail and answers its status', async () => {
+  const { db } = server.application
+  await db
+    .updateTable('mails')
+    .set({ status: 'failed', last_error: '550 no such user', sent_at: null })
+    .where('subject_id', '=', invitation.id)
+    .execute()
+  const [listed] = (await owner.get('/v1/organization/invitations')).body
+  expect(listed).toMatchObject({ email_status: 'failed', email_last_error: '550 no such user' })
+  expect((await resend()).body).toMatchObject({ email_status: 'pending', email_last_error: null })
+  const mails = await db.selectFrom('mails').selectAll().where('subject_id', '=', invitation.id).execute()
+  expect(mails.map(({ recipient }) => recipient)).toEqual([guest.email, guest.email])
+  expect(new Set(mails.map(({ message_id }) => message_id)).size).toBe(2)
+})
+
+test('POST …/resend: 429 with Retry-After within a minute of the last resend', async () => {
+  expect((await resend()).status).toBe(200)
+  now += 20_000
+  const tooSoon = await resend()
+  expect(tooSoon.status).toBe(429)
+  expect(tooSoon.body.code).toBe('rate_limited')
+  expect(tooSoon.headers.get('retry-after')).toBe('40')
+  now += minute - 20_000 - 1
+  expect((await resend()).headers.get('retry-after')).toBe('1')
+  now += 1
+  expect((await resend()).status).toBe(200)
+})
+
+test('POST …/resend: of 10 at once one succeeds, and the link that it made works', async () => {
+  const answers = await Promise.all(Array.from({ length: 10 }, () => resend()))
+  const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+  expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 429)])
+  expect((await preview(await readInvitationToken(server, invitation.id))).status).toBe(200)
+})
+
+test('POST …/resend: revives an expired invitation', async () => {
+  now += 4 * day
+  await owner.get('/v1/auth/session') // keeps the session, which ends after 7 idle days
+  now += 4 * day
+  expect((await preview(token)).body.status).toBe('expired')
+  const answer = await resend()
+  expect(answer.status).toBe(200)
+  expect(answer.body).toMatchObject({ status: 'pending', responded_at: null })
+  expect(answer.body.expires_at).toBe(new Date(now + 7 * day).toISOString())
+})
+
+test.each([
+  ['accepted', 'accept'],
+  ['rejected', 'reject'],
+])('POST …/resend: an %s invitation is a 409 invitation_answered', async (_status, answer) => {
+  expect((await guest.post(`/v1/invitations/by-token/${token}/${answer}`)).status).toBe(200)
+  const again = await resend()
+  expect(again.status).toBe(409)
+  expect(again.body.code).toBe('invitation_answered')
+})
+
+test('POST …/resend: another organization’s invitation is a 404 like one that is not there', async () => {
+  const foreign = await resend(cast.stranger)
+  const absent = await cast.stranger.post('/v1/organization/invitations/987654321/resend')
+  expect(foreign.status).toBe(404)
+  expect({ ...foreign.body, request_id: '' }).toEqual({ ...absent.body, request_id: '' })
+  expect((await preview(token)).status).toBe(200)
+})
+
+test.each([
+  'abc',
+  '0',
+  '-1',
+  '1.5',
+  '1e3',
+  '01',
+  '%20',
+  '%00',
+  '9007199254740993',
+  '9223372036854775808',
+  '9'.repeat(400),
+])('POST …/resend: the id %s is a 404', async (id) => {
+  const answer = await owner.post(`/v1/organization/invitations/${id}/resend`)
+  expect(answer.status).toBe(404)
+  expect(answer.body.code).toBe('not_found')
+})
+
+test('POST …/resend: viewers and members get a 403, nobody a 401, whatever the id', async () => {
+  for (const id of [invitation.id, 'abc']) {
+    const address = `/v1/organization/invitations/${id}/resend`
+    expect((await createClient(server.url).post(address)).status).toBe(401)
+    for (const client of [cast.viewer, cast.member]) expect((await client.post(address)).status).toBe(403)
+  }
+})

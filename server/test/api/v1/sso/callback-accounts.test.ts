@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import { authorize, newPerson, signInAs, startSsoServer } from '../../../support/oidc-provider.ts'
+import type { Person, SsoServer } from '../../../support/oidc-provider.ts'
+
+let server: SsoServer
+beforeAll(async () => {
+  server = await startSsoServer()
+})
+afterAll(() => server.close())
+
+async function countAccounts(): Promise<number> {
+  return (await server.application.db.selectFrom('users').select('id').execute()).length
+}
+
+async function expectRefused(person: Person): Promise<void> {
+  const browser = server.browse()
+  const answer = await signInAs(server, browser, person)
+  expect(answer.location).toBe('/sign-in?error=sso_email_unverified')
+  expect(browser.cookie('session')).toBeUndefined()
+}
+
+test.each([
+  [{ email_verified: false }],
+  [{ email_verified: undefined }],
+  [{ email_verified: 'false' }],
+  [{ email_verified: 1 }],
+  [{ email: undefined }],
+  [{ email: '' }],
+  [{ email: 'no address' }],
+  [{ email: 'two@example.com,other@example.com extra' }],
+  [{ email: 'nul\u0000@example.com' }],
+  [{ email: `${'a'.repeat(320)}@example.com` }],
+  [{ email: ['a@example.com'] }],
+])('GET /v1/sso/callback/{p}: without a verified e-mail address nobody new comes in: %j', async (claims) => {
+  const accounts = await countAccounts()
+  await expectRefused(newPerson(claims as never))
+  expect(await countAccounts()).toBe(accounts)
+})
+
+test('GET /v1/sso/callback/{p}: an unverified address is never linked to the account that has it', async () => {
+  const victim = await registerClient(server.url)
+  const attacker = newPerson({ email: victim.email, email_verified: false })
+  await expectRefused(attacker)
+})
+
+test.each(['İ', 'i'])(
+  'GET /v1/sso/callback/{p}: of two addresses that PostgreSQL takes for one, only the account’s own signs in: %s',
+  async (letter) => {
+    const address = (i: string) => `ada@g${i}thub-${letter.codePointAt(0)}.example`
+    await registerClient(server.url, { email: address('i') })
+    const person = newPerson({ email: address(letter) })
+    if (letter === 'İ') await expectRefused(person)
+    else expect((await signInAs(server, server.browse(), person)).location).toBe('/')
+  },
+)
+
+test('GET /v1/sso/callback/{p}: who registered somebody else’s address before loses password and sessions when its owner comes', async () => {
+  const person = newPerson()
+  const squatter = await registerClient(server.url, { email: person.email })
+  const { email, password } = squatter
+  const owner = server.browse()
+  expect((await signInAs(server, owner, person)).location).toBe('/')
+  expect((await squatter.get('/v1/auth/session')).status).toBe(401)
+  const tried = await createClient(server.url).post('/v1/user/signin', { email, password })
+  expect(tried.status).toBe(401)
+  expect((await owner.open('/v1/auth/session')).body.user.email).toBe(person.email)
+  expect((await signInAs(server, server.browse(), person)).location).toBe('/')
+})
+
+test('GET /v1/sso/callback/{p}: a sign-in of theirs at the same moment leaves no session either', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const person = newPerson()
+    const { email, password } = await registerClient(server.url, { email: person.email })
+    const owner = server.browse()
+    const callback = await authorize(server, owner, person)
+    const squatters = Array.from({ length: 10 }, () => createClient(server.url))
+    const [answer] = await Promise.all([
+      owner.open(callback.href),
+      ...squatters.map((squatter) => squatter.post('/v1/user/signin', { email, password })),
+    ])
+    expect(answer.location).toBe('/')
+    for (const squatter of squatters) expect((await squatter.get('/v1/auth/session')).status).toBe(401)
+    expect((await owner.open('/v1/auth/session')).status).toBe(200)
+  }
+})

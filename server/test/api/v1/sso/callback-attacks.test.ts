@@ -1,0 +1,230 @@
+import { createHmac, generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser } from '../../../support/browser.ts'
+import { authorize, client, newPerson, startSsoServer } from '../../../support/oidc-provider.ts'
+import type { SsoServer } from '../../../support/oidc-provider.ts'
+
+let now = Date.now()
+let server: SsoServer
+beforeAll(async () => {
+  server = await startSsoServer({ clock: () => new Date(now) })
+})
+afterEach(() => {
+  now = Date.now()
+  server.provider.setFault(null)
+})
+afterAll(() => server.close())
+
+type Opened = Awaited<ReturnType<Browser['open']>>
+
+/** Nobody is signed in, and the browser goes to the sign-in page with our word for why. */
+function expectRefused(answer: Opened, code: string): void {
+  expect(answer.status).toBe(302)
+  expect(answer.location).toBe(`/sign-in?error=${code}`)
+  expect(answer.headers.get('set-cookie')).toBeNull()
+  expect(answer.body).toBe('')
+}
+
+function withQuery(url: URL, changes: Record<string, string | null>): string {
+  const changed = new URL(url)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) changed.searchParams.delete(name)
+    else changed.searchParams.set(name, value)
+  }
+  return changed.href
+}
+
+function giveFlow(browser: Browser, token: string | undefined): void {
+  browser.setCookie('sso_flow', token ?? '', '/v1/sso')
+}
+
+async function countAccounts(): Promise<number> {
+  return (await server.application.db.selectFrom('users').select('id').execute()).length
+}
+
+function forge(header: { alg: string; kid: string }, claims: object): string {
+  const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+  const input = `${encode(header)}.${encode(claims)}`
+  if (header.alg === 'none') return `${input}.`
+  if (header.alg === 'HS256') {
+    return `${input}.${createHmac('sha256', client.secret).update(input).digest('base64url')}`
+  }
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`
+}
+
+describe('GET /v1/sso/callback/{p} refuses', () => {
+  test('a callback that is replayed, from the same browser with its cookies or from another', async () => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    const flow = browser.cookie('sso_flow')?.value
+    expect((await browser.open(callback.href)).location).toBe('/')
+    giveFlow(browser, flow)
+    expectRefused(await browser.open(callback.href), 'sso_flow_expired')
+    const thief = server.browse()
+    giveFlow(thief, flow)
+    expectRefused(await thief.open(callback.href), 'sso_flow_expired')
+  })
+
+  test('of 10 equal callbacks at once one signs in', async () => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    const answers = await Promise.all(Array.from({ length: 10 }, () => browser.open(callback.href)))
+    expect(answers.filter(({ location }) => location === '/')).toHaveLength(1)
+    for (const answer of answers.filter(({ location }) => location !== '/')) {
+      expectRefused(answer, 'sso_flow_expired')
+    }
+  })
+
+  test('a wrong state, no state or two; the flow itself is not lost', async () => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    const state = callback.searchParams.get('state') ?? ''
+    for (const odd of ['A'.repeat(43), '', state.toLowerCase(), `${state}x`, '%00', '\u0000']) {
+      expectRefused(await browser.open(withQuery(callback, { state: odd })), 'sso_flow_expired')
+    }
+    expectRefused(await browser.open(withQuery(callback, { state: null })), 'sso_flow_expired')
+    expectRefused(await browser.open(`${callback.href}&state=${state}`), 'sso_flow_expired')
+    expectRefused(await browser.open('/v1/sso/callback/oidc'), 'sso_flow_expired')
+    expect((await browser.open(callback.href)).location).toBe('/')
+  })
+
+  test('a callback in a browser that began no flow, or another one (login CSRF)', async () => {
+    const attacker = server.browse()
+    const callback = await authorize(server, attacker, newPerson())
+    expectRefused(await server.browse().open(callback.href), 'sso_flow_expired')
+    const victim = server.browse()
+    await victim.open('/v1/sso/login/oidc')
+    expectRefused(await victim.open(callback.href), 'sso_flow_expired')
+  })
+
+  test('a code of another flow is of no use in one’s own (PKCE and nonce)', async () => {
+    const victim = server.browse()
+    const stolen = await authorize(server, victim, newPerson())
+    const attacker = server.browse()
+    const own = await authorize(server, attacker, newPerson())
+    const code = stolen.searchParams.get('code') ?? ''
+    expectRefused(await attacker.open(withQuery(own, { code })), 'sso_failed')
+  })
+
+  test('a code that is made up, empty, missing or given twice', async () => {
+    for (const code of ['made-up', '', null]) {
+      const browser = server.browse()
+      const callback = await authorize(server, browser, newPerson())
+      expectRefused(await browser.open(withQuery(callback, { code })), 'sso_failed')
+    }
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    expectRefused(await browser.open(`${callback.href}&code=another`), 'sso_failed')
+  })
+
+  test('a nonce that is not the flow’s', async () => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    await server.application.db.updateTable('sso_flows').set({ nonce: 'another' }).execute()
+    expectRefused(await browser.open(callback.href), 'sso_failed')
+  })
+
+  test.each([
+    ['another issuer', 'https://evil.test'],
+    ['no issuer', null],
+    ['the issuer with a slash', 'slash'],
+  ])('mix-up: %s in the answer', async (_what, iss) => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    expect(callback.searchParams.get('iss')).toBe(server.provider.issuer)
+    const changed = iss === 'slash' ? `${server.provider.issuer}/` : iss
+    expectRefused(await browser.open(withQuery(callback, { iss: changed })), 'sso_failed')
+  })
+
+  test.each([
+    ['an unsigned one', 'none'],
+    ['one with another key’s signature', 'RS256'],
+    ['one signed with the client’s secret', 'HS256'],
+  ])('an ID token that the provider did not sign: %s', async (_what, alg) => {
+    const browser = server.browse()
+    const accounts = await countAccounts()
+    const callback = await authorize(server, browser, newPerson())
+    const { nonce } = await server.application.db
+      .selectFrom('sso_flows')
+      .select('nonce')
+      .orderBy('expires_at', 'desc')
+      .executeTakeFirstOrThrow()
+    const seconds = Math.floor(Date.now() / 1000)
+    const claims = { iss: server.provider.issuer, aud: client.id, iat: seconds, exp: seconds + 300, nonce }
+    const person = { sub: randomUUID(), email: 'forged@example.com', email_verified: true, name: 'Forged' }
+    const idToken = forge({ alg, kid: 'test' }, { ...claims, ...person })
+    server.provider.setFault(({ url }, response) => {
+      if (url !== '/token') return false
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ access_token: 'a', token_type: 'Bearer', id_token: idToken }))
+      return true
+    })
+    expectRefused(await browser.open(callback.href), 'sso_failed')
+    expect(await countAccounts()).toBe(accounts)
+  })
+
+  test('who declines at the provider is told so in our words', async () => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, null)
+    expect(callback.searchParams.get('error_description')).toContain('TEXT OF THE PROVIDER')
+    expectRefused(await browser.open(callback.href), 'sso_denied')
+  })
+
+  test('an error with a text of anybody’s is never echoed or logged', async () => {
+    const text = '<script>alert("echo-me")</script>\r\nset-cookie: session=x'
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    const changes = {
+      code: null,
+      error: text,
+      error_description: text,
+      error_uri: 'https://evil.test/echo-me',
+    }
+    const answer = await browser.open(withQuery(callback, changes))
+    expectRefused(answer, 'sso_failed')
+    expect(JSON.stringify([...answer.headers])).not.toContain('echo-me')
+    expect(server.logs.join('')).not.toMatch(/echo-me|TEXT OF THE PROVIDER/)
+  })
+
+  test('a flow ends after 10 minutes', async () => {
+    const late = server.browse()
+    const tooLate = await authorize(server, late, newPerson())
+    const early = server.browse()
+    const inTime = await authorize(server, early, newPerson())
+    const { expires_at } = await server.application.db
+      .selectFrom('sso_flows')
+      .select('expires_at')
+      .orderBy('expires_at', 'desc')
+      .executeTakeFirstOrThrow()
+    now = expires_at.getTime() - 1
+    expect((await early.open(inTime.href)).location).toBe('/')
+    now = expires_at.getTime()
+    expectRefused(await late.open(tooLate.href), 'sso_flow_expired')
+  })
+})
+
+test.each([
+  'https://evil.test/',
+  '//evil.test',
+  '///evil.test',
+  '/\\evil.test',
+  '\\/evil.test',
+  '/.//evil.test',
+  '/\t/evil.test',
+  'javascript:alert(1)',
+  '@evil.test',
+  '/a\r\nset-cookie: session=x',
+])('GET /v1/sso/login/{p}: return_to %j leads home', async (returnTo) => {
+  const browser = server.browse()
+  const { location } = await browser.open(`/v1/sso/login/oidc?return_to=${encodeURIComponent(returnTo)}`)
+  const callback = await authorize(server, browser, newPerson(), location)
+  expect((await browser.open(callback.href)).location).toBe('/')
+})
+
+test('GET /v1/sso/login/{p}: return_to given twice leads home', async () => {
+  const browser = server.browse()
+  const { location } = await browser.open('/v1/sso/login/oidc?return_to=/a&return_to=/b')
+  const callback = await authorize(server, browser, newPerson(), location)
+  expect((await browser.open(callback.href)).location).toBe('/')
+})

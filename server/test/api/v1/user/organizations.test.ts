@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, registerClient } from '../../../support/client.ts'
+import { invite } from '../../../support/organizations.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/user/organizations'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startTestServer({ worker: false })
+})
+afterAll(() => server.close())
+
+test('GET /v1/user/organizations: 401 without a session', async () => {
+  expect((await createClient(server.url).get(path)).status).toBe(401)
+})
+
+test('GET /v1/user/organizations: every membership by name with its role, and which one is current', async () => {
+  const client = await registerClient(server.url, { organization: 'engines' })
+  const { body: own } = await client.get('/v1/organization')
+  expect((await client.get(path)).body).toEqual([
+    { id: own.id, name: 'engines', slug: own.slug, role: 'super_admin', current: true },
+  ])
+  for (const [organization, role] of [
+    ['Looms', 'viewer'],
+    ['Docks', 'admin'],
+  ] as const) {
+    const inviter = await registerClient(server.url, { organization })
+    const { token } = await invite(server, inviter, { email: client.email, role })
+    expect((await client.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
+  }
+  const list = async () =>
+    (await client.get(path)).body.map((item: { name: string; role: string; current: boolean }) => [
+      item.name,
+      item.role,
+      item.current,
+    ])
+  expect(await list()).toEqual([
+    ['Docks', 'admin', true],
+    ['engines', 'super_admin', false],
+    ['Looms', 'viewer', false],
+  ])
+  await client.patch('/v1/user/profile', { current_organization_id: own.id })
+  expect(await list()).toEqual([
+    ['Docks', 'admin', false],
+    ['engines', 'super_admin', true],
+    ['Looms', 'viewer', false],
+  ])
+})

@@ -1,0 +1,239 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import { query } from '../database/scratch.ts'
+import { registerClient } from '../support/client.ts'
+import { createDataDirectory, removeDataDirectory, spawnServer, waitUntil } from '../support/process.ts'
+import type { ServerProcess } from '../support/process.ts'
+import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
+import type { XinferenceSimulator } from '../xinference/simulator/simulator.ts'
+import { clientOf, createRandom, pickFrom, useServer } from './load.ts'
+import type { Load, LoadCounts, Tenant } from './load.ts'
+
+export interface ManyProcessesOptions {
+  /** An empty database */
+  databaseUrl: string
+  kills: number
+  seed: number
+  /** Told one line for each kill */
+  report?: (line: string) => void
+}
+
+export interface ManyProcessesSummary extends LoadCounts {
+  kills: { api: number; worker: number }
+  /** Models that the cluster was asked to launch */
+  launches: number
+}
+
+/** One of the four: what it is started with again after each kill. */
+interface Member {
+  role: 'api' | 'worker'
+  settings: Record<string, string>
+  server: ServerProcess
+}
+
+const tenantCount = 2
+const restMilliseconds = 60_000
+const longestLife = 2_500
+
+/** All that is running: two APIs, two workers, and the callers of each API. */
+interface Fleet {
+  members: Member[]
+  tenants: Tenant[]
+  counts: LoadCounts
+  random: () => number
+  simulator: XinferenceSimulator
+  databaseUrl: string
+  /** The ids of deployments in the order in which the cluster took their launches */
+  launches: string[]
+}
+
+/**
+ * Runs two APIs and two workers on one PostgreSQL over one Xinference cluster, kills random ones of them under load, and throws when
+ * something that was acknowledged is lost, a deployment is stuck or failed, or one was provisioned or launched twice.
+ */
+export async function runManyProcesses(options: ManyProcessesOptions): Promise<ManyProcessesSummary> {
+  await using cleanup = new AsyncDisposableStack()
+  const fleet = await startFleet(options, cleanup)
+  const summary = { api: 0, worker: 0 }
+  for (let kill = 1; kill <= options.kills; kill++) {
+    const victim = pickFrom(fleet.random, fleet.members)!
+    try {
+      await killUnderLoad(fleet, victim)
+      summary[victim.role] += 1
+      options.report?.(
+        `kill ${kill}: ${victim.role}, ${fleet.counts.created} created, ${fleet.counts.chats} chats`,
+      )
+    } catch (error) {
+      throw new Error(`Kill ${kill} of seed ${options.seed}, ${victim.role}:\n${lastLines(fleet)}`, {
+        cause: error,
+      })
+    }
+  }
+  await verify(fleet)
+  const stopped = fleet.members.map(async ({ server }) => {
+    server.child.kill('SIGTERM')
+    return server.exited
+  })
+  const codes = await Promise.all(stopped)
+  if (codes.some((code) => code !== 0)) throw new Error(`SIGTERM ended the servers with ${codes.join(', ')}`)
+  return { ...fleet.counts, kills: summary, launches: fleet.launches.length }
+}
+
+async function startFleet(
+  { databaseUrl, seed }: ManyProcessesOptions,
+  cleanup: AsyncDisposableStack,
+): Promise<Fleet> {
+  const simulator = await startXinferenceSimulator()
+  cleanup.defer(() => simulator.close())
+  const launches = recordLaunches(simulator)
+  const shared = {
+    DATABASE_URL: databaseUrl,
+    SECRET_KEY: 'a secret that all of them have in common',
+    RUNTIME: 'xinference',
+    XINFERENCE_URLS: simulator.url,
+    API_PROCESSES: '1',
+    DRAIN_DELAY: '0',
+  }
+  const members: Member[] = []
+  cleanup.defer(() => endAll(members))
+  for (const role of ['api', 'api', 'worker', 'worker'] as const) {
+    const dataDirectory = await createDataDirectory()
+    cleanup.defer(() => removeDataDirectory(dataDirectory))
+    const settings: Record<string, string> = { ...shared, ROLE: role, DATA_DIR: dataDirectory }
+    const member = { role, settings, server: spawnServer(settings) }
+    members.push(member)
+    await isUp(member)
+    // A port of its own, so that its callers find it again.
+    if (role === 'api') member.settings = { ...settings, PORT: new URL(await member.server.listening).port }
+  }
+  const url = await members[0]!.server.listening
+  const tenants: Tenant[] = []
+  while (tenants.length < tenantCount) {
+    tenants.push({ cookie: (await registerClient(url)).cookie(), creating: 0, deployments: new Map() })
+  }
+  const counts = { created: 0, deleted: 0, chats: 0, reads: 0, cutOff: 0 }
+  return { members, tenants, counts, random: createRandom(seed), simulator, databaseUrl, launches }
+}
+
+async function endAll(members: readonly Member[]): Promise<void> {
+  for (const { server } of members) server.child.kill('SIGKILL')
+  await Promise.all(members.map(({ server }) => server.exited))
+}
+
+function recordLaunches({ models }: XinferenceSimulator): string[] {
+  const launches: string[] = []
+  const set = models.set.bind(models)
+  models.set = (uid, model) => {
+    launches.push(uid)
+    return set(uid, model)
+  }
+  return launches
+}
+
+async function isUp({ role, server }: Member): Promise<void> {
+  if (role === 'api') return void (await server.listening)
+  await waitUntil(() => server.output().includes('"working"'), restMilliseconds, 'a worker to start')
+}
+
+/** Both APIs are called for a while, one of the four is killed and started again; the callers of the others notice nothing. */
+async function killUnderLoad(fleet: Fleet, victim: Member): Promise<void> {
+  const { members, tenants, counts, random } = fleet
+  const loads: { member: Member; load: Load }[] = []
+  const callers: Promise<void>[] = []
+  for (const member of members.filter(({ role }) => role === 'api')) {
+    const url = await member.server.listening
+    // A Xinference that is asked to chat with a model for embeddings answers 500, which here would hide what matters.
+    const load: Load = { url, counts, dying: false, complaints: [], models: ['berth-tiny', 'berth-tiny'] }
+    loads.push({ member, load })
+    for (const tenant of tenants) callers.push(useServer(load, tenant, createRandom(random() * 2 ** 32)))
+  }
+  await delay(500 + random() * longestLife)
+  for (const { member, load } of loads) if (member === victim) load.dying = true
+  victim.server.child.kill('SIGKILL')
+  await victim.server.exited
+  victim.server = spawnServer(victim.settings)
+  await isUp(victim)
+  for (const { load } of loads) load.dying = true
+  await Promise.all(callers)
+  const complaints = loads.flatMap(({ load }) => load.complaints)
+  if (complaints.length > 0) throw new Error(complaints.join('\n'))
+}
+
+/** Everything comes to rest, is what was acknowledged, and was provisioned and launched once. */
+async function verify(fleet: Fleet): Promise<void> {
+  const { tenants, members, databaseUrl, launches, simulator } = fleet
+  const url = await members[0]!.server.listening
+  for (const tenant of tenants) {
+    let items: any[] = []
+    const atRest = async () => {
+      items = (await clientOf(url, tenant).get('/api/v1/model-deployments?limit=500')).body.items
+      return items.every(({ id, status }) =>
+        tenant.deployments.get(id) === 'deletion answered'
+          ? status === 'terminated'
+          : ['running', 'failed', 'terminated'].includes(status),
+      )
+    }
+    await waitUntil(atRest, restMilliseconds, () => `all to be at rest: ${JSON.stringify(items, null, 2)}`)
+    const statuses = new Map(items.map(({ id, status }) => [id, status]))
+    for (const [id, known] of tenant.deployments) {
+      const expected = { created: ['running'], 'deletion sent': ['running', 'terminated'] } as const
+      const allowed: readonly string[] = known === 'deletion answered' ? ['terminated'] : expected[known]
+      if (!allowed.includes(statuses.get(id))) {
+        const { body } = await clientOf(url, tenant).get(`/api/v1/model-deployments/${id}/events`)
+        const events = JSON.stringify(body, null, 2)
+        throw new Error(`${id}, ${known}, is ${statuses.get(id) ?? 'lost'}: ${events}\n${lastLines(fleet)}`)
+      }
+    }
+  }
+  const spans = await query(
+    databaseUrl,
+    'SELECT FROM instance_spans GROUP BY deployment_id HAVING count(*) > 1',
+  )
+  if (spans.length > 0) throw new Error(`${spans.length} deployments were provisioned twice`)
+  const twice = launches.filter((uid, index) => launches.indexOf(uid) !== index)
+  if (twice.length > 0) throw new Error(`launched more than once: ${twice.join(', ')}`)
+  const running = await query(
+    databaseUrl,
+    `SELECT inference_model_uid AS uid FROM deployments WHERE status = 'running'`,
+  )
+  const wanted = running.map(({ uid }: any) => String(uid)).toSorted()
+  let held: string[] = []
+  await waitUntil(
+    () => {
+      held = [...simulator.models.values()]
+        .filter(({ status }) => status === 'READY' || status === 'CREATING')
+        .map(({ uid }) => uid)
+        .toSorted()
+      return held.join() === wanted.join()
+    },
+    restMilliseconds,
+    () => `the cluster to hold [${wanted.join(', ')}]; it holds [${held.join(', ')}]`,
+  )
+}
+
+function lastLines({ members }: Fleet): string {
+  const tail = (text: string) => text.split('\n').slice(-12).join('\n')
+  return members.map(({ role, server }) => `--- ${role}\n${tail(server.output())}`).join('\n')
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { kills: { type: 'string' }, seed: { type: 'string' } } })
+  const kills = Number(values.kills ?? 20)
+  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
+  if (!(kills >= 1) || !(seed >= 0)) throw new RangeError('--kills and --seed take numbers')
+  console.log(`seed ${seed}`)
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-many-'))
+  await chmod(dataDirectory, 0o755)
+  const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
+  try {
+    const report = (line: string) => console.log(line)
+    console.log(await runManyProcesses({ databaseUrl: database.url, kills, seed, report }))
+  } finally {
+    await database.stop()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,106 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { registerClient } from '../support/client.ts'
+import type { Client } from '../support/client.ts'
+import { deployBundled } from '../support/deployments.ts'
+import { startTestServer } from '../support/server.ts'
+import type { TestServer } from '../support/server.ts'
+
+const messages = [{ role: 'user' as const, content: 'Hello, harbour!' }]
+
+let server: TestServer
+let client: Client
+let openai: OpenAI
+let chatId: string
+beforeAll(async () => {
+  server = await startTestServer()
+  client = await registerClient(server.url)
+  ;[chatId] = await Promise.all([
+    deployBundled(client).then(({ id }) => id),
+    deployBundled(client, 'berth-tiny-embedding'),
+  ])
+  openai = new OpenAI({
+    baseURL: `${server.url}/v1`,
+    apiKey: 'any',
+    defaultHeaders: { cookie: client.cookie() },
+    maxRetries: 0,
+  })
+})
+afterAll(() => server.close())
+
+test('openai: chat.completions.create', async () => {
+  const answer = await openai.chat.completions.create({ model: 'berth-tiny', messages, max_tokens: 4 })
+  expect(answer.object).toBe('chat.completion')
+  expect(answer.choices[0]?.message).toMatchObject({ role: 'assistant', content: expect.any(String) })
+  expect(answer.usage?.prompt_tokens).toBeGreaterThan(0)
+})
+
+test('openai: a stream gives the text of the whole answer, and usage only when it was asked for', async () => {
+  const asked = { model: 'berth-tiny', messages, max_tokens: 8, temperature: 0, seed: 1 }
+  const whole = await openai.chat.completions.create(asked)
+  let text = ''
+  for await (const chunk of await openai.chat.completions.create({ ...asked, stream: true })) {
+    expect(chunk.usage ?? null).toBeNull()
+    text += chunk.choices[0]?.delta.content ?? ''
+  }
+  expect(text).toBe(whole.choices[0]?.message.content)
+  const usages = []
+  const stream = await openai.chat.completions.create({
+    ...asked,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  for await (const { usage } of stream) if (usage) usages.push(usage)
+  expect(usages).toEqual([whole.usage])
+})
+
+test('openai: a stream that is aborted ends, and what was seen of it is metered', async () => {
+  const requests = async () => (await client.get(`/api/v1/model-deployments/${chatId}/usage`)).body
+  const before = await requests()
+  const stream = await openai.chat.completions.create({
+    model: chatId,
+    messages,
+    max_tokens: 1000,
+    stream: true,
+  })
+  let chunks = 0
+  for await (const _chunk of stream) {
+    chunks += 1
+    if (chunks === 3) stream.controller.abort()
+  }
+  await expect
+    .poll(async () => (await requests()).output_tokens, { timeout: 20_000 })
+    .toBeGreaterThanOrEqual(before.output_tokens + 3)
+  expect(server.application.engines.inFlight.size).toBe(0)
+})
+
+test('openai: embeddings.create, whose default encoding is base64', async () => {
+  const { data } = await openai.embeddings.create({
+    model: 'berth-tiny-embedding',
+    input: ['a ship', 'a harbour'],
+  })
+  expect(data.map(({ index }) => index)).toEqual([0, 1])
+  const floats = await openai.embeddings.create({
+    model: 'berth-tiny-embedding',
+    input: 'a ship',
+    encoding_format: 'float',
+  })
+  expect(data[0]?.embedding).toEqual(floats.data[0]?.embedding.map(Math.fround))
+})
+
+test('openai: models.list', async () => {
+  const ids = (await Array.fromAsync(openai.models.list())).map(({ id }) => id)
+  expect(ids.toSorted()).toEqual(['berth-tiny', 'berth-tiny-embedding'])
+})
+
+test('openai: errors become its own classes, with our message and code', async () => {
+  const unknown = openai.chat.completions.create({ model: 'none', messages })
+  await expect(unknown).rejects.toThrow(OpenAI.NotFoundError)
+  await expect(unknown).rejects.toMatchObject({
+    status: 404,
+    code: 'model_not_found',
+    message: expect.stringMatching(/called "none"/),
+  })
+  const nobody = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 })
+  await expect(nobody.models.list()).rejects.toThrow(OpenAI.AuthenticationError)
+})

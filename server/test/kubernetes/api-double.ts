@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { listen } from '../support/listen.ts'
+
+type Json = Record<string, any>
+
+/** As much of a Kubernetes API server and its controllers as the runtime speaks to; the real one has tests of its own. */
+export interface KubernetesApi {
+  /** Path of a kubeconfig for it */
+  kubeconfig: string
+  /** Every request so far, as `GET /apis/apps/v1/…` */
+  requests: string[]
+  /** What there is of a kind, by its plural */
+  list(plural: string): Json[]
+  /** Changes the status of every pod there is now, and that of its Deployment with it. */
+  setPods(status: Json): void
+  /** Puts an object there, an event for instance. */
+  add(plural: string, object: Json): void
+  /** Pods that are told to go stay, as they do for their grace period; false: those that were told go now */
+  keepsPods: boolean
+  /** The log of every container */
+  log: string
+  /** The status of all answers from now on; null: as usual */
+  failWith(status: number | null): void
+  close(): Promise<void>
+}
+
+const kinds: Record<string, [kind: string, plural: string][]> = {
+  v1: [
+    ['Pod', 'pods'],
+    ['Service', 'services'],
+    ['Secret', 'secrets'],
+    ['Event', 'events'],
+  ],
+  'apps/v1': [['Deployment', 'deployments']],
+  'networking.k8s.io/v1': [['NetworkPolicy', 'networkpolicies']],
+}
+
+export async function startKubernetesApi(): Promise<KubernetesApi> {
+  const objects = new Map<string, Json>()
+  const requests: string[] = []
+  let failure: number | null = null
+  const all = (plural: string) =>
+    [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object] : []))
+
+  function apply(plural: string, name: string, body: Json): Json {
+    const old = objects.get(`${plural}/${name}`)
+    const metadata = {
+      uid: old?.metadata.uid ?? randomUUID(),
+      creationTimestamp: old?.metadata.creationTimestamp ?? new Date().toISOString(),
+      generation: (old?.metadata.generation ?? 0) + 1,
+      ...body.metadata,
+    }
+    const object = { ...old, ...body, metadata, spec: { ...old?.spec, ...body.spec } }
+    objects.set(`${plural}/${name}`, object)
+    if (plural === 'deployments') control(name, object)
+    return object
+  }
+
+  /** What the controllers of Deployments do. */
+  function control(name: string, { spec, metadata }: Json): void {
+    const key = `pods/${name}-1`
+    if (spec.replicas === 0)
+      Object.assign(objects.get(key)?.['metadata'] ?? {}, { deletionTimestamp: new Date().toISOString() })
+    else if (!objects.has(key)) {
+      objects.set(key, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: `${name}-1`,
+          labels: spec.template.metadata.labels,
+          creationTimestamp: new Date().toISOString(),
+          ownerReferences: [{ uid: metadata.uid }],
+        },
+        spec: { containers: spec.template.spec.containers },
+        status: { phase: 'Pending' },
+      })
+    }
+  }
+
+  function remove(plural: string, name: string): boolean {
+    const object = objects.get(`${plural}/${name}`)
+    if (object === undefined) return false
+    objects.delete(`${plural}/${name}`)
+    for (const [key, { metadata }] of objects) {
+      if (metadata.ownerReferences?.some(({ uid }: Json) => uid === object.metadata.uid)) objects.delete(key)
+    }
+    return true
+  }
+
+  function endPods(): void {
+    for (const { metadata } of all('pods')) {
+      if (metadata.deletionTimestamp !== undefined) objects.delete(`pods/${metadata.name}`)
+    }
+  }
+
+  function answer(method: string, url: URL, body: string): { status: number; body: Json | string } {
+    if (!api.keepsPods) endPods()
+    // A 404 for everything is not the cluster's own.
+    if (failure === 404) return { status: 404, body: 'not found' }
+    if (failure !== null) return { status: failure, body: { kind: 'Status', code: failure } }
+    const missing = { status: 404, body: { kind: 'Status', apiVersion: 'v1', code: 404 } }
+    const [, group = '', rest = ''] = /^\/(?:api|apis)\/(v1|[^/]+\/[^/]+)(.*)$/.exec(url.pathname) ?? []
+    const known = kinds[group]
+    if (known === undefined) return missing
+    if (rest === '') {
+      const resources = known.map(([kind, name]) => ({ kind, name, namespaced: true }))
+      return {
+        status: 200,
+        body: { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: group, resources },
+      }
+    }
+    const [, , , plural = '', name, part] = rest.split('/')
+    const kind = known.find(([, each]) => each === plural)?.[0]
+    if (kind === undefined) return missing
+    if (part === 'log') return { status: 200, body: api.log }
+    if (name === undefined) {
+      const wanted = (url.searchParams.get('labelSelector') ?? '').split(',').filter((each) => each !== '')
+      const about = url.searchParams.get('fieldSelector')?.split('=')[1]
+      const items = all(plural).filter(({ metadata, involvedObject }) => {
+        const matches = wanted.every((each) => {
+          const [label = '', value] = each.split('=')
+          return value === undefined ? label in (metadata.labels ?? {}) : metadata.labels?.[label] === value
+        })
+        return matches && (about === undefined || involvedObject?.name === about)
+      })
+      return { status: 200, body: { kind: `${kind}List`, apiVersion: group, metadata: {}, items } }
+    }
+    if (method === 'PATCH') return { status: 200, body: apply(plural, name, JSON.parse(body)) }
+    if (method === 'DELETE') {
+      return remove(plural, name) ? { status: 200, body: { kind: 'Status', apiVersion: 'v1' } } : missing
+    }
+    const object = objects.get(`${plural}/${name}`)
+    return object === undefined ? missing : { status: 200, body: object }
+  }
+
+  const server = createServer((incoming, response) => {
+    const pieces: Buffer[] = []
+    incoming.on('data', (piece: Buffer) => pieces.push(piece))
+    incoming.on('end', () => {
+      const { method = '' } = incoming
+      const url = new URL(incoming.url ?? '/', 'http://cluster')
+      requests.push(`${method} ${url.pathname}`)
+      const { status, body } = answer(method, url, Buffer.concat(pieces).toString())
+      const isText = typeof body === 'string'
+      response.writeHead(status, { 'content-type': isText ? 'text/plain' : 'application/json' })
+      response.end(isText ? body : JSON.stringify(body))
+    })
+  })
+  const address = `http://127.0.0.1:${await listen(server)}`
+  const kubeconfig = join(tmpdir(), `berth-kubeconfig-${randomUUID()}`)
+  const entry = { name: 'double' }
+  await writeFile(
+    kubeconfig,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ ...entry, cluster: { server: address, 'insecure-skip-tls-verify': true } }],
+      users: [{ ...entry, user: { token: 'token' } }],
+      contexts: [{ ...entry, context: { cluster: 'double', user: 'double' } }],
+      'current-context': 'double',
+    }),
+  )
+  const api: KubernetesApi = {
+    kubeconfig,
+    requests,
+    list: all,
+    setPods(status) {
+      for (const pod of all('pods')) {
+        Object.assign(pod['status'], status)
+        pod['spec'].nodeName = 'node-1'
+      }
+      const readyReplicas = status['conditions']?.some(({ type }: Json) => type === 'Ready') ? 1 : 0
+      for (const { metadata, ...deployment } of all('deployments')) {
+        const { generation: observedGeneration } = metadata
+        const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
+        objects.set(`deployments/${metadata.name}`, { ...deployment, metadata, status: counts })
+      }
+    },
+    add: (plural, object) => void objects.set(`${plural}/${object['metadata'].name}`, object),
+    keepsPods: false,
+    log: '',
+    failWith: (status) => {
+      failure = status
+    },
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await rm(kubeconfig, { force: true })
+    },
+  }
+  return api
+}

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  AppsV1Api,
+  CoreV1Api,
+  KubeConfig,
+  KubernetesObjectApi,
+  PatchStrategy,
+  setHeaderOptions,
+} from '@kubernetes/client-node'
+import type { KubernetesObject } from '@kubernetes/client-node'
+import { parseAllDocuments } from 'yaml'
+
+/** A namespace of its own in the real cluster of `KUBECONFIG`, with the service account that `deploy/` ships. */
+export interface TestCluster {
+  namespace: string
+  /** May do everything */
+  admin: { core: CoreV1Api; apps: AppsV1Api; objects: KubernetesObjectApi }
+  /** Kubeconfig of the shipped service account */
+  kubeconfig: string
+  /** A client of the shipped service account */
+  berth: CoreV1Api
+  /** Adds a node that nobody but this test's pods are scheduled to, with a kubelet at `kubeletPort`. */
+  addNode(gpus: number, kubeletPort: number): Promise<string>
+  /** Patches the status of a pod as its kubelet would. */
+  patchPod(name: string, status: Record<string, unknown>): Promise<void>
+  patchNode(name: string, status: Record<string, unknown>): Promise<void>
+  /** Taints a node, or keeps pods off it. */
+  patchNodeSpec(name: string, spec: Record<string, unknown>): Promise<void>
+  close(): Promise<void>
+}
+
+const serviceAccount = 'berth'
+const asMergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
+
+export async function openTestCluster(adminKubeconfig: string): Promise<TestCluster> {
+  const config = new KubeConfig()
+  config.loadFromFile(adminKubeconfig)
+  const server = config.getCurrentCluster()?.server ?? ''
+  const core = config.makeApiClient(CoreV1Api)
+  const apps = config.makeApiClient(AppsV1Api)
+  const objects = KubernetesObjectApi.makeApiClient(config)
+  const namespace = `berth-test-${randomBytes(4).toString('hex')}`
+  await core.createNamespace({ body: { metadata: { name: namespace } } })
+  await applyShippedRoles(objects, namespace)
+  const token = await core.createNamespacedServiceAccountToken({
+    name: serviceAccount,
+    namespace,
+    body: { spec: { audiences: [], expirationSeconds: 3600 } },
+  })
+  const kubeconfig = join(tmpdir(), `${namespace}.kubeconfig`)
+  const berthConfig = new KubeConfig()
+  berthConfig.loadFromOptions({
+    clusters: [{ name: 'test', server, skipTLSVerify: true }],
+    users: [{ name: serviceAccount, token: token.status?.token }],
+    contexts: [{ name: 'test', cluster: 'test', user: serviceAccount }],
+    currentContext: 'test',
+  })
+  await writeFile(kubeconfig, berthConfig.exportConfig(), { mode: 0o600 })
+  const nodes: string[] = []
+  const patchNode: TestCluster['patchNode'] = async (name, status) => {
+    await core.patchNodeStatus({ name, body: { status } }, asMergePatch)
+  }
+
+  return {
+    namespace,
+    admin: { core, apps, objects },
+    kubeconfig,
+    berth: berthConfig.makeApiClient(CoreV1Api),
+    async addNode(gpus, kubeletPort) {
+      const name = `${namespace}-${randomBytes(3).toString('hex')}`
+      nodes.push(name)
+      await core.createNode({ body: { metadata: { name, labels: { 'berth.dev/test': namespace } } } })
+      const room = { cpu: '64', memory: '512Gi', pods: '110', 'nvidia.com/gpu': String(gpus) }
+      const capacity = { ...room, 'ephemeral-storage': '500Gi' }
+      await patchNode(name, {
+        capacity,
+        allocatable: capacity,
+        addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+        daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+        conditions: [nodeReady()],
+      })
+      return name
+    },
+    patchNode,
+    async patchNodeSpec(name, spec) {
+      await core.patchNode({ name, body: { spec } }, asMergePatch)
+    },
+    async patchPod(name, status) {
+      await core.patchNamespacedPodStatus({ name, namespace, body: { status } }, asMergePatch)
+    },
+    async close() {
+      for (const name of nodes) await core.deleteNode({ name }).catch(() => {})
+      await core.deleteNamespace({ name: namespace })
+      await rm(kubeconfig, { force: true })
+    },
+  }
+}
+
+/** What a kubelet says every few seconds, or its node is taken for lost. */
+export function nodeReady(): Record<string, unknown> {
+  const now = new Date().toISOString()
+  return {
+    type: 'Ready',
+    status: 'True',
+    reason: 'KubeletReady',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  }
+}
+
+const rolesFile = new URL('../../../../deploy/kubernetes/rbac.yaml', import.meta.url)
+
+async function applyShippedRoles(objects: KubernetesObjectApi, namespace: string): Promise<void> {
+  for (const document of parseAllDocuments(await readFile(rolesFile, 'utf8'))) {
+    const object = document.toJS() as KubernetesObject & { subjects?: { namespace?: string }[] }
+    for (const subject of object.subjects ?? []) subject.namespace = namespace
+    Object.assign(object.metadata ?? {}, { namespace })
+    await objects.create(object)
+  }
+}

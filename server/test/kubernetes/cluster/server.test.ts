@@ -1,0 +1,166 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createClient, registerClient } from '../../support/client.ts'
+import type { Client } from '../../support/client.ts'
+import { waitForStatus } from '../../support/deployments.ts'
+import { startTestServer } from '../../support/server.ts'
+import type { TestServer } from '../../support/server.ts'
+import { adminKubeconfig, openStage, patient } from './support.ts'
+import type { Stage } from './support.ts'
+
+const catalog = `
+models:
+  - id: tiny
+    model_name: tiny
+    display_name: Tiny
+    provider: Berth
+    family: berth
+    model_type: LLM
+    description: A model for tests.
+    license: apache-2.0
+    tags: [chat]
+    context_length: 2048
+    sizes:
+      - billions: 0.0005
+        architecture: { parameters: 504448, layers: 2, hidden_size: 128, attention_heads: 4, kv_heads: 4, head_dim: 32, vocabulary_size: 688 }
+        variants:
+          - format: ggufv2
+            quantizations: [F16]
+            weights: { huggingface: berth/tiny, file: tiny.gguf }
+    default: { format: ggufv2, billions: 0.0005, quantization: F16 }
+`
+
+/** A cheaper type of which there is no node, and one of which there is. */
+const instanceTypes = (namespace: string) => `
+currency: usd
+gpus:
+  - model: NVIDIA T4
+    vendor: nvidia
+    usable_gib: 15
+    compute_capability: 7.5
+    node_selector: { "berth.dev/test": nowhere }
+    types: [{ name: t4-x1, gpu_count: 1, region: here, price_per_hour: "0.50" }]
+  - model: NVIDIA L4
+    vendor: nvidia
+    usable_gib: 22.5
+    compute_capability: 8.9
+    node_selector: { "berth.dev/test": ${namespace} }
+    types: [{ name: l4-x1, gpu_count: 1, region: here, price_per_hour: "0.80" }]
+`
+
+describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane', () => {
+  let stage: Stage
+  let server: TestServer
+  let client: Client
+  let folder: string
+  beforeAll(async () => {
+    stage = await openStage()
+    folder = await mkdtemp(join(tmpdir(), 'berth-kubernetes-'))
+    const files = {
+      CATALOG_FILE: join(folder, 'models.yaml'),
+      INSTANCE_TYPES_FILE: join(folder, 'types.yaml'),
+    }
+    await writeFile(files.CATALOG_FILE, catalog)
+    await writeFile(files.INSTANCE_TYPES_FILE, instanceTypes(stage.cluster.namespace))
+    server = await startTestServer({
+      settings: {
+        ...files,
+        RUNTIME: 'kubernetes',
+        KUBECONFIG: stage.cluster.kubeconfig,
+        KUBERNETES_NAMESPACE: stage.cluster.namespace,
+        KUBERNETES_ENGINE_ADDRESS: stage.kubelet.serviceUrl,
+        KUBERNETES_CAPACITY_WAIT: '1',
+      },
+    })
+    client = await registerClient(server.url)
+  })
+  afterAll(async () => {
+    await server?.close()
+    await stage?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function chat(model: string) {
+    return client.post('/v1/chat/completions', {
+      model,
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_tokens: 8,
+    })
+  }
+
+  async function deploy() {
+    const created = await client.post('/api/v1/model-deployments', { model_name: 'tiny' })
+    expect(created.status).toBe(201)
+    return created.body.id as string
+  }
+
+  test('a model is deployed where there is room, answers a chat, survives its eviction and is given back', async () => {
+    const id = await deploy()
+    const running = await waitForStatus(client, id, 'running', patient.timeout)
+    expect(running).toMatchObject({
+      selected_instance_type: 'l4-x1',
+      cluster_id: `kubernetes/${stage.cluster.namespace}`,
+      instance_id: expect.stringContaining(`dep-${id}-`),
+    })
+    const answered = await chat(running.inference_model_uid)
+    expect(answered.status).toBe(200)
+    expect(answered.body.usage.completion_tokens).toBeGreaterThan(0)
+
+    const { namespace, admin } = stage.cluster
+    const [pod] = (await admin.core.listNamespacedPod({ namespace })).items
+    stage.kubelet.script(() => 'leave')
+    await stage.cluster.patchPod(pod?.metadata?.name ?? '', {
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'The node was low on resource: memory.',
+      conditions: [{ type: 'Ready', status: 'False' }],
+    })
+    const events = async () => {
+      const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
+      return JSON.stringify(body)
+    }
+    await vi.waitFor(async () => expect(await events()).toContain('low on resource: memory'), patient)
+    expect((await chat(running.inference_model_uid)).status).toBe(503)
+    stage.kubelet.script(() => 'run')
+    await vi.waitFor(async () => expect((await chat(running.inference_model_uid)).status).toBe(200), {
+      timeout: patient.timeout,
+      interval: 500,
+    })
+    expect(await events()).toContain('Trying l4-x1')
+
+    expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
+    await waitForStatus(client, id, 'terminated', patient.timeout)
+    expect((await admin.core.listNamespacedPod({ namespace })).items).toEqual([])
+    expect(await server.application.runtime.listHeld()).toEqual([])
+  })
+
+  test('without room anywhere a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
+    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: true })
+    const id = await deploy()
+    const failed = await waitForStatus(client, id, 'failed', patient.timeout)
+    expect(failed).toMatchObject({
+      failure_stage: 'provisioning',
+      failure_reason: expect.stringMatching(/^no_capacity: No node had room for it/),
+      instance_id: null,
+    })
+    await vi.waitFor(async () => expect(await server.application.runtime.listHeld()).toEqual([]), patient)
+    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
+  })
+
+  test('a deployment is deleted while it waits for a node', async () => {
+    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: true })
+    const id = await deploy()
+    await waitForStatus(client, id, 'provisioning')
+    expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
+    await waitForStatus(client, id, 'terminated', patient.timeout)
+    expect(await server.application.runtime.listHeld()).toEqual([])
+    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
+  })
+
+  test('nobody without a session reaches the engine', async () => {
+    const answer = await createClient(server.url).post('/v1/chat/completions', { model: 'x', messages: [] })
+    expect(answer.status).toBe(401)
+  })
+})

@@ -1,0 +1,142 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { vi } from 'vitest'
+import { createKubernetesRuntime } from '../../../src/adapters/model-runtime/kubernetes/runtime.ts'
+import type { KubernetesRuntimeSettings } from '../../../src/adapters/model-runtime/kubernetes/settings.ts'
+import type {
+  EngineObservation,
+  EngineSpec,
+  InstanceType,
+  ModelRuntime,
+  Provisioning,
+} from '../../../src/ports/model-runtime.ts'
+import { openTestCluster } from './cluster.ts'
+import type { TestCluster } from './cluster.ts'
+import { startKubelet } from './kubelet.ts'
+import type { Kubelet } from './kubelet.ts'
+
+/** How long a test waits for what must happen, on a host that has other work too. */
+export const patient = { timeout: 90_000, interval: 100 }
+
+/** Path of the kubeconfig of a real cluster; undefined: the suite is skipped. */
+export const adminKubeconfig = process.env['KUBECONFIG']
+
+/** A namespace, one node of 8 GPUs and its kubelet. */
+export interface Stage {
+  cluster: TestCluster
+  kubelet: Kubelet
+  node: string
+  runtime: ModelRuntime
+  open(changes?: Partial<KubernetesRuntimeSettings>): Promise<ModelRuntime>
+  close(): Promise<void>
+}
+
+export async function openStage(): Promise<Stage> {
+  const cluster = await openTestCluster(adminKubeconfig ?? '')
+  const kubelet = await startKubelet(cluster)
+  const node = await cluster.addNode(8, kubelet.port)
+  kubelet.nodes.push(node)
+  const open: Stage['open'] = (changes = {}) =>
+    createKubernetesRuntime({
+      namespace: cluster.namespace,
+      kubeconfig: cluster.kubeconfig,
+      region: null,
+      instanceTypes: makeInstanceTypes(cluster.namespace),
+      gpusPerNode: 8,
+      images: { vllm: 'example/vllm:1', llamaCpp: 'example/llama.cpp:1' },
+      modelCache: { kind: 'empty_dir', sizeLimit: null },
+      engineAddress: kubelet.serviceUrl,
+      capacityWaitMs: 1500,
+      huggingFace: { endpoint: 'https://huggingface.co', token: 'hf_secret' },
+      proxy: { http: null, https: null, exceptions: null },
+      logger: { info() {}, warn() {} },
+      ...changes,
+    })
+  return {
+    cluster,
+    kubelet,
+    node,
+    runtime: await open(),
+    open,
+    async close() {
+      await kubelet.close()
+      await cluster.close()
+    },
+  }
+}
+
+/** Types that find the nodes of this test alone. */
+export function makeInstanceTypes(namespace: string): InstanceType[] {
+  return [1, 2, 8, 16].map((gpuCount) => ({
+    name: `test-x${gpuCount}`,
+    region: 'test-region',
+    vendor: 'nvidia',
+    gpuModel: 'NVIDIA L4',
+    gpuCount,
+    gpuMemoryBytes: 22 * 2 ** 30,
+    computeCapability: 8.9,
+    pricePerHour: '1',
+    nodeSelector: { 'berth.dev/test': namespace },
+    tolerations: [],
+  }))
+}
+
+export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
+  const deploymentId = randomUUID()
+  return {
+    deploymentId,
+    modelUid: `tiny-${deploymentId}`,
+    apiKey: randomBytes(32).toString('base64url'),
+    clusterId: null,
+    variant: {
+      modelName: 'tiny',
+      modelType: 'LLM',
+      format: 'ggufv2',
+      sizeInBillions: 0.001,
+      quantization: 'F16',
+      contextLength: 2048,
+      architecture: null,
+      weightBytes: 1_100_000,
+      weights: { kind: 'huggingface', repo: 'berth/tiny', revision: 'main', files: ['tiny.gguf'] },
+    },
+    instanceType: 'test-x1',
+    gpuCount: 1,
+    memoryBytes: 2 ** 30,
+    contextTokens: 512,
+    parallelSequences: 2,
+    ...changes,
+  }
+}
+
+/** Asks until an instance is there or refused. */
+export async function provision(runtime: ModelRuntime, spec: EngineSpec): Promise<Provisioning> {
+  return vi.waitFor(async () => {
+    const answer = await runtime.provision(spec)
+    if (answer.outcome === 'pending') throw new Error(answer.message)
+    return answer
+  }, patient)
+}
+
+/** Asks until the engine is in a phase. */
+export async function waitForPhase<Phase extends EngineObservation['phase']>(
+  look: () => Promise<EngineObservation>,
+  phase: Phase,
+): Promise<Extract<EngineObservation, { phase: Phase }>> {
+  return vi.waitFor(async () => {
+    const seen = await look()
+    if (seen.phase !== phase) throw new Error(`expected ${phase}, saw ${JSON.stringify(seen)}`)
+    return seen as Extract<EngineObservation, { phase: Phase }>
+  }, patient)
+}
+
+/** Brings an engine up. */
+export async function bringUp(runtime: ModelRuntime, spec: EngineSpec) {
+  const provisioned = await provision(runtime, spec)
+  const ready = await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+  return { provisioned, baseUrl: ready.endpoint.baseUrl }
+}
+
+export async function waitForRelease(runtime: ModelRuntime, deploymentId: string): Promise<void> {
+  await vi.waitFor(async () => {
+    if (!(await runtime.release(deploymentId))) throw new Error('not released yet')
+  }, patient)
+}

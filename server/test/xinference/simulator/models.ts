@@ -1,0 +1,154 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createEngineControl } from '../../../src/adapters/model-runtime/local/engine-control.ts'
+import type { EngineControl } from '../../../src/adapters/model-runtime/local/engine-control.ts'
+
+const program = resolve(import.meta.dirname, '../../../../engine/src/main.ts')
+const weights = resolve(import.meta.dirname, '../../../../catalog/weights/berth-tiny.gguf')
+const engineKey = 'simulated-engine-key'
+
+/** The steps of a launch, in order. */
+export const stages = ['pending', 'launching', 'downloading', 'loading'] as const
+export type Stage = (typeof stages)[number]
+
+export interface LaunchPlan {
+  /** The stage that a launch stays in until the test lets it go on */
+  heldAt?: Stage | undefined
+  /** What it fails with after its last stage */
+  failure?: string | undefined
+}
+
+export interface SimulatedModel {
+  uid: string
+  body: Record<string, any>
+  status: 'CREATING' | 'READY' | 'ERROR' | 'TERMINATED'
+  stage: Stage
+  plan: LaunchPlan
+  createdTs: number
+  replicaError: string
+  worker: string
+  gpus: number[]
+  /** Where its engine answers; null where it has none */
+  engineUrl: string | null
+  /** Its worker is gone, and the supervisor has forgotten all of it but the instance's status */
+  isLost: boolean
+}
+
+export interface EngineProcesses {
+  key: string
+  /** Starts a real engine for a model and returns its address */
+  start(model: SimulatedModel): Promise<string>
+  stop(uid: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Our own engine with the bundled model in the place of whatever a simulated worker loads. */
+export async function openEngineProcesses(): Promise<EngineProcesses> {
+  const root = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
+  const environment = { PATH: process.env['PATH'], HOME: root, NODE_LLAMA_CPP_GPU: 'false' }
+  const control: EngineControl = createEngineControl(
+    {
+      dataDirectory: root,
+      catalogDirectory: root,
+      huggingFace: { endpoint: '', token: null },
+      logger: { info() {}, warn() {} },
+      environment,
+    },
+    program,
+  )
+  const directories = new Set<string>()
+
+  async function stop(uid: string): Promise<void> {
+    const directory = join(root, uid)
+    if (!directories.has(directory)) return
+    while (!(await control.stop(directory)));
+    directories.delete(directory)
+  }
+
+  return {
+    key: engineKey,
+    async start({ uid, body }) {
+      const directory = join(root, uid)
+      await mkdir(directory, { recursive: true })
+      directories.add(directory)
+      const type = body.model_type === 'embedding' ? 'embedding' : 'chat'
+      const context = Math.min(Number(body.max_model_len ?? body.n_ctx ?? 2048), 2048)
+      const options = { model: weights, alias: uid, type, context, parallel: 2, threads: 1 }
+      const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
+      await control.launch(directory, args, engineKey)
+      for (;;) {
+        const seen = await control.observe(directory)
+        if (seen.phase === 'ready') return seen.endpoint.baseUrl
+        if (seen.phase === 'failed' || seen.phase === 'absent') throw new Error(JSON.stringify(seen))
+        await new Promise((done) => setTimeout(done, 50))
+      }
+    },
+    stop,
+    async close() {
+      for (const directory of directories) while (!(await control.stop(directory)));
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}
+
+const knownModels: Record<string, { format: string; size: number; quantizations: string[]; type: string }[]> =
+  {
+    'berth-tiny': [{ format: 'ggufv2', size: 0.002, quantizations: ['Q8_0'], type: 'LLM' }],
+    'berth-tiny-embedding': [{ format: 'ggufv2', size: 0, quantizations: ['Q8_0'], type: 'embedding' }],
+    'qwen2.5-instruct': [
+      { format: 'ggufv2', size: 0.5, quantizations: ['q4_k_m', 'q8_0'], type: 'LLM' },
+      { format: 'pytorch', size: 7, quantizations: ['none'], type: 'LLM' },
+      { format: 'awq', size: 7, quantizations: ['Int4'], type: 'LLM' },
+      { format: 'awq', size: 1.5, quantizations: ['Int4'], type: 'LLM' },
+    ],
+  }
+
+const engineFormats: Record<string, string[]> = {
+  'llama.cpp': ['ggufv2'],
+  Transformers: ['pytorch', 'gptq', 'awq'],
+  SGLang: ['pytorch', 'gptq', 'awq', 'fp8'],
+  vLLM: ['pytorch', 'gptq', 'awq', 'fp8'],
+}
+
+/** What `/v1/engines/{type}/{name}` answers; null for a model that the registry does not have. */
+export function listEngines(type: string, name: string, broken: Record<string, string>): unknown {
+  const specs = knownModels[name]?.filter((spec) => spec.type === type) ?? []
+  if (specs.length === 0) return null
+  return Object.fromEntries(
+    Object.entries(engineFormats).map(([engine, formats]) => [
+      engine,
+      broken[engine] ??
+        specs
+          .filter(({ format }) => formats.includes(format))
+          .map(({ format, size, quantizations }) => ({
+            model_name: name,
+            model_format: format,
+            ...(type === 'LLM' ? { model_size_in_billions: toSize(size) } : {}),
+            quantizations,
+          })),
+    ]),
+  )
+}
+
+/** Whether a launch's spec is one that the registry has, by Xinference's own way of comparing sizes. */
+export function knowsSpec(body: Record<string, any>): boolean {
+  const { model_name, model_format, model_size_in_billions: size, quantization } = body
+  return (knownModels[model_name] ?? []).some(
+    (spec) =>
+      (model_format == null || spec.format === model_format) &&
+      (size == null || matchesSize(spec.size, size)) &&
+      (quantization == null ||
+        spec.quantizations.some((each) => each.toLowerCase() === String(quantization).toLowerCase())),
+  )
+}
+
+function toSize(size: number): number | string {
+  return Number.isInteger(size) ? size : String(size).replace('.', '_')
+}
+
+/** An integer matches an integer, text matches with `_` for the point; a fraction matches nothing but its integer part. */
+function matchesSize(size: number, given: unknown): boolean {
+  if (typeof given === 'number') return Math.trunc(given) === size
+  return typeof given === 'string' && given.replace('_', '.') === String(size)
+}

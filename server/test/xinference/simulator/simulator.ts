@@ -1,0 +1,332 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { listen } from '../../support/listen.ts'
+import {
+  describeModel,
+  describeProgress,
+  hostWorker,
+  listInstances,
+  listReplicas,
+  now,
+  readClusterInfo,
+  readStatus,
+} from './answers.ts'
+import type { SimulatedWorker } from './answers.ts'
+import { isInferencePath, proxyInference, readBody } from './inference.ts'
+import { knowsSpec, listEngines, openEngineProcesses } from './models.ts'
+import type { LaunchPlan, SimulatedModel } from './models.ts'
+import { createSessions } from './sign-ins.ts'
+import type { SimulatedSessions } from './sign-ins.ts'
+
+export interface SimulatorOptions {
+  /** Which Xinference it is; from 3 on with sessions that can be refreshed. Default 3.2.1 */
+  version?: string | undefined
+  user?: { username: string; password: string } | null | undefined
+  workers?: SimulatedWorker[] | undefined
+  /** false: models are ready at once and answer nothing */
+  withEngines?: boolean | undefined
+}
+
+export interface SimulatedReply {
+  status: number
+  body?: unknown
+  headers?: Record<string, string>
+}
+export type Intercept = (request: {
+  method: string
+  path: string
+}) => SimulatedReply | 'hang' | Promise<SimulatedReply> | undefined
+
+export interface XinferenceSimulator {
+  url: string
+  sessions: SimulatedSessions
+  models: Map<string, SimulatedModel>
+  workers: SimulatedWorker[]
+  /** `POST /v1/models` and so on, in the order in which they came */
+  calls: string[]
+  /** What the launches from now on do */
+  plan: LaunchPlan
+  /** Engines that can't be used, with why */
+  brokenEngines: Record<string, string>
+  /** Answers in the place of the supervisor, until it is null again */
+  intercept: Intercept | null
+  /** GPUs, as `ip/index`, whose memory is taken by something that Xinference does not know */
+  occupied: Set<string>
+  /** Lets a launch that is held go on to its end */
+  proceed(uid: string): void
+  /** An engine dies under a model that was ready */
+  crash(uid: string, reason: string): void
+  /** The last look at a worker fails: its models are forgotten, and their instances stay as they were */
+  loseWorker(ip: string): void
+  /** The supervisor starts again: it knows no models, no events, no tokens */
+  restart(): Promise<void>
+  /** Nobody listens any longer; the models live on */
+  goAway(): Promise<void>
+  comeBack(): Promise<void>
+  close(): Promise<void>
+}
+
+const unknownModel = (uid: string): SimulatedReply => ({
+  status: 400,
+  body: { detail: `[address=127.0.0.1:41000, pid=7] Model not found in the model list, uid: ${uid}` },
+})
+const ok = (body: unknown): SimulatedReply => ({ status: 200, body })
+const refuse = (status: number, detail: string): SimulatedReply => ({ status, body: { detail } })
+
+/** A supervisor with its workers that behaves as Xinference of a version does, its faults included; our own engine serves its models. */
+export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
+  const { version = '3.2.1', user = null, withEngines = true } = options
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  const isFrom = (a: number, b: number, c = 0) => major * 1e6 + minor * 1e3 + patch >= a * 1e6 + b * 1e3 + c
+  const sessions = createSessions(user, isFrom(3, 0))
+  const engines = withEngines ? await openEngineProcesses() : null
+  const models = new Map<string, SimulatedModel>()
+  const events = new Map<string, { event_type: string; event_ts: number; event_content: string }[]>()
+  let server: Server
+  let port = 0
+  let cachedList: { at: number; body: unknown } | null = null
+
+  const isServed = ({ status, isLost }: SimulatedModel) => status === 'READY' && !isLost
+
+  function tell(uid: string, type: string, content: string): void {
+    const list = events.get(uid) ?? []
+    events.set(uid, [...list, { event_type: type, event_ts: now(), event_content: content }].slice(-100))
+  }
+
+  async function bringUp(model: SimulatedModel): Promise<void> {
+    const stillLaunching = () => models.get(model.uid) === model && model.status === 'CREATING'
+    try {
+      if (!knowsSpec(model.body)) {
+        const { model_name, model_format, model_size_in_billions, quantization } = model.body
+        throw new Error(
+          `Model not found, name: ${model_name}, format: ${model_format}, size: ${model_size_in_billions}, quantization: ${quantization}`,
+        )
+      }
+      if (model.plan.failure !== undefined) throw new Error(model.plan.failure)
+      model.stage = 'loading'
+      const url = engines === null ? null : await engines.start(model)
+      if (!stillLaunching()) {
+        await engines?.stop(model.uid)
+        return
+      }
+      Object.assign(model, { status: 'READY', engineUrl: url })
+      tell(model.uid, 'INFO', 'Model is ready')
+    } catch (error) {
+      if (stillLaunching()) fail(model, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  function fail(model: SimulatedModel, reason: string): void {
+    Object.assign(model, { status: 'ERROR', engineUrl: null, gpus: [] })
+    model.replicaError = `[address=${model.worker}:41001, pid=9] ${reason}`
+    tell(model.uid, 'ERROR', model.replicaError)
+  }
+
+  function launch(body: Record<string, any>): SimulatedReply {
+    const { model_name, model_engine, model_type = 'LLM', n_gpu = 'auto', worker_ip, replica = 1 } = body
+    if (!model_name) return refuse(400, 'Invalid input. Please specify the `model_name` field.')
+    if (!model_engine && model_type === 'LLM')
+      return refuse(400, 'Invalid input. Please specify the `model_engine` field.')
+    const uid = String(body['model_uid'] ?? model_name)
+    if (uid.length > 100 || /-rep\d+$/.test(uid)) return refuse(400, `The model UID is invalid: ${uid}`)
+    if (!Number.isInteger(replica) || replica < 1)
+      return refuse(400, 'Invalid input. replica must be an integer')
+    const existing = models.get(uid)
+    if (existing !== undefined && (isServed(existing) || existing.status === 'CREATING'))
+      return refuse(400, `[address=127.0.0.1:41000, pid=7] Model is already in the model list, uid: ${uid}`)
+    const reason = simulator.brokenEngines[model_engine]
+    if (reason) return refuse(400, `Model ${model_name} cannot be run on engine ${model_engine}, ${reason}`)
+    if (simulator.workers.length === 0) return refuse(503, 'No available worker found')
+    const worker = simulator.workers.find(({ ip }) => worker_ip === undefined || ip === worker_ip)
+    if (worker === undefined) return refuse(400, `Worker ip address ${worker_ip} is not in the cluster.`)
+    const count = n_gpu === 'auto' ? Math.min(1, worker.gpus.length) : (n_gpu ?? 0)
+    if (count > worker.gpus.length)
+      return refuse(
+        400,
+        'The parameter `n_gpu` must be greater than 0 and not greater than the number of GPUs',
+      )
+    const taken = new Set(
+      [...models.values()].filter((each) => each.worker === worker.ip).flatMap((each) => each.gpus),
+    )
+    const free = worker.gpus.map((_, index) => index).filter((index) => !taken.has(index))
+    // Since 1.15 models share GPUs rather than being refused.
+    if (free.length < count && !isFrom(1, 15)) return refuse(503, 'No available slot found for the model')
+    const model: SimulatedModel = {
+      uid,
+      body,
+      status: 'CREATING',
+      stage: simulator.plan.heldAt ?? 'pending',
+      plan: simulator.plan,
+      createdTs: now(),
+      replicaError: '',
+      worker: worker.ip,
+      engineUrl: null,
+      isLost: false,
+      gpus: [...free, ...taken].slice(0, count),
+    }
+    models.set(uid, model)
+    tell(uid, 'INFO', 'Launch model')
+    if (model.plan.heldAt === undefined) void bringUp(model)
+    return ok({ model_uid: uid })
+  }
+
+  function terminate(uid: string): SimulatedReply {
+    const model = models.get(uid)
+    if (model === undefined || !isServed(model)) return unknownModel(uid)
+    Object.assign(model, { status: 'TERMINATED', gpus: [] })
+    tell(uid, 'INFO', 'Terminate model')
+    void engines?.stop(uid)
+    return ok(null)
+  }
+
+  function answerModel(method: string, uid: string, rest: string): SimulatedReply {
+    const model = models.get(uid)
+    switch (`${method} ${rest}`) {
+      case 'GET ':
+        if (model !== undefined && isServed(model)) return ok(describeModel(model))
+        if (model?.status === 'CREATING' && isFrom(2, 12))
+          return {
+            ...refuse(503, `Model is loading, please retry later: ${uid}`),
+            headers: { 'retry-after': '30' },
+          }
+        return unknownModel(uid)
+      case 'DELETE ':
+        return terminate(uid)
+      case 'GET /progress':
+        return ok(describeProgress(model, isFrom(3, 2, 1)))
+      case 'GET /events':
+        return ok(events.get(uid) ?? [])
+      case 'POST /cancel':
+        if (model?.status !== 'CREATING') return refuse(500, `Model ${uid} has not been launched yet`)
+        fail(model, 'Launch cancelled')
+        return ok(null)
+      case 'GET /replicas':
+        return ok(listReplicas(model))
+      default:
+        return refuse(404, 'Not Found')
+    }
+  }
+
+  function answer(method: string, url: URL, body: Record<string, any> | null): SimulatedReply {
+    const path = url.pathname
+    const [, engineType = '', engineName = ''] = /^\/v1\/engines\/([^/]+)\/([^/]+)$/.exec(path) ?? []
+    if (engineName !== '') {
+      const listed = listEngines(engineType, decodeURIComponent(engineName), simulator.brokenEngines)
+      return listed === null ? refuse(400, `Model ${engineName} not found`) : ok(listed)
+    }
+    switch (`${method} ${path}`) {
+      case 'POST /v1/models':
+        return launch(body ?? {})
+      case 'GET /v1/models': {
+        if (cachedList === null || Date.now() - cachedList.at > 3000) {
+          const data = [...models.values()].filter(isServed).map(describeModel)
+          cachedList = { at: Date.now(), body: { object: 'list', data } }
+        }
+        return ok(cachedList.body)
+      }
+      case 'GET /v1/models/instances':
+        return ok(listInstances(models.values(), url.searchParams.get('model_uid')))
+      case 'GET /v1/cluster/version':
+        return ok({ version, 'full-revisionid': 'a'.repeat(40), dirty: false, error: null })
+      case 'GET /v1/cluster/info':
+        return ok(readClusterInfo(simulator, url.searchParams.get('detailed') === 'true'))
+      case 'GET /status':
+        return ok(readStatus(simulator))
+      case 'GET /v1/cluster/auth':
+        return ok({ auth: user !== null })
+      case 'POST /token':
+        return user === null ? refuse(404, 'Not Found') : sessions.signIn(body)
+      case 'POST /v1/auth/refresh':
+        return isFrom(3, 0) ? sessions.refresh(body) : refuse(404, 'Not Found')
+    }
+    const [, uid = '', rest = ''] = /^\/v1\/models\/([^/]+)(\/[a-z]+)?$/.exec(path) ?? []
+    return uid === '' ? refuse(404, 'Not Found') : answerModel(method, decodeURIComponent(uid), rest)
+  }
+
+  const open = new Set(['/status', '/v1/cluster/auth', '/token', '/v1/auth/refresh'])
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? ''
+    const url = new URL(request.url ?? '', 'http://localhost')
+    const body = await readBody(request)
+    simulator.calls.push(`${method} ${url.pathname}`)
+    const intercepted = await simulator.intercept?.({ method, path: url.pathname })
+    if (intercepted === 'hang') return
+    if (intercepted !== undefined) return send(response, intercepted)
+    if (!open.has(url.pathname) && !sessions.accepts(request.headers.authorization))
+      return send(response, refuse(401, 'Could not validate credentials'))
+    if (!isInferencePath(url.pathname)) return send(response, answer(method, url, body))
+    const model = models.get(String(body?.['model']))
+    if (model?.status === 'CREATING' && isFrom(2, 12))
+      return send(response, { ...refuse(503, 'Model is loading'), headers: { 'retry-after': '30' } })
+    if (model === undefined || engines === null || !isServed(model))
+      return send(response, { ...unknownModel(String(body?.['model'])), status: isFrom(2, 12) ? 404 : 400 })
+    return proxyInference(model, engines.key, url.pathname, body ?? {}, response)
+  }
+
+  function send(response: ServerResponse, { status, body, headers }: SimulatedReply): void {
+    const type = typeof body === 'string' ? 'text/plain' : 'application/json'
+    response.writeHead(status, { 'content-type': type, ...headers })
+    response.end(typeof body === 'string' ? body : JSON.stringify(body ?? null))
+  }
+
+  async function startListening(): Promise<void> {
+    server = createServer((request, response) => {
+      handle(request, response).catch(() => response.destroy())
+    })
+    port = await listen(server, port)
+  }
+
+  async function goAway(): Promise<void> {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+
+  const simulator: XinferenceSimulator = {
+    url: '',
+    sessions,
+    models,
+    workers: options.workers ?? [hostWorker],
+    calls: [],
+    plan: {},
+    brokenEngines: {},
+    intercept: null,
+    occupied: new Set(),
+    proceed(uid) {
+      const model = models.get(uid)
+      if (model !== undefined) void bringUp(model)
+    },
+    crash(uid, reason) {
+      const model = models.get(uid)
+      if (model === undefined) return
+      void engines?.stop(uid)
+      fail(model, reason)
+    },
+    loseWorker(ip) {
+      simulator.workers = simulator.workers.filter((worker) => worker.ip !== ip)
+      for (const model of models.values()) {
+        if (model.worker !== ip) continue
+        Object.assign(model, { isLost: true, engineUrl: null, gpus: [] })
+        void engines?.stop(model.uid)
+      }
+    },
+    async restart() {
+      const uids = [...models.keys()]
+      models.clear()
+      events.clear()
+      sessions.reset()
+      cachedList = null
+      for (const uid of uids) await engines?.stop(uid)
+    },
+    goAway,
+    comeBack: startListening,
+    async close() {
+      models.clear()
+      await goAway().catch(() => {})
+      await engines?.close()
+    },
+  }
+  await startListening()
+  simulator.url = `http://127.0.0.1:${port}`
+  return simulator
+}
