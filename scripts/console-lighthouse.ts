@@ -5,7 +5,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { browserPath, launchBrowser, openVisitor } from '../console/test/support/browser.ts'
+import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
+import { findChromium } from '../console/test/support/chromium.ts'
 import { measureFirstView } from '../console/test/support/first-view.ts'
 import { startConsoleServer } from '../console/test/support/server.ts'
 import { deployByApi, inventPerson, registerByApi } from '../console/test/support/steps.ts'
@@ -76,6 +77,7 @@ async function runLighthouse(
 ): Promise<Report> {
   const report = join(folder, `${name}.json`)
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic']
+  const { executablePath, env } = await findChromium()
   const { status } = spawnSync(
     'npx',
     [
@@ -90,7 +92,7 @@ async function runLighthouse(
       `--extra-headers=${JSON.stringify(headers)}`,
       `--chrome-flags=${flags.join(' ')} --user-data-dir=${join(folder, 'profile')}`,
     ],
-    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, CHROME_PATH: browserPath() } },
+    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env, CHROME_PATH: executablePath } },
   )
   if (status !== 0) throw new Error(`Lighthouse ended with ${status} for ${url}`)
   return JSON.parse(await readFile(report, 'utf8')) as Report

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium } from './chromium.ts'
 import { patience } from './server.ts'
 
 /** Somebody at a browser of their own: one page, with the cookies of nobody else. */
@@ -13,18 +13,12 @@ export interface Visitor {
   expectComplaint: (pattern: RegExp) => void
 }
 
-/** Debian's Chromium, or the one at $CHROMIUM; throws where there is none. */
-export function browserPath(): string {
-  const { CHROMIUM: path = '/usr/bin/chromium' } = process.env
-  if (existsSync(path)) return path
-  throw new Error(
-    `There is no browser at ${path}: install Debian's package chromium, or name another by CHROMIUM.`,
-  )
-}
-
+/** Launches the Chromium that `findChromium` finds. */
 export async function launchBrowser(): Promise<Browser> {
+  const { executablePath, env } = await findChromium()
   return chromium.launch({
-    executablePath: browserPath(),
+    executablePath,
+    env: { ...process.env, ...env },
     args: [
       '--no-sandbox',
       '--disable-gpu',
