@@ -82,7 +82,7 @@ export function createPretendedRuntime(): ModelRuntime & { looks(): number } {
       begun.delete(deploymentId)
       return true
     },
-    listHeld: async () => [...asked.keys()],
+    listDeploymentIds: async () => [...asked.keys()],
     readLogs: async () => [],
     async *followLogs() {},
     close: async () => {},

@@ -1,6 +1,6 @@
-/** What Berth asks of a place that runs inference engines: this host, a Xinference cluster, a Kubernetes cluster. */
+/** The port to the compute backends that run inference engines: this host, Xinference or Kubernetes. */
 
-/** Where a model's weights are. A `file` path is absolute or relative to the catalog file's folder. */
+/** Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. */
 export type WeightSource =
   | { kind: 'file'; path: string }
   | { kind: 'url'; url: string; sha256?: string | undefined }
@@ -8,9 +8,9 @@ export type WeightSource =
 
 export type ModelType = 'LLM' | 'embedding'
 
-/** The architecture facts that sizing needs; `null` in a catalog entry means unknown. */
+/** The architecture facts that the memory estimate needs. A catalog entry has `null` when they are unknown. */
 export interface ModelArchitecture {
-  /** Parameters, all experts included */
+  /** All parameters, including every expert */
   parameters: number
   layers: number
   attentionHeads: number
@@ -20,60 +20,60 @@ export interface ModelArchitecture {
   vocabularySize: number
 }
 
-/** One exact thing to run, copied from the catalog when it was chosen, so that a later catalog can't change it. */
+/** One exact model build. Each deployment stores a copy, so later catalog changes don't affect it. */
 export interface ModelVariant {
   modelName: string
   modelType: ModelType
-  /** `ggufv2`, `pytorch`, `awq`, `gptq`, `fp8` …: Xinference's names */
+  /** `ggufv2`, `pytorch`, `awq`, `gptq`, `fp8` and so on, named as in Xinference */
   format: string
   sizeInBillions: number
   quantization: string
-  /** Tokens that the model was trained for */
+  /** The context length that the model was trained with, in tokens */
   contextLength: number
   architecture: ModelArchitecture | null
-  /** Bytes of the weight files where known */
+  /** Total size of the weight files in bytes; null when unknown */
   weightBytes: number | null
   weights: WeightSource
 }
 
-/** What an engine needs to be started; the same spec for the same deployment, always. */
+/** Everything needed to start an engine. The spec of a deployment never changes. */
 export interface EngineSpec {
   deploymentId: string
-  /** The name that the engine serves the model under */
+  /** The model name in requests to the engine */
   modelUid: string
-  /** The secret that the engine asks of its callers */
+  /** The key that callers of the engine must send */
   apiKey: string
-  /** The `clusterId` of the instance that it was given; null before it has one */
+  /** The `clusterId` of the provisioned instance; null before provisioning */
   clusterId: string | null
   variant: ModelVariant
   instanceType: string
   gpuCount: number
-  /** What the deployment was found to need, weights and caches together; the runtime sets this much aside */
+  /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */
   memoryBytes: number
-  /** Tokens of context for each request */
+  /** Context tokens per request */
   contextTokens: number
-  /** Requests that are worked on at a time */
+  /** Requests processed at the same time */
   parallelSequences: number
 }
 
 export type GpuVendor = 'nvidia' | 'amd' | 'apple'
 
-/** An instance type that this runtime has; what it costs is not the runtime's to say. */
+/** An instance type of this runtime, without its price. */
 export interface InstanceOffer {
   instanceType: string
   region: string
   gpuCount: number
   gpuModel: string | null
-  /** null: no GPU, or not known */
+  /** null without a GPU or when unknown */
   vendor: GpuVendor | null
-  /** NVIDIA's compute capability, e.g. 8.9; null: another vendor's, or not known */
+  /** NVIDIA's compute capability, such as 8.9; null for other vendors or when unknown */
   computeCapability: number | null
-  /** Bytes that an engine may take, 90 % of what is usable: of all GPUs together, or of the host when `gpuCount` is 0 */
+  /** Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0 */
   memoryBytes: number
   formats: string[]
 }
 
-/** One entry of the instance type file: GPUs that can be rented together under a name. */
+/** One entry of the instance type file: a set of GPUs rented as a unit. */
 export interface InstanceType {
   name: string
   region: string
@@ -83,14 +83,14 @@ export interface InstanceType {
   /** Usable bytes of each GPU */
   gpuMemoryBytes: number
   computeCapability: number | null
-  /** In the currency's main unit, a decimal string */
+  /** A decimal string in the main unit of the currency */
   pricePerHour: string
-  /** Where Kubernetes finds such GPUs */
+  /** Kubernetes node labels that select nodes with these GPUs */
   nodeSelector: Record<string, string>
   tolerations: Toleration[]
 }
 
-/** Kubernetes' own: a taint of nodes that a pod puts up with. */
+/** A Kubernetes toleration. */
 export interface Toleration {
   key?: string
   operator?: 'Exists' | 'Equal'
@@ -103,16 +103,16 @@ export interface ProvisionedInstance {
   clusterId: string
   gpuAllocationId: string
   region: string
-  /** When the provider gave the instance: its clock starts here */
+  /** When the provider handed over the instance; billing starts here */
   startedAt: Date
 }
 
 export interface EngineEndpoint {
-  /** Without a trailing slash and without `/v1`, e.g. `http://127.0.0.1:41234` */
+  /** Without a trailing slash and without `/v1`, such as `http://127.0.0.1:41234` */
   baseUrl: string
 }
 
-/** The stage of a failure, as `failure_stage` answers it. */
+/** The values of `failure_stage` in the API. */
 export type FailureStage =
   | 'instance_selection'
   | 'provisioning'
@@ -140,7 +140,14 @@ export type FailureCode =
   | 'engine_crashed'
   | 'cleanup_failed'
 
-/** What is seen of a deployment's engine at this moment. `message` is one sentence for a person. */
+/** Why an engine failed. `message` is one sentence for a person. */
+export interface EngineFailure {
+  stage: FailureStage
+  code: FailureCode
+  message: string
+}
+
+/** The current state of a deployment's engine. `message` is one sentence for a person. */
 export type EngineObservation =
   | { phase: 'absent' }
   | {
@@ -148,14 +155,14 @@ export type EngineObservation =
       message: string
       receivedBytes: number
       totalBytes: number | null
-      /** From 0 to 1, of a runtime that knows it and not the bytes */
-      share?: number | undefined
+      /** Progress from 0 to 1, for runtimes that report a fraction instead of bytes */
+      fraction?: number | undefined
     }
   | { phase: 'starting'; message: string }
   | { phase: 'ready'; endpoint: EngineEndpoint }
-  /** What runs the engine is out of reach, so nobody knows whether the engine still serves; it may come back as it was */
+  /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string; since: Date }
-  | { phase: 'failed'; stage: FailureStage; code: FailureCode; message: string }
+  | ({ phase: 'failed' } & EngineFailure)
 
 export interface LogLine {
   at: Date
@@ -163,46 +170,46 @@ export interface LogLine {
 }
 
 /**
- * A refusal is final for this offer; `no_capacity` lets the next offer be tried. `pending`: the instance was asked for and may
- * still come, so ask again; its clock has not started. `message` is one sentence.
+ * `refused` is final for this offer; after `no_capacity` the caller may try the next one. `pending` means that the instance was
+ * requested but isn't available yet: call again. Billing starts with `provisioned`. `message` is one sentence for a person.
  */
-export type Provisioning =
+export type ProvisionResult =
   | { outcome: 'provisioned'; instance: ProvisionedInstance }
   | { outcome: 'pending'; message: string }
   | { outcome: 'refused'; code: FailureCode; message: string }
 
 /**
- * Every call is idempotent, returns within seconds and may be made again after a crash at any line. A call that throws
- * is a passing fault: the caller tries again later.
+ * Every method is idempotent, returns within seconds, and can be repeated after a crash at any point. A method that throws
+ * reports a transient error: retry later.
  */
 export interface ModelRuntime {
   readonly name: 'local' | 'xinference' | 'kubernetes'
-  /** The instance types that could be had if nothing else ran, in no order. */
+  /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
-  /** Takes an instance for a deployment, or finds the one that it has. */
-  provision(spec: EngineSpec): Promise<Provisioning>
+  /** Allocates an instance for a deployment, or returns its existing one. */
+  provision(spec: EngineSpec): Promise<ProvisionResult>
   /**
-   * Starts the download or the engine where there is none yet, and says what is seen; never restarts a failed one. One that is
-   * being stopped is ended first, and is `starting` until then.
+   * Starts the download or the engine if neither exists, and returns the current state. Never restarts a failed engine. An engine
+   * that is still shutting down is stopped first and counts as `starting` until then.
    */
   ensureEngine(spec: EngineSpec): Promise<EngineObservation>
-  /** Says what is seen of the engine, changing nothing. `clusterId` here and below is its instance's, where that is known. */
+  /** Returns the state of the engine without changing anything. `clusterId` is that of the instance, if known. */
   observeEngine(deploymentId: string, clusterId?: string | null): Promise<EngineObservation>
-  /** Ends the engine and a download for it, keeping the instance; true once confirmed gone. */
+  /** Stops the engine and its download but keeps the instance. Returns true once the engine has exited. */
   stopEngine(deploymentId: string, clusterId?: string | null): Promise<boolean>
-  /** Ends the engine and gives the instance back; true once confirmed. Unknown deployments are confirmed at once. */
+  /** Stops the engine and releases the instance. Returns true once both are confirmed; always true for unknown ids. */
   release(deploymentId: string, clusterId?: string | null): Promise<boolean>
-  /** Deployments that hold anything here, so that what nobody owns can be found. */
-  listHeld(): Promise<string[]>
-  /** The engine's last lines, oldest first, at most `limit`; empty when there are none. */
+  /** Ids of all deployments with resources on this runtime, including orphans. */
+  listDeploymentIds(): Promise<string[]>
+  /** The last `limit` lines of the engine's log, oldest first. */
   readLogs(deploymentId: string, limit: number): Promise<LogLine[]>
-  /** Lines as they are written from now on, until the signal fires. */
+  /** New lines of the engine's log, until the signal aborts. */
   followLogs(deploymentId: string, signal: AbortSignal): AsyncIterable<LogLine>
   /**
-   * The `Authorization` header of requests to an engine, null for none, where it isn't `Bearer` and the spec's `apiKey`. `refused` is
-   * one that the engine answered 401 to.
+   * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that don't use the spec's
+   * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
-  /** Lets go of the engines without ending them: they outlive this process. */
+  /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

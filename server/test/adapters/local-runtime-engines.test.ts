@@ -27,7 +27,7 @@ async function openRuntime(
 ): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(makeSettings(folder, changes))
   onTestFinished(async () => {
-    for (const id of await runtime.listHeld()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
     await runtime.close()
   })
   return runtime
@@ -119,7 +119,7 @@ describe('an engine of this host', () => {
 
     await first.close()
     const second = await openRuntime(folder)
-    expect(await second.listHeld()).toEqual([spec.deploymentId])
+    expect(await second.listDeploymentIds()).toEqual([spec.deploymentId])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'ready', endpoint })
     expect(await second.ensureEngine(spec)).toEqual({ phase: 'ready', endpoint })
     const lines = await second.readLogs(spec.deploymentId, 1000)
@@ -130,7 +130,7 @@ describe('an engine of this host', () => {
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await vi.waitUntil(() => second.release(spec.deploymentId), PATIENT)
-    expect(await second.listHeld()).toEqual([])
+    expect(await second.listDeploymentIds()).toEqual([])
     expect(await readdir(join(folder, 'engines'))).toEqual([])
     expect(await second.release(spec.deploymentId)).toBe(true)
   })
@@ -235,7 +235,7 @@ describe('an engine of this host', () => {
     const server = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })
     await once(server, 'exit')
     const runtime = await openRuntime(folder)
-    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await reach(runtime, spec, 'ready')
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
@@ -295,7 +295,7 @@ describe('an engine that does not come up', () => {
       code: 'readiness_timeout',
     })
     expect(await runtime.release(spec.deploymentId)).toBe(false)
-    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
   })
@@ -370,7 +370,7 @@ describe('the memory of this host', () => {
       outcome: 'refused',
       code: 'no_capacity',
       message:
-        'The engine needs 250 MB of memory, but this host has 900 MB for engines, of which 3 others hold 750 MB.',
+        'The engine needs 238 MiB of memory, but this host has 858 MiB for engines, of which 3 others hold 715 MiB.',
     })
     const [held] = specs.filter((_, index) => answers[index]?.outcome === 'provisioned')
     const [refused] = specs.filter((_, index) => answers[index]?.outcome === 'refused')
@@ -393,7 +393,7 @@ describe('the memory of this host', () => {
         code: 'no_feasible_instance',
       })
     }
-    expect(await runtime.listHeld()).toEqual([])
+    expect(await runtime.listDeploymentIds()).toEqual([])
     const spec = makeSpec(FILE_MODEL)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
   })

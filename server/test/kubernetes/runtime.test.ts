@@ -148,11 +148,11 @@ test('stopEngine and release: confirmed once nothing is left', async () => {
   await bringUp()
   expect(await runtime.stopEngine(deploymentId)).toBe(true)
   expect(await runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
-  expect(await runtime.listHeld()).toEqual([deploymentId])
+  expect(await runtime.listDeploymentIds()).toEqual([deploymentId])
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
   expect(await runtime.release(deploymentId)).toBe(false)
   expect(await runtime.release(deploymentId)).toBe(true)
-  expect(await runtime.listHeld()).toEqual([])
+  expect(await runtime.listDeploymentIds()).toEqual([])
   for (const plural of ['deployments', 'pods', 'services', 'secrets', 'networkpolicies']) {
     expect(api.list(plural)).toEqual([])
   }
@@ -195,7 +195,7 @@ test.each([500, 401, 403, 404, 429])(
       () => runtime.observeEngine(deploymentId),
       () => runtime.stopEngine(deploymentId),
       () => runtime.release(deploymentId),
-      () => runtime.listHeld(),
+      () => runtime.listDeploymentIds(),
       () => runtime.readLogs(deploymentId, 1),
     ]) {
       await expect(call()).rejects.toThrow(String(status))

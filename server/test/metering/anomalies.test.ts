@@ -202,7 +202,7 @@ test('usage without a price is not sealed until it has one', async () => {
 test('a check that can’t be made changes nothing, and does not keep the others from being made', async () => {
   const broken = {
     ...server.application,
-    runtime: { ...runtime, listHeld: () => Promise.reject(new Error('gone')) },
+    runtime: { ...runtime, listDeploymentIds: () => Promise.reject(new Error('gone')) },
   }
   const more = [
     {

@@ -6,7 +6,7 @@ import type {
   InstanceOffer,
   LogLine,
   ModelRuntime,
-  Provisioning,
+  ProvisionResult,
 } from '../../src/ports/model-runtime.ts'
 
 type Soon<Result> = Result | Promise<Result>
@@ -14,7 +14,7 @@ type Soon<Result> = Result | Promise<Result>
 /** What the runtime answers; a test replaces what it wants to see answered otherwise, by a throw too. */
 export interface Script {
   listOffers(): Soon<InstanceOffer[]>
-  provision(spec: EngineSpec): Soon<Provisioning>
+  provision(spec: EngineSpec): Soon<ProvisionResult>
   ensureEngine(spec: EngineSpec): Soon<EngineObservation>
   observeEngine(deploymentId: string): Soon<EngineObservation>
   stopEngine(deploymentId: string): Soon<boolean>
@@ -128,7 +128,7 @@ export function createScriptedRuntime(
         if (released) held.delete(id)
         return released
       }),
-    listHeld: async () => [...held],
+    listDeploymentIds: async () => [...held],
     readLogs: async (_id, limit) => logs.slice(-limit),
     async *followLogs() {},
     close: async () => {},

@@ -59,7 +59,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       await app.close()
       await worker?.stop()
       const { runtime } = application
-      for (const id of await runtime.listHeld()) {
+      for (const id of await runtime.listDeploymentIds()) {
         while (!(await runtime.release(id))) await new Promise(setImmediate)
       }
       await application.close()

@@ -76,7 +76,7 @@ describe('what is launched', () => {
 describe('progress', () => {
   test.each([
     ['2.11.0', 'pending', { phase: 'starting', message: 'Xinference is preparing to run the model.' }],
-    ['2.11.0', 'downloading', { phase: 'downloading', totalBytes: null, share: expect.closeTo(0.5) }],
+    ['2.11.0', 'downloading', { phase: 'downloading', totalBytes: null, fraction: expect.closeTo(0.5) }],
     ['2.11.0', 'loading', { phase: 'starting', message: 'Xinference is loading the model.' }],
     ['3.2.1', 'launching', { phase: 'starting', message: 'Xinference is preparing to run the model.' }],
     ['3.2.1', 'downloading', { phase: 'downloading', receivedBytes: 500_000, totalBytes: 1_000_000 }],
@@ -233,7 +233,7 @@ describe('ending', () => {
     const spec = await provision(runtime)
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
     await reach(() => runtime.ensureEngine(spec), 'ready')
-    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
     expect(simulator.models.get(spec.modelUid)?.status).toBe('TERMINATED')
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
@@ -247,7 +247,7 @@ describe('ending', () => {
     await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
     expect(simulator.calls).toContain(`POST /v1/models/${spec.modelUid}/cancel`)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('ERROR')
-    expect(await runtime.listHeld()).toEqual([])
+    expect(await runtime.listDeploymentIds()).toEqual([])
   })
 
   test('not confirmed while it goes on, or while the supervisor fails', async () => {
@@ -270,7 +270,7 @@ test('only our own models are held', async () => {
   const names = ['dep-x', 'qwen', `dep-${id}`, `my-dep-${id}`, `dep-${id.toUpperCase()}`]
   simulator.intercept = ({ path }) =>
     path === '/v1/models' ? { status: 200, body: { data: names.map((name) => ({ id: name })) } } : undefined
-  expect(await runtime.listHeld()).toEqual([id])
+  expect(await runtime.listDeploymentIds()).toEqual([id])
 })
 
 test('the log of an engine is what Xinference tells of its model, and goes on after it failed', async () => {

@@ -23,10 +23,10 @@ describe('the sign-in', () => {
     async (version) => {
       const simulator = await openSimulator({ version, user })
       const runtime = await openRuntime([simulator], { credentials: user })
-      await Promise.all([runtime.listOffers(), runtime.listHeld(), runtime.listOffers()])
+      await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
       expect(simulator.sessions.counts).toEqual({ signIns: 1, refreshes: 0 })
       simulator.sessions.expire()
-      await Promise.all([runtime.listOffers(), runtime.listHeld(), runtime.listOffers()])
+      await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
       const refreshed = { signIns: 1, refreshes: 1 }
       expect(simulator.sessions.counts).toEqual(
         version === '3.2.1' ? refreshed : { signIns: 2, refreshes: 0 },
@@ -171,13 +171,13 @@ describe('a worker that dies under its model', () => {
     await reach(() => runtime.ensureEngine(spec), 'ready')
     const again = simulator.models.get(spec.modelUid)!
     expect(again.worker).not.toBe(worker)
-    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
   })
 
   test('the deployment can be released, and nothing is held any longer', async () => {
     const { simulator, runtime, spec } = await loseWorker()
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
-    await vi.waitFor(async () => expect(await runtime.listHeld()).toEqual([]), 10_000)
+    await vi.waitFor(async () => expect(await runtime.listDeploymentIds()).toEqual([]), 10_000)
     const restarted = await openRuntime([simulator])
     expect(await restarted.release(spec.deploymentId), 'asked again').toBe(true)
   })
@@ -204,7 +204,7 @@ describe('several supervisors', () => {
     await reach(() => runtime.ensureEngine(spec), 'ready')
     const other = await openRuntime([one, two])
     expect(await other.observeEngine(spec.deploymentId)).toMatchObject({ endpoint: { baseUrl: two.url } })
-    expect(await other.listHeld()).toEqual([spec.deploymentId])
+    expect(await other.listDeploymentIds()).toEqual([spec.deploymentId])
     const third = await openRuntime([one, two])
     await vi.waitUntil(() => third.release(spec.deploymentId))
     expect(two.models.get(spec.modelUid)?.status).toBe('TERMINATED')

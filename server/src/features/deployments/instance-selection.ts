@@ -1,3 +1,4 @@
+import { formatMemory } from '../../format-bytes.ts'
 import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
 import { findGpuCaveat, findGpuObjection } from './gpu-requirements.ts'
 import { estimateMemory } from './memory-estimate.ts'
@@ -62,7 +63,7 @@ export function selectInstance(
   const memoryBytes = estimate.totalBytes
   const sentences = [
     `Needs about ${describeEstimate(estimate, serving)}; ` +
-      `${offer.instanceType} offers ${formatBytes(offer.memoryBytes)} at 90 %; ` +
+      `${offer.instanceType} offers ${formatMemory(offer.memoryBytes)} at 90 %; ` +
       (fitting.length === 1 ? 'the only one that fits' : `the cheapest of ${fitting.length} that fit`) +
       (caveat === null ? '.' : `; ${caveat} on it.`),
     ...(others.length > 0 ? [`Passed over: ${listObjections(others)}.`] : []),
@@ -124,13 +125,13 @@ function judge(
     : `it runs ${offer.formats.join(', ')}, not ${format}`
   const isTooSmall = unfit === null && estimate.totalBytes > offer.memoryBytes
   const objection = isTooSmall
-    ? `${formatBytes(estimate.totalBytes)} needed`
+    ? `${formatMemory(estimate.totalBytes)} needed`
     : (unfit ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
   return { offer, estimate, objection, isTooSmall, caveat: findGpuCaveat(format, offer) }
 }
 
 function toConsideration({ offer, estimate, objection, isTooSmall, caveat }: Judgement): Consideration {
-  const memory = `${formatBytes(offer.memoryBytes)} usable, ${formatBytes(estimate.totalBytes)} needed`
+  const memory = `${formatMemory(offer.memoryBytes)} usable, ${formatMemory(estimate.totalBytes)} needed`
   const fit = caveat === null ? memory : `${memory}; ${caveat}`
   return { offer, fits: objection === null, reason: isTooSmall ? memory : (objection ?? fit) }
 }
@@ -158,19 +159,14 @@ function listObjections(judged: readonly Judgement[]): string {
 }
 
 function nameWithMemory({ offer, isTooSmall }: Judgement): string {
-  return isTooSmall ? `${offer.instanceType} (${formatBytes(offer.memoryBytes)})` : offer.instanceType
+  return isTooSmall ? `${offer.instanceType} (${formatMemory(offer.memoryBytes)})` : offer.instanceType
 }
 
 function describeEstimate(estimate: MemoryEstimate, serving: Serving): string {
   const { contextTokens, parallelSequences } = serving
   return (
-    `${formatBytes(estimate.totalBytes)} (weights ${formatBytes(estimate.weightBytes)} + KV cache ` +
-    `${formatBytes(estimate.cacheBytes)} for ${parallelSequences} × ${contextTokens} tokens + overhead ` +
-    `${formatBytes(estimate.overheadBytes)})`
+    `${formatMemory(estimate.totalBytes)} (weights ${formatMemory(estimate.weightBytes)} + KV cache ` +
+    `${formatMemory(estimate.cacheBytes)} for ${parallelSequences} × ${contextTokens} tokens + overhead ` +
+    `${formatMemory(estimate.overheadBytes)})`
   )
-}
-
-function formatBytes(bytes: number): string {
-  const gib = bytes / 2 ** 30
-  return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${Math.max(1, Math.round(bytes / 2 ** 20))} MiB`
 }

@@ -6,7 +6,7 @@ import { listHolders } from './store.ts'
  * everything back, and unknown ones.
  */
 export async function listOrphans({ db, runtime }: Pick<Application, 'db' | 'runtime'>): Promise<string[]> {
-  const held = await runtime.listHeld()
+  const held = await runtime.listDeploymentIds()
   const holders = await listHolders(db, held)
   return held.filter((id) => !holders.has(id))
 }

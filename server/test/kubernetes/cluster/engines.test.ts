@@ -18,7 +18,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
   })
   afterEach(async () => {
     stage.kubelet.script(() => 'run')
-    for (const id of await stage.runtime.listHeld()) await waitForRelease(stage.runtime, id)
+    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
   })
   afterAll(() => stage?.close())
 
@@ -47,7 +47,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       })
     expect((await ask(spec.apiKey)).status).toBe(200)
     expect((await ask('wrong')).status).toBe(401)
-    expect(await runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
 
     await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), patient)
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
@@ -55,7 +55,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect((await ask(spec.apiKey)).status).toBe(200)
 
     await waitForRelease(runtime, spec.deploymentId)
-    expect(await runtime.listHeld()).toEqual([])
+    expect(await runtime.listDeploymentIds()).toEqual([])
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     const { core, apps } = stage.cluster.admin
     const { namespace } = stage.cluster

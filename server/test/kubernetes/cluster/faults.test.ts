@@ -35,7 +35,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
   afterEach(async () => {
     stage.kubelet.script(() => 'run')
     stage.kubelet.logLines.length = 0
-    for (const id of await stage.runtime.listHeld()) await waitForRelease(stage.runtime, id)
+    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
   })
   afterAll(() => stage?.close())
 

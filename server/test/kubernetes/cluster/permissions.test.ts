@@ -11,7 +11,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     stage = await openStage()
   })
   afterEach(async () => {
-    for (const id of await stage.runtime.listHeld()) await waitForRelease(stage.runtime, id)
+    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
   })
   afterAll(() => stage?.close())
 
@@ -67,7 +67,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
         spec: { ports: [{ port: 1 }] },
       },
     })
-    expect(await stage.runtime.listHeld()).toEqual([spec.deploymentId])
+    expect(await stage.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await waitForRelease(stage.runtime, spec.deploymentId)
     const theirs = await admin.core.readNamespacedService({ name: metadata.name, namespace: 'default' })
     expect(theirs.metadata?.deletionTimestamp).toBeUndefined()
@@ -101,9 +101,9 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
       expect(leaderTemplate.spec.containers[0].args).toEqual(
         expect.arrayContaining(['--tensor-parallel-size', '8', '--pipeline-parallel-size', '2']),
       )
-      expect(await stage.runtime.listHeld()).toEqual([spec.deploymentId])
+      expect(await stage.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
       await waitForRelease(stage.runtime, spec.deploymentId)
-      expect(await stage.runtime.listHeld()).toEqual([])
+      expect(await stage.runtime.listDeploymentIds()).toEqual([])
     } finally {
       await objects.delete(definition)
     }

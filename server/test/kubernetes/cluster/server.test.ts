@@ -133,7 +133,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
     await waitForStatus(client, id, 'terminated', patient.timeout)
     expect((await admin.core.listNamespacedPod({ namespace })).items).toEqual([])
-    expect(await server.application.runtime.listHeld()).toEqual([])
+    expect(await server.application.runtime.listDeploymentIds()).toEqual([])
   })
 
   test('without room anywhere a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
@@ -145,7 +145,10 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
       failure_reason: expect.stringMatching(/^no_capacity: No node had room for it/),
       instance_id: null,
     })
-    await vi.waitFor(async () => expect(await server.application.runtime.listHeld()).toEqual([]), patient)
+    await vi.waitFor(
+      async () => expect(await server.application.runtime.listDeploymentIds()).toEqual([]),
+      patient,
+    )
     await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
   })
 
@@ -155,7 +158,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     await waitForStatus(client, id, 'provisioning')
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
     await waitForStatus(client, id, 'terminated', patient.timeout)
-    expect(await server.application.runtime.listHeld()).toEqual([])
+    expect(await server.application.runtime.listDeploymentIds()).toEqual([])
     await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
   })
 

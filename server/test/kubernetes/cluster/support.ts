@@ -7,7 +7,7 @@ import type {
   EngineSpec,
   InstanceType,
   ModelRuntime,
-  Provisioning,
+  ProvisionResult,
 } from '../../../src/ports/model-runtime.ts'
 import { openTestCluster } from './cluster.ts'
 import type { TestCluster } from './cluster.ts'
@@ -108,7 +108,7 @@ export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
 }
 
 /** Asks until an instance is there or refused. */
-export async function provision(runtime: ModelRuntime, spec: EngineSpec): Promise<Provisioning> {
+export async function provision(runtime: ModelRuntime, spec: EngineSpec): Promise<ProvisionResult> {
   return vi.waitFor(async () => {
     const answer = await runtime.provision(spec)
     if (answer.outcome === 'pending') throw new Error(answer.message)

@@ -1,17 +1,11 @@
-import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { EngineFailure } from '../../../ports/model-runtime.ts'
 import { findEnd, findEngine, sentence, shorten } from './pods.ts'
 import type { PodSight } from './pods.ts'
-
-export interface Failure {
-  stage: FailureStage
-  code: FailureCode
-  message: string
-}
 
 /** What an engine writes before it ends, and what it means; the first that matches counts. */
 const meanings: {
   pattern: RegExp
-  failure: Omit<Failure, 'message'>
+  failure: Omit<EngineFailure, 'message'>
   message: string
   /** It may go well the next time */
   mayPass?: true
@@ -72,7 +66,7 @@ const crashesBeforeFailure = 3
  * What the end of an engine means, where it means a failure: its node starts it again by itself, which is waited for while
  * nothing says that it would end the same way.
  */
-export function judgeEnd(sight: PodSight): Failure | null {
+export function judgeEnd(sight: PodSight): EngineFailure | null {
   const end = findEnd(sight.pod)
   const engine = findEngine(sight.pod)
   // What has started since has survived its end, however often and long ago that was.

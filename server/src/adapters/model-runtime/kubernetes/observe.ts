@@ -1,7 +1,6 @@
 import type { V1ContainerStatus } from '@kubernetes/client-node'
-import type { EngineEndpoint, EngineObservation } from '../../../ports/model-runtime.ts'
+import type { EngineEndpoint, EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
 import { judgeEnd } from './engine-end.ts'
-import type { Failure } from './engine-end.ts'
 import {
   createdAt,
   describeLoss,
@@ -73,7 +72,7 @@ function hasRun({ pod }: PodSight): boolean {
 export type ProvisioningSight =
   | { outcome: 'pending'; message: string }
   | { outcome: 'scheduled'; at: Date; podName: string; nodeName: string }
-  | ({ outcome: 'refused' } & Omit<Failure, 'stage'>)
+  | ({ outcome: 'refused' } & Omit<EngineFailure, 'stage'>)
 
 /** Whether the pods of an instance type have their nodes. Pods of another type, tried before, are on their way out. */
 export function judgeProvisioning(sight: Sight, patience: Patience): ProvisioningSight {
@@ -98,7 +97,7 @@ export function judgeProvisioning(sight: Sight, patience: Patience): Provisionin
 }
 
 /** What the cluster says against making the pods at all. */
-function judgeRefusals({ nodes, refusals }: WorkloadSight, pods: number): Failure | null {
+function judgeRefusals({ nodes, refusals }: WorkloadSight, pods: number): EngineFailure | null {
   const said = refusals.at(-1)
   if (pods >= nodes || said === undefined) return null
   const reason = sentence(said.replace(/^pods "[^"]*" is forbidden: /, ''))
@@ -111,7 +110,7 @@ function judgeRefusals({ nodes, refusals }: WorkloadSight, pods: number): Failur
     : { stage: 'provisioning', code: 'provider_error', message: `The cluster refuses the pod: ${reason}` }
 }
 
-function judgePods(pods: readonly PodSight[], patience: Patience): Failure | null {
+function judgePods(pods: readonly PodSight[], patience: Patience): EngineFailure | null {
   for (const sight of pods) {
     const failure = isScheduled(sight.pod) ? judgeScheduled(sight, patience) : judgeWaiting(sight, patience)
     if (failure !== null) return failure
@@ -120,7 +119,7 @@ function judgePods(pods: readonly PodSight[], patience: Patience): Failure | nul
 }
 
 /** A pod without a node: none has room, or none is of its kind. */
-function judgeWaiting({ pod, events }: PodSight, { now, capacityWaitMs }: Patience): Failure | null {
+function judgeWaiting({ pod, events }: PodSight, { now, capacityWaitMs }: Patience): EngineFailure | null {
   const said = findCondition(pod, 'PodScheduled')?.message
   if (said === undefined) return null
   if (/persistentvolumeclaim .* not found/.test(said)) {
@@ -135,7 +134,7 @@ function judgeWaiting({ pod, events }: PodSight, { now, capacityWaitMs }: Patien
   return { stage: 'provisioning', code: 'no_capacity', message }
 }
 
-function judgeScheduled(sight: PodSight, { now }: Patience): Failure | null {
+function judgeScheduled(sight: PodSight, { now }: Patience): EngineFailure | null {
   const { pod, events } = sight
   const engine = findEngine(pod)
   const waiting = engine?.state?.waiting
@@ -165,7 +164,7 @@ function judgeScheduled(sight: PodSight, { now }: Patience): Failure | null {
   return judgeEnd(sight)
 }
 
-function failStart(message: string): Failure {
+function failStart(message: string): EngineFailure {
   return { stage: 'engine_startup', code: 'provider_error', message }
 }
 

@@ -5,7 +5,7 @@ import type {
   EngineSpec,
   InstanceType,
   ModelRuntime,
-  Provisioning,
+  ProvisionResult,
 } from '../../../ports/model-runtime.ts'
 import { mergeOffers } from '../merge-offers.ts'
 import { connectCluster } from './cluster.ts'
@@ -141,7 +141,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     return { type, objects: buildObjects(spec, type, planned.plan, settings) }
   }
 
-  async function provision(spec: EngineSpec): Promise<Provisioning> {
+  async function provision(spec: EngineSpec): Promise<ProvisionResult> {
     const prepared = await prepare(spec)
     // Another instance type may do.
     if (typeof prepared === 'string') return { outcome: 'refused', code: 'no_capacity', message: prepared }
@@ -214,7 +214,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     return isEmpty && gone.every(Boolean)
   }
 
-  async function listHeld(): Promise<string[]> {
+  async function listDeploymentIds(): Promise<string[]> {
     const kinds = [deploymentKind, setKind, pod, service, networkPolicy]
     const found = await Promise.all(
       kinds.map(({ apiVersion, kind }) => cluster.list<KubernetesObject>(apiVersion, kind, managedSelector)),
@@ -241,7 +241,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     observeEngine: observe,
     stopEngine: stop,
     release,
-    listHeld,
+    listDeploymentIds,
     readLogs: (deploymentId, limit) => readEngineLog(cluster, deploymentId, limit),
     followLogs: (deploymentId, signal) => followEngineLog(cluster, deploymentId, signal),
     async close() {},

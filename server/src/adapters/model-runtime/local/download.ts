@@ -4,9 +4,10 @@ import { mkdir, open, rename, rm, stat, statfs, truncate, type FileHandle } from
 import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
+import { formatFileSize } from '../../../format-bytes.ts'
 import { DownloadError, PassingFault, describeCause } from './download-errors.ts'
 import { discard, fetchBytes, type ByteAnswer, type DownloadSource } from './fetch-bytes.ts'
-import { formatBytes, hasErrorCode, readJson, syncDirectory, writeJson } from './files.ts'
+import { hasErrorCode, readJson, syncDirectory, writeJson } from './files.ts'
 import type { RetrySettings } from './settings.ts'
 
 /** How far a download is, in bytes; `note` says what it waits for when it isn't receiving. */
@@ -244,8 +245,8 @@ async function requireSpace(path: string, needed: number): Promise<void> {
   if (needed > 0 && needed + SPARE_DISK_BYTES > free) {
     throw new DownloadError(
       'disk_full',
-      `${basename(path)} needs ${formatBytes(needed)} more and ${formatBytes(SPARE_DISK_BYTES)} to spare, ` +
-        `but the disk of DATA_DIR has ${formatBytes(free)} free.`,
+      `${basename(path)} needs ${formatFileSize(needed)} more and ${formatFileSize(SPARE_DISK_BYTES)} to spare, ` +
+        `but the disk of DATA_DIR has ${formatFileSize(free)} free.`,
     )
   }
 }
@@ -260,8 +261,8 @@ async function diskFull(path: string): Promise<DownloadError> {
   const { total } = await readState(path)
   const received = await sizeOf(`${path}.partial`)
   await rm(`${path}.partial`, { force: true })
-  const needed = total === null ? `more than ${formatBytes(received)}` : formatBytes(total)
-  const free = formatBytes(await freeBytes(path))
+  const needed = total === null ? `more than ${formatFileSize(received)}` : formatFileSize(total)
+  const free = formatFileSize(await freeBytes(path))
   return new DownloadError(
     'disk_full',
     `The disk of DATA_DIR filled up: ${basename(path)} needs ${needed}, and ${free} are free without it.`,

@@ -52,9 +52,3 @@ export async function readJson(path: string): Promise<Record<string, unknown> | 
     return null
   }
 }
-
-/** Bytes as people read them, in decimal units: `398 MB`, `4.7 GB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`
-  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
-}

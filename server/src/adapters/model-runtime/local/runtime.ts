@@ -2,17 +2,18 @@ import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { formatMemory } from '../../../format-bytes.ts'
 import type {
   EngineObservation,
   EngineSpec,
   InstanceOffer,
   ModelRuntime,
-  Provisioning,
+  ProvisionResult,
 } from '../../../ports/model-runtime.ts'
 import { createEngineControl } from './engine-control.ts'
 import { followLog, limitLog, readLog } from './engine-log.ts'
 import { engineFiles } from './engine-record.ts'
-import { formatBytes, hasErrorCode, readJson, writeJson } from './files.ts'
+import { hasErrorCode, readJson, writeJson } from './files.ts'
 import { chooseThreads, describeHost } from './host.ts'
 import { createSerialQueue } from './serial.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
@@ -55,15 +56,15 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     return join(root, deploymentId)
   }
 
-  async function listHeld(): Promise<string[]> {
+  async function listDeploymentIds(): Promise<string[]> {
     return (await readdir(root)).filter((name) => DEPLOYMENT_ID.test(name))
   }
 
   async function limitLogs(): Promise<void> {
-    for (const id of await listHeld()) await limitLog(engineFiles(directoryOf(id)).log)
+    for (const id of await listDeploymentIds()) await limitLog(engineFiles(directoryOf(id)).log)
   }
 
-  async function reserve(spec: EngineSpec): Promise<Provisioning> {
+  async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
     const directory = directoryOf(spec.deploymentId)
     const held = await readReservation(directory)
     if (held !== null) return describeInstance(spec.deploymentId, host, held)
@@ -72,13 +73,15 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       const message = `This host runs ${host.formats.join(', ')} on ${host.instanceType}, not ${variant.format} on ${instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
-    const others = await Promise.all((await listHeld()).map((id) => readReservation(directoryOf(id))))
+    const others = await Promise.all(
+      (await listDeploymentIds()).map((id) => readReservation(directoryOf(id))),
+    )
     const taken = others.flatMap((reservation) => reservation?.memoryBytes ?? [])
     const reserved = taken.reduce((sum, bytes) => sum + bytes, 0)
     if (reserved + spec.memoryBytes > host.memoryBytes) {
       const message =
-        `The engine needs ${formatBytes(spec.memoryBytes)} of memory, but this host has ${formatBytes(host.memoryBytes)} ` +
-        `for engines, of which ${taken.length} others hold ${formatBytes(reserved)}.`
+        `The engine needs ${formatMemory(spec.memoryBytes)} of memory, but this host has ${formatMemory(host.memoryBytes)} ` +
+        `for engines, of which ${taken.length} others hold ${formatMemory(reserved)}.`
       return { outcome: 'refused', code: 'no_capacity', message }
     }
     const reservation = { startedAt: new Date(), memoryBytes: spec.memoryBytes }
@@ -141,7 +144,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
         await rm(directoryOf(deploymentId), { recursive: true, force: true })
         return true
       }),
-    listHeld,
+    listDeploymentIds,
     readLogs: (deploymentId, limit) => readLog(engineFiles(directoryOf(deploymentId)).log, limit),
     followLogs: (deploymentId, signal) => followLog(engineFiles(directoryOf(deploymentId)).log, signal),
     async close() {
@@ -169,7 +172,11 @@ async function readReservation(directory: string): Promise<Reservation | null> {
   return { startedAt: new Date(record['started_at']), memoryBytes: record['memory_bytes'] }
 }
 
-function describeInstance(deploymentId: string, host: InstanceOffer, reservation: Reservation): Provisioning {
+function describeInstance(
+  deploymentId: string,
+  host: InstanceOffer,
+  reservation: Reservation,
+): ProvisionResult {
   return {
     outcome: 'provisioned',
     instance: {

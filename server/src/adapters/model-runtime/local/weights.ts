@@ -1,8 +1,8 @@
 import { EnvHttpProxyAgent } from 'undici'
+import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation, ModelVariant } from '../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
 import { downloadFile, isGguf, type DownloadProgress } from './download.ts'
-import { formatBytes } from './files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from './settings.ts'
 import { locateWeights, type WeightFile } from './weight-files.ts'
 
@@ -180,7 +180,7 @@ function describeFetch(fetch: WeightFetch): EngineObservation {
   const name = `${files[index]?.name}${files.length > 1 ? ` (file ${index + 1} of ${files.length})` : ''}`
   const amount =
     total === null
-      ? formatBytes(received)
+      ? formatFileSize(received)
       : `${formatAmount(received, total)} (${Math.floor((received / Math.max(total, 1)) * 100)} %)`
   return {
     phase: 'downloading',
@@ -194,7 +194,7 @@ function describeFetch(fetch: WeightFetch): EngineObservation {
 
 /** `120 of 398 MB`, the unit once where both have the same. */
 function formatAmount(received: number, total: number): string {
-  const [part, whole] = [formatBytes(received), formatBytes(total)]
+  const [part, whole] = [formatFileSize(received), formatFileSize(total)]
   const unit = whole.split(' ')[1] ?? ''
   return `${part.endsWith(` ${unit}`) ? part.slice(0, -unit.length - 1) : part} of ${whole}`
 }

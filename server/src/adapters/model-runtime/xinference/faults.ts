@@ -1,6 +1,4 @@
-import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
-
-export type Failure = Extract<EngineObservation, { phase: 'failed' }>
+import type { EngineFailure, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 
 /** A supervisor that can't be reached, or whose answers make no sense; it may pass. `message` is one sentence. */
 export class SupervisorFault extends Error {}
@@ -54,13 +52,13 @@ const causes: { pattern: RegExp; code: FailureCode; stage: FailureStage }[] = [
 ]
 
 /** What a text about a failure means; `unknown` is the code of one that no rule knows. */
-export function toFailure(text: string, unknown: 'launch_rejected' | 'engine_crashed'): Failure {
+export function toFailure(text: string, unknown: 'launch_rejected' | 'engine_crashed'): EngineFailure {
   const cleaned = cleanText(text)
   const known = causes.find(({ pattern }) => pattern.test(cleaned))
   const code = known?.code ?? unknown
   const stage = known?.stage ?? (unknown === 'engine_crashed' ? 'runtime' : 'model_launch')
   const reason = cleaned === '' ? 'it gave no reason' : cleaned.replace(/\.$/, '')
-  return { phase: 'failed', stage, code, message: `Xinference could not run the model: ${reason}.` }
+  return { stage, code, message: `Xinference could not run the model: ${reason}.` }
 }
 
 /** No worker has joined the cluster, or none is left: a state that passes when one comes back. */

@@ -1,8 +1,7 @@
-import type { EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
+import type { EngineFailure, EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
 import * as answers from './answers.ts'
 import type { EngineSpecs } from './answers.ts'
 import { SupervisorFault, toFailure } from './faults.ts'
-import type { Failure } from './faults.ts'
 import type { Supervisor } from './supervisor.ts'
 
 /** The engines that may run a model, the best first. */
@@ -23,7 +22,7 @@ function formatSize(billions: number): number | string {
 export async function chooseEngine(
   supervisor: Supervisor,
   variant: ModelVariant,
-): Promise<{ engine: string } | Failure> {
+): Promise<{ engine: string } | EngineFailure> {
   const { modelName, modelType } = variant
   const name = encodeURIComponent(modelName)
   let answer = await supervisor.ask({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
@@ -44,7 +43,7 @@ export async function chooseEngine(
 }
 
 /** Picks among the engines that a supervisor lists. */
-function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: string } | Failure {
+function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: string } | EngineFailure {
   const wanted = preferEngines(variant)
   const named = wanted.flatMap((preferred) =>
     Object.entries(listed).filter(([engine]) => engine.toLowerCase() === preferred.toLowerCase()),
@@ -62,7 +61,7 @@ function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: strin
   }
   const why = reasons.length > 0 ? reasons.join('; ') : `none of ${wanted.join(', ')} is there`
   const message = `No engine of the Xinference cluster runs ${what} (${why}).`
-  return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
+  return { stage: 'model_launch', code: 'launch_rejected', message }
 }
 
 function isSameVariant(spec: Exclude<EngineSpecs[string], string>[number], variant: ModelVariant): boolean {

@@ -1,5 +1,5 @@
+import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
-import { formatBytes } from '../local/files.ts'
 import * as answers from './answers.ts'
 import { toFailure } from './faults.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -26,7 +26,7 @@ export async function observeModel(
   const status = await supervisor.findStatus(uid)
   if (status === 'ERROR') {
     if (looking.ignoresFailures) return { phase: 'absent' }
-    return toFailure(await findReason(supervisor, uid), looking.unknown)
+    return { phase: 'failed', ...toFailure(await findReason(supervisor, uid), looking.unknown) }
   }
   if (status === 'TERMINATING') return { phase: 'starting', message: 'The model is being ended.' }
   if (status === null || status === 'READY') return observeUnlisted(supervisor, uid, looking, status)
@@ -46,7 +46,7 @@ async function observeUnlisted(
   if (status === 'READY' && !looking.ignoresFailures) return { phase: 'starting', message: notListed }
   const last = (await supervisor.listEvents(uid)).at(-1)
   if (last?.event_type !== 'ERROR' || looking.ignoresFailures) return { phase: 'absent' }
-  return toFailure(last.event_content, looking.unknown)
+  return { phase: 'failed', ...toFailure(last.event_content, looking.unknown) }
 }
 
 /** Said of an instance that is ready and a model that is not there, which may be so for a moment. */
@@ -63,7 +63,10 @@ async function observeLaunch(
   ])
   const broken = replicas.find(({ status }) => status === 'ERROR')
   if (broken !== undefined) {
-    return toFailure(broken.error_message || (await findReason(supervisor, uid)), looking.unknown)
+    return {
+      phase: 'failed',
+      ...toFailure(broken.error_message || (await findReason(supervisor, uid)), looking.unknown),
+    }
   }
   return describeProgress(progress)
 }
@@ -88,13 +91,14 @@ function describeProgress(seen: (typeof answers.progress)['_output']): EngineObs
     const part = totalBytes === null ? Math.min(share / downloadShare, 1) : receivedBytes / totalBytes
     // To a tenth: a large download must be seen to move.
     const percent = (part * 100).toFixed(1)
-    const amount = totalBytes === null ? '' : `${formatBytes(receivedBytes)} of ${formatBytes(totalBytes)}, `
+    const amount =
+      totalBytes === null ? '' : `${formatFileSize(receivedBytes)} of ${formatFileSize(totalBytes)}, `
     return {
       phase: 'downloading',
       message: `Xinference is downloading the model: ${amount}${percent} %`,
       receivedBytes,
       totalBytes,
-      ...(totalBytes === null ? { share: part } : {}),
+      ...(totalBytes === null ? { fraction: part } : {}),
     }
   }
   if (stage === 'loading' || (stage == null && share >= downloadShare)) {

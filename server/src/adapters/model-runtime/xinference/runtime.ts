@@ -5,7 +5,7 @@ import type {
   EngineSpec,
   LogLine,
   ModelRuntime,
-  Provisioning,
+  ProvisionResult,
 } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../local/serial.ts'
 import type { ModelEvent } from './answers.ts'
@@ -115,7 +115,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   async function launch(supervisor: Supervisor, spec: EngineSpec): Promise<EngineObservation> {
     const { deploymentId, modelUid } = spec
     const chosen = await chooseEngine(supervisor, spec.variant)
-    if ('phase' in chosen) return chosen
+    if ('code' in chosen) return { phase: 'failed', ...chosen }
     const nodes = await readNodes(supervisor)
     if (nodes.length === 0) return patience.endure(deploymentId, `${supervisor.host} has no worker now.`)
     const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
@@ -151,7 +151,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
         `${supervisor.host} answered ${answer.status} to the launch of ${modelUid}: ${answer.detail}`,
       )
     }
-    return toFailure(answer.detail, 'launch_rejected')
+    return { phase: 'failed', ...toFailure(answer.detail, 'launch_rejected') }
   }
 
   /** The uid is taken: by an earlier try whose answer was lost, or by another worker that was quicker. */
@@ -186,7 +186,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     return { offers, silent: faults.length }
   }
 
-  async function provision(spec: EngineSpec): Promise<Provisioning> {
+  async function provision(spec: EngineSpec): Promise<ProvisionResult> {
     const { deploymentId, instanceType } = spec
     const { offers, silent } = await readOffers()
     const room = findRoom(offers, spec, [...reservations.values()])
@@ -218,7 +218,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     return true
   }
 
-  async function listHeld(): Promise<string[]> {
+  async function listDeploymentIds(): Promise<string[]> {
     const results = await Promise.allSettled(
       supervisors.map(async (supervisor) => {
         const uids = await listLaunched(supervisor)
@@ -264,7 +264,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
         ended.delete(deploymentId)
         return true
       }),
-    listHeld,
+    listDeploymentIds,
     readLogs: async (deploymentId, limit) => (await readEvents(deploymentId)).slice(-limit),
     async *followLogs(deploymentId, signal) {
       const toKey = ({ at, line }: LogLine) => `${at.getTime()} ${line}`

@@ -85,9 +85,9 @@ async function waitForStart(
 function getProgress({
   receivedBytes,
   totalBytes,
-  share,
+  fraction,
 }: Extract<EngineObservation, { phase: 'downloading' }>): number | null {
-  const part = totalBytes === null || totalBytes <= 0 ? share : receivedBytes / totalBytes
+  const part = totalBytes === null || totalBytes <= 0 ? fraction : receivedBytes / totalBytes
   return part === undefined ? null : Math.min(Math.max(part, 0), 1)
 }
 

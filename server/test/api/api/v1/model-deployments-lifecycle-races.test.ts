@@ -7,7 +7,7 @@ import { mayBecome } from '../../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../../src/features/deployments/lifecycle.ts'
 import { reconcileDeployment } from '../../../../src/features/deployments/reconcile.ts'
 import { hurryDeployment } from '../../../../src/features/deployments/store.ts'
-import type { EngineObservation, FailureCode, Provisioning } from '../../../../src/ports/model-runtime.ts'
+import type { EngineObservation, FailureCode, ProvisionResult } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { createScriptedRuntime, makeOffer } from '../../../support/scripted-runtime.ts'
@@ -91,12 +91,12 @@ const anObservation = fc.oneof(
   aFailure,
 )
 const aProvisioning = fc.oneof(
-  { weight: 3, arbitrary: fc.constant<Provisioning>({ outcome: 'provisioned', instance }) },
+  { weight: 3, arbitrary: fc.constant<ProvisionResult>({ outcome: 'provisioned', instance }) },
   {
     weight: 1,
     arbitrary: fc
       .constantFrom(...codes)
-      .map((code): Provisioning => ({ outcome: 'refused', code, message: 'No.' })),
+      .map((code): ProvisionResult => ({ outcome: 'refused', code, message: 'No.' })),
   },
 )
 

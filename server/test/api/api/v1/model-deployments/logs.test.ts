@@ -98,7 +98,9 @@ test('GET …/{id}/logs of an engine that failed: its last lines, which outlive 
       { timeout: 60_000, interval: 100 },
     )
     .toBe('failed')
-  await expect.poll(() => server.application.runtime.listHeld(), { timeout: 20_000 }).not.toContain(failing)
+  await expect
+    .poll(() => server.application.runtime.listDeploymentIds(), { timeout: 20_000 })
+    .not.toContain(failing)
   const { items } = (await client.get(`${path}/${failing}/logs`)).body
   expect(items).toContainEqual({ at: '2026-01-02T03:04:05.678Z', line })
 
