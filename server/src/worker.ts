@@ -3,11 +3,11 @@ import { composePasswordChangedMail, composePasswordResetMail } from './features
 import { issuePasswordReset } from './features/accounts/password-reset.ts'
 import { deleteExpired } from './features/accounts/store.ts'
 import { resumeActivation } from './features/billing/activate.ts'
-import { usageSendingChecks } from './features/billing/check-sends.ts'
+import { usageReportChecks } from './features/billing/usage-report-checks.ts'
 import { applyBillingEvent } from './features/billing/events.ts'
 import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
-import { sendUsage } from './features/billing/send-usage.ts'
-import { sweepBillingEvents } from './features/billing/sweep.ts'
+import { reportUsage } from './features/billing/report-usage.ts'
+import { sweepBillingEvents } from './features/billing/sweep-events.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
 import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from './features/invitations/compose-mail.ts'
@@ -15,7 +15,7 @@ import { sendMail } from './features/mail/send-mail.ts'
 import type { Composers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
 import { checkLedger, checkUsage } from './features/metering/checks.ts'
-import { forgetTokenBatches } from './features/metering/record-tokens.ts'
+import { deleteOldTokenBatches } from './features/metering/record-tokens.ts'
 import { settleUsage } from './features/metering/settle.ts'
 import { deleteExpiredFlows } from './features/sso/store.ts'
 import { forgetMinutes } from './features/statistics/store.ts'
@@ -36,13 +36,13 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   const issueReset = ({ email }: { email: string }) => issuePasswordReset(application, email)
   await jobs.handle('request-password-reset', issueReset, { atOnce: 20 })
   await jobs.handle('settle-usage', () => settleUsage(application))
-  await jobs.handle('check-usage', () => checkUsage(application, usageSendingChecks(application)))
+  await jobs.handle('check-usage', () => checkUsage(application, usageReportChecks(application)))
   await jobs.handle('check-ledger', () => checkLedger(application))
   await jobs.handle('sweep-orphans', () => sweepOrphans(application))
   await jobs.handle('forget-expired', async () => {
     await deleteExpired(db, clock())
     await deleteExpiredFlows(db, clock())
-    await forgetTokenBatches(db, clock())
+    await deleteOldTokenBatches(db, clock())
     await forgetMinutes(db, clock())
   })
   await jobs.handle('apply-billing-event', ({ eventId }) => applyBillingEvent(application, eventId), {
@@ -55,7 +55,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     await sweepBillingEvents(application)
     await publishSandboxPrices(application)
   })
-  await jobs.handle('send-usage', () => sendUsage(application))
+  await jobs.handle('send-usage', () => reportUsage(application))
   const sandbox = await runPaymentSandbox(application)
   for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {
     // The schedule repeats the sweeps: what can't be reached now must not keep the server from starting.

@@ -1,8 +1,8 @@
 import type { Application } from '../../src/application.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
 import { listPaymentMethods } from '../../src/features/billing/payment-methods.ts'
-import { sendUsage } from '../../src/features/billing/send-usage.ts'
-import { createPortalSession } from '../../src/features/billing/sessions.ts'
+import { reportUsage } from '../../src/features/billing/report-usage.ts'
+import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { buildServer } from '../../src/server.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { askSandbox } from '../support/sandbox.ts'
@@ -33,7 +33,7 @@ export const steps: Record<
     await activatePostpaid(application, viewer, card!.id)
   },
 
-  usage: (application) => sendUsage(application),
+  usage: (application) => reportUsage(application),
 
   /** A period ends, and its invoice is made */
   invoice: tick,

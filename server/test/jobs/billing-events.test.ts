@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { applyBillingEvent, takeEvent } from '../../src/features/billing/events.ts'
+import { applyBillingEvent, storeEvent } from '../../src/features/billing/events.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
-import { sweepBillingEvents } from '../../src/features/billing/sweep.ts'
+import { sweepBillingEvents } from '../../src/features/billing/sweep-events.ts'
 import { resumeActivation } from '../../src/features/billing/activate.ts'
 import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
 import { activate, saveCard, waitForAccount } from '../support/billing.ts'
@@ -55,7 +55,7 @@ describe('with a worker, and the webhook', () => {
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
     const event = { id: 'evt_lie', type: 'customer.subscription.deleted', created: new Date() }
-    await takeEvent(server.application, { ...event, customerId: before.processor_customer_id })
+    await storeEvent(server.application, { ...event, customerId: before.processor_customer_id })
     await vi.waitFor(
       async () => expect(await findEvent(server, 'evt_lie')).toMatchObject({ outcome: 'applied' }),
       20_000,
@@ -68,7 +68,7 @@ describe('with a worker, and the webhook', () => {
       ['evt_unknown', 'cus_unknown'],
       ['evt_none', null],
     ] as const) {
-      await takeEvent(server.application, { id, type: 'price.created', created: new Date(), customerId })
+      await storeEvent(server.application, { id, type: 'price.created', created: new Date(), customerId })
       await vi.waitFor(
         async () => expect(await findEvent(server, id)).toMatchObject({ outcome: 'ignored' }),
         20_000,
@@ -103,7 +103,7 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(again).toHaveLength(events.length)
     const [late] = events
     expect(
-      await takeEvent(server.application, {
+      await storeEvent(server.application, {
         id: late!.id,
         type: late!.type,
         created: late!.created_at,
@@ -118,7 +118,7 @@ describe('without a worker, so that no webhook arrives', () => {
     const { body: account } = await client.get('/v1/billing/account')
     const ids = Array.from({ length: 20 }, (_, index) => `evt_many_${index}`)
     for (const id of ids) {
-      await takeEvent(server.application, {
+      await storeEvent(server.application, {
         id,
         type: 'invoice.paid',
         created: new Date(),
@@ -147,7 +147,7 @@ describe('without a worker, so that no webhook arrives', () => {
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
     const event = { id: 'evt_fault', type: 'invoice.paid', created: new Date() }
-    await takeEvent(server.application, { ...event, customerId: account.processor_customer_id })
+    await storeEvent(server.application, { ...event, customerId: account.processor_customer_id })
     const { application } = watch(server, {
       findSubscription: () => Promise.reject(new Error('the line is dead')),
     })

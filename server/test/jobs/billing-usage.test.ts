@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageSendingChecks } from '../../src/features/billing/check-sends.ts'
+import { usageReportChecks } from '../../src/features/billing/usage-report-checks.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
-import { sendUsage } from '../../src/features/billing/send-usage.ts'
-import { toIdentifier } from '../../src/features/billing/usage-sends.ts'
+import { reportUsage } from '../../src/features/billing/report-usage.ts'
+import { toEventIdentifier } from '../../src/features/billing/usage-report-plan.ts'
 import { runUsageChecks } from '../../src/features/metering/anomalies.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
 import type { PaymentProcessor, UsageEvent } from '../../src/ports/payment-processor.ts'
@@ -97,7 +97,7 @@ async function sendThrough(changes: Partial<PaymentProcessor> = {}): Promise<Usa
       await replaced.sendUsage(event)
     },
   }
-  await sendUsage({ ...server.application, payments: watched })
+  await reportUsage({ ...server.application, payments: watched })
   return told
 }
 
@@ -120,7 +120,7 @@ describe('sealed hours', () => {
     }
     await sendThrough()
     const name = (after: number) =>
-      toIdentifier(organization.customerId, localPriceKey, addHours(organization.since, after))
+      toEventIdentifier(organization.customerId, localPriceKey, addHours(organization.since, after))
     const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
     // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
     expect(await listTaken(organization)).toEqual([
@@ -306,7 +306,7 @@ describe('when the processor fails', () => {
     clock.advance(day + hour)
     expect(await sendThrough()).toEqual([])
     expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'unknown' }])
-    const check = () => runUsageChecks(server.application, usageSendingChecks(server.application))
+    const check = () => runUsageChecks(server.application, usageReportChecks(server.application))
     await check()
     expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
     await server.application.db
@@ -391,7 +391,7 @@ test('without a subscription usage waits, is told of as an anomaly after a day, 
   await sendThrough()
   expect(await listSends(organization)).toEqual([])
   clock.advance(2 * day)
-  await runUsageChecks(server.application, usageSendingChecks(server.application))
+  await runUsageChecks(server.application, usageReportChecks(server.application))
   expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(1)
   await activate(server.url, client)
   const { body: again } = await client.get('/v1/billing/account')
@@ -407,7 +407,7 @@ test('usage that no attempt was made to send is an anomaly after a day; parts of
   const { client, id } = organization
   const { db } = server.application
   const countAnomalies = async () => {
-    await runUsageChecks(server.application, usageSendingChecks(server.application))
+    await runUsageChecks(server.application, usageReportChecks(server.application))
     return (await client.get('/v1/billing/usage-summary')).body.open_anomalies
   }
   await seal(organization, 0, '0.6')

@@ -1,5 +1,5 @@
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
-import { createPortalSession } from '../../src/features/billing/sessions.ts'
+import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { registerClient } from './client.ts'

@@ -6,16 +6,16 @@ import {
   accountTransitions,
   currentPeriod,
   findBlock,
-  followProcessor,
-  isCovered,
+  deriveAccountState,
+  isReflected,
   isLive,
   subscriptionStatuses,
 } from './account-state.ts'
-import type { AccountStatus, FollowingState } from './account-state.ts'
+import type { AccountStatus, SyncedState } from './account-state.ts'
 
 const terms = { postpaidMaxActive: 20 }
 
-const trial: FollowingState = {
+const trial: SyncedState = {
   billing_mode: 'trial',
   status: 'active',
   processor_subscription_id: null,
@@ -41,9 +41,9 @@ function subscription(changes: Partial<ProcessorSubscription> = {}): ProcessorSu
 
 const statuses = subscriptionStatuses.filter((status) => status !== 'none')
 
-describe('followProcessor', () => {
+describe('deriveAccountState', () => {
   test('a first live subscription makes a trial postpaid, from the hour in which it began', () => {
-    expect(followProcessor(trial, subscription(), terms)).toEqual({
+    expect(deriveAccountState(trial, subscription(), terms)).toEqual({
       billing_mode: 'postpaid',
       status: 'active',
       processor_subscription_id: 'sub_1',
@@ -57,9 +57,9 @@ describe('followProcessor', () => {
   })
 
   test('a later subscription keeps the hour and the limit', () => {
-    const first = { ...followProcessor(trial, subscription(), terms), max_active_resources: 50 }
+    const first = { ...deriveAccountState(trial, subscription(), terms), max_active_resources: 50 }
     const next = subscription({ id: 'sub_2', currentPeriodStart: new Date('2026-09-01T00:00:00Z') })
-    expect(followProcessor(first, next, terms)).toMatchObject({
+    expect(deriveAccountState(first, next, terms)).toMatchObject({
       processor_subscription_id: 'sub_2',
       postpaid_since: first.postpaid_since,
       max_active_resources: 50,
@@ -67,11 +67,11 @@ describe('followProcessor', () => {
   })
 
   test('nothing at the processor changes nothing', () => {
-    expect(followProcessor(trial, null, terms)).toEqual(trial)
+    expect(deriveAccountState(trial, null, terms)).toEqual(trial)
   })
 
   test('a subscription that the processor forgot counts as canceled', () => {
-    const followed = followProcessor(followProcessor(trial, subscription(), terms), null, terms)
+    const followed = deriveAccountState(deriveAccountState(trial, subscription(), terms), null, terms)
     expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'canceled' })
   })
 
@@ -86,8 +86,8 @@ describe('followProcessor', () => {
     paused: ['active', 'billing_not_activated'],
   }
   test.each(statuses)('a subscription that is %s', (status) => {
-    const postpaid = followProcessor(trial, subscription(), terms)
-    const followed = followProcessor(postpaid, subscription({ status }), terms)
+    const postpaid = deriveAccountState(trial, subscription(), terms)
+    const followed = deriveAccountState(postpaid, subscription({ status }), terms)
     expect([followed.status, findBlock(followed, { trial: true })]).toEqual(moved[status])
     expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: status })
   })
@@ -96,7 +96,7 @@ describe('followProcessor', () => {
     'what an operator has %s no subscription brings back',
     (status) => {
       for (const each of statuses) {
-        expect(followProcessor({ ...trial, status }, subscription({ status: each }), terms).status).toBe(
+        expect(deriveAccountState({ ...trial, status }, subscription({ status: each }), terms).status).toBe(
           status,
         )
       }
@@ -106,7 +106,11 @@ describe('followProcessor', () => {
   test('every move is one that the table has', () => {
     for (const status of accountStatuses) {
       for (const each of statuses) {
-        const { status: next } = followProcessor({ ...trial, status }, subscription({ status: each }), terms)
+        const { status: next } = deriveAccountState(
+          { ...trial, status },
+          subscription({ status: each }),
+          terms,
+        )
         if (next !== status) expect(accountTransitions[status]).toContain(next)
       }
     }
@@ -130,8 +134,8 @@ describe('currentPeriod', () => {
   test('the calendar month in UTC without a subscription, or with one that is over', () => {
     const month = { start: new Date('2026-02-01T00:00:00Z'), end: new Date('2026-03-01T00:00:00Z') }
     expect(currentPeriod(trial, now)).toEqual(month)
-    const over = followProcessor(
-      followProcessor(trial, subscription(), terms),
+    const over = deriveAccountState(
+      deriveAccountState(trial, subscription(), terms),
       subscription({ status: 'canceled' }),
       terms,
     )
@@ -140,7 +144,7 @@ describe('currentPeriod', () => {
 
   test('the subscription’s own', () => {
     const { currentPeriodStart: start, currentPeriodEnd: end } = subscription()
-    expect(currentPeriod(followProcessor(trial, subscription(), terms), now)).toEqual({ start, end })
+    expect(currentPeriod(deriveAccountState(trial, subscription(), terms), now)).toEqual({ start, end })
   })
 })
 
@@ -213,13 +217,13 @@ function createWorld() {
   /** One step of a worker: it begins with a job and asks the processor, or it writes what it was told. */
   function work(pick: number): void {
     if (leased !== null) {
-      account = followProcessor(account, leased.answer, terms)
+      account = deriveAccountState(account, leased.answer, terms)
       askedAt = leased.at
       leased = null
       return
     }
     const [event] = jobs.length === 0 ? [] : jobs.splice(pick % jobs.length, 1)
-    if (event === undefined || isCovered(inbox.get(event)!, askedAt)) return
+    if (event === undefined || isReflected(inbox.get(event)!, askedAt)) return
     const at = tick()
     leased = { answer: has, at }
   }

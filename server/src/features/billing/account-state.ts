@@ -51,7 +51,7 @@ export function isLive(status: SubscriptionStatus): boolean {
 }
 
 /** The part of an account that follows the processor. */
-export interface FollowingState {
+export interface SyncedState {
   billing_mode: BillingMode
   status: AccountStatus
   processor_subscription_id: string | null
@@ -67,11 +67,11 @@ export interface FollowingState {
  * An account as it must be when the processor has this subscription: a function of the two alone, so neither the order nor the
  * number of the events that led to it counts. A subscription that is over leaves the account postpaid and owing nothing new.
  */
-export function followProcessor(
-  account: FollowingState,
+export function deriveAccountState(
+  account: SyncedState,
   subscription: ProcessorSubscription | null,
   terms: { postpaidMaxActive: number },
-): FollowingState {
+): SyncedState {
   if (subscription === null) {
     // The processor forgot what it had: whatever that was, it charges nothing any more.
     const status = account.processor_subscription_id === null ? 'none' : 'canceled'
@@ -96,7 +96,7 @@ export function followProcessor(
 }
 
 /** True when what was heard of at `receivedAt` is part of what the processor said when it was asked at `askedAt`. */
-export function isCovered(receivedAt: Date, askedAt: Date | null): boolean {
+export function isReflected(receivedAt: Date, askedAt: Date | null): boolean {
   return askedAt !== null && receivedAt < askedAt
 }
 
@@ -107,7 +107,7 @@ function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): Ac
 
 /** Why an account may not deploy, by the code of the answer; null when nothing but its limit and its credit stand in the way. */
 export function findBlock(
-  account: Pick<FollowingState, 'billing_mode' | 'status' | 'subscription_status'>,
+  account: Pick<SyncedState, 'billing_mode' | 'status' | 'subscription_status'>,
   terms: { trial: boolean },
 ): 'account_suspended' | 'payment_past_due' | 'billing_not_activated' | null {
   const { billing_mode: mode, status, subscription_status: subscription } = account
@@ -119,7 +119,7 @@ export function findBlock(
 
 /** The billing period that `now` lies in: the subscription's, or the calendar month in UTC where there is none. */
 export function currentPeriod(
-  account: Pick<FollowingState, 'subscription_status' | 'current_period_start' | 'current_period_end'>,
+  account: Pick<SyncedState, 'subscription_status' | 'current_period_start' | 'current_period_end'>,
   now: Date,
 ): { start: Date; end: Date } {
   const { subscription_status: status, current_period_start: start, current_period_end: end } = account

@@ -1,6 +1,7 @@
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
+import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import {
   findActivation,
@@ -9,13 +10,13 @@ import {
   refuseActivation,
 } from './activation-store.ts'
 import type { Activation } from './activation-store.ts'
-import { getCard, noSuchCard } from './customer.ts'
-import { askProcessor, processorUnavailable, refuseEnded } from './errors.ts'
-import { applySubscription, withLease } from './follow.ts'
+import { getCard, cardNotFound } from './customer.ts'
+import { callProcessor, processorUnavailable, assertAccountOpen } from './errors.ts'
+import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
 
-type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
+type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
 
 /** When a job looks after an activation that was begun. */
 const resumeSeconds = 60
@@ -31,32 +32,32 @@ type Outcome =
  * whatever dies on the way, the same subscription comes of it; who is subscribed already gets that subscription.
  */
 export async function activatePostpaid(
-  application: Tools,
+  application: Deps,
   viewer: Viewer,
   cardId: string,
 ): Promise<BillingAccount> {
   const { db, config, clock, log, payments } = application
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
   return withLease(application, id, async (account, lease) => {
-    refuseEnded(account)
+    assertAccountOpen(account)
     const pending = await findPendingActivation(db, id)
     if (pending !== undefined) {
-      const earlier = await carryOut(application, lease, account, pending)
+      const earlier = await runActivation(application, lease, account, pending)
       if (earlier.outcome === 'activated') return earlier.account
     }
     const card = await getCard(application, account, cardId)
     const customerId = account.processor_customer_id!
-    const existing = await askProcessor(log, () => payments.findSubscription(customerId))
+    const existing = await callProcessor(log, () => payments.findSubscription(customerId))
     if (existing !== null && isLive(existing.status)) return applySubscription(application, lease, existing)
     const activation = await beginActivation(application, account, card.id, viewer.userId)
-    const result = await carryOut(application, lease, account, activation)
+    const result = await runActivation(application, lease, account, activation)
     if (result.outcome === 'activated') return result.account
     throw result.refusal
   })
 }
 
 function beginActivation(
-  { db, clock, jobs }: Tools,
+  { db, clock, jobs }: Deps,
   { id: accountId }: BillingAccount,
   cardId: string,
   userId: number,
@@ -70,19 +71,19 @@ function beginActivation(
 }
 
 /** Carries on with an activation that was left half done. What the processor refused before, it refuses again. */
-export async function resumeActivation(application: Tools, activationId: string): Promise<void> {
+export async function resumeActivation(application: Deps, activationId: string): Promise<void> {
   const { db } = application
   const found = await findActivation(db, activationId)
   if (found?.status !== 'pending') return
   await withLease(application, found.billing_account_id, async (account, lease) => {
     const activation = await findActivation(db, activationId)
-    if (activation?.status === 'pending') await carryOut(application, lease, account, activation)
+    if (activation?.status === 'pending') await runActivation(application, lease, account, activation)
   })
 }
 
 /** Each step may have been taken before: what is there is found, and the same key makes nothing twice. */
-async function carryOut(
-  application: Tools,
+async function runActivation(
+  application: Deps,
   lease: AccountLease,
   account: BillingAccount,
   activation: Activation,
@@ -95,19 +96,19 @@ async function carryOut(
     await refuseActivation(db, activation.id, clock())
     return { outcome: 'given_up', refusal }
   }
-  async function takeExisting(id: string): Promise<Outcome | null> {
-    const existing = await askProcessor(log, () => payments.findSubscription(id))
+  async function adoptExisting(id: string): Promise<Outcome | null> {
+    const existing = await callProcessor(log, () => payments.findSubscription(id))
     if (existing === null || !isLive(existing.status)) return null
     return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
   }
 
-  const taken = await takeExisting(customerId)
+  const taken = await adoptExisting(customerId)
   if (taken !== null) return taken
-  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(noSuchCard())
+  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(cardNotFound())
   const cardId = activation.processor_payment_method_id
-  const card = await askProcessor(log, () => payments.findCard(customerId, cardId))
-  if (card === null) return giveUp(noSuchCard())
-  const result = await askProcessor(log, async () => {
+  const card = await callProcessor(log, () => payments.findCard(customerId, cardId))
+  if (card === null) return giveUp(cardNotFound())
+  const result = await callProcessor(log, async () => {
     await payments.setDefaultCard(customerId, null, cardId)
     return payments.createSubscription({
       customerId,
@@ -119,7 +120,7 @@ async function carryOut(
   if (result.outcome === 'card_refused') return giveUp(refusalOf(result))
   // Under this key it would fail for a day: the next wish gets another one.
   if (result.outcome === 'failed') {
-    return (await takeExisting(customerId)) ?? giveUp(processorUnavailable(log, result.error))
+    return (await adoptExisting(customerId)) ?? giveUp(processorUnavailable(log, result.error))
   }
   return {
     outcome: 'activated',

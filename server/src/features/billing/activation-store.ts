@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
 import { isLive } from './account-state.ts'
-import type { FollowingState } from './account-state.ts'
+import type { SyncedState } from './account-state.ts'
 import type { AccountChanges, BillingAccount } from './store.ts'
 
 export type Activation = Selectable<Tables['billing_activations']>
@@ -65,7 +65,7 @@ export async function refuseActivation(db: Database, id: string, at: Date): Prom
  */
 export async function finishActivations(
   transaction: DatabaseTransaction,
-  followed: FollowingState,
+  followed: SyncedState,
   { id }: BillingAccount,
   at: Date,
 ): Promise<AccountChanges> {

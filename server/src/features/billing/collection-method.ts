@@ -2,9 +2,10 @@ import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { CollectionMethod } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
+import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
-import { askProcessor, blocked, refuseEnded } from './errors.ts'
-import { applySubscription, withLease } from './follow.ts'
+import { callProcessor, blocked, assertAccountOpen } from './errors.ts'
+import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -17,14 +18,14 @@ export async function setCollectionMethod(
   const { db, config, clock, log, payments } = application
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
   return withLease(application, id, async (account, lease) => {
-    refuseEnded(account)
+    assertAccountOpen(account)
     const { processor_customer_id: customerId } = account
     if (customerId === null) throw blocked('billing_not_activated')
-    const subscription = await askProcessor(log, () => payments.findSubscription(customerId))
+    const subscription = await callProcessor(log, () => payments.findSubscription(customerId))
     if (subscription === null || !isLive(subscription.status)) throw blocked('billing_not_activated')
     let cardId: string | null = null
     if (method === 'charge_automatically') {
-      const cards = await askProcessor(log, () => payments.listCards(customerId))
+      const cards = await callProcessor(log, () => payments.listCards(customerId))
       const own = cards.find((card) => card.id === subscription.defaultPaymentMethodId)
       const card = own ?? cards.find(({ isDefault }) => isDefault)
       if (card === undefined) {
@@ -35,7 +36,7 @@ export async function setCollectionMethod(
     const followed =
       subscription.collectionMethod === method
         ? subscription
-        : await askProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
+        : await callProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
     return applySubscription(application, lease, followed, { userId: viewer.userId })
   })
 }

@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import { NotFoundError } from '../../errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
-import { askProcessor } from './errors.ts'
+import { callProcessor } from './errors.ts'
 import { setCustomer } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -15,7 +15,7 @@ export async function ensureCustomer(
   contact: { email: string; organizationName: string },
 ): Promise<string> {
   const { email, organizationName: name } = contact
-  const customerId = await askProcessor(log, async () =>
+  const customerId = await callProcessor(log, async () =>
     known !== null && (await payments.hasCustomer(known))
       ? known
       : payments.createCustomer({ organizationId, email, name, replaces: known }),
@@ -31,12 +31,12 @@ export async function getCard(
 ): Promise<SavedCard> {
   const card =
     customerId !== null && /^\w{1,255}$/.test(cardId)
-      ? await askProcessor(log, () => payments.findCard(customerId, cardId))
+      ? await callProcessor(log, () => payments.findCard(customerId, cardId))
       : null
-  if (card === null) throw noSuchCard()
+  if (card === null) throw cardNotFound()
   return card
 }
 
-export function noSuchCard(): NotFoundError {
+export function cardNotFound(): NotFoundError {
   return new NotFoundError('There is no such payment method.')
 }

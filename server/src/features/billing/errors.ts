@@ -18,12 +18,12 @@ export function blocked(code: BillingBlock): ApplicationError {
   return new ApplicationError('conflict', code, blocks[code])
 }
 
-export function refuseEnded({ status }: Pick<BillingAccount, 'status'>): void {
+export function assertAccountOpen({ status }: Pick<BillingAccount, 'status'>): void {
   if (status === 'suspended' || status === 'closed') throw blocked('account_suspended')
 }
 
 /** Asks the processor; a fault of it or of the way there is a 503 for the caller and a line in the log. */
-export async function askProcessor<Result>(log: Logger, ask: () => Promise<Result>): Promise<Result> {
+export async function callProcessor<Result>(log: Logger, ask: () => Promise<Result>): Promise<Result> {
   try {
     return await ask()
   } catch (error) {

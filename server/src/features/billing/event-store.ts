@@ -23,7 +23,7 @@ export function getEvent(db: Database, id: string): Promise<BillingEvent> {
   return db.selectFrom('billing_events').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-export async function endEvent(db: Database, id: string, outcome: 'applied' | 'ignored'): Promise<void> {
+export async function finishEvent(db: Database, id: string, outcome: 'applied' | 'ignored'): Promise<void> {
   await db
     .updateTable('billing_events')
     .set({ handled_at: sql`now()`, outcome })
@@ -46,7 +46,7 @@ export async function listOverdueEvents(db: Database, minutes: number, limit: nu
 }
 
 /** Deletes events that were followed up more than `days` ago. */
-export async function forgetEvents(db: Database, days: number): Promise<void> {
+export async function deleteHandledEvents(db: Database, days: number): Promise<void> {
   await db
     .deleteFrom('billing_events')
     .where('handled_at', '<', sql<Date>`now() - make_interval(days => ${days})`)

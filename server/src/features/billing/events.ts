@@ -1,8 +1,8 @@
 import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
-import { endEvent, getEvent, insertEvent } from './event-store.ts'
-import { followAccount } from './follow.ts'
+import { finishEvent, getEvent, insertEvent } from './event-store.ts'
+import { syncAccount } from './sync-account.ts'
 import { findAccountByCustomer } from './store.ts'
 
 /** Takes a webhook's event into the inbox, with a job that follows it up. One that was taken before does nothing. */
@@ -15,11 +15,11 @@ export async function receiveWebhook(
   if (event === null) {
     throw new ApplicationError('malformed', 'invalid_signature', 'The signature is not right, or too old.')
   }
-  await takeEvent({ db, jobs }, event)
+  await storeEvent({ db, jobs }, event)
 }
 
 /** True for an event that was not in the inbox yet. */
-export async function takeEvent(
+export async function storeEvent(
   { db, jobs }: Pick<Application, 'db' | 'jobs'>,
   event: ProcessorEvent,
 ): Promise<boolean> {
@@ -42,6 +42,6 @@ export async function applyBillingEvent(
   const event = await getEvent(db, eventId)
   if (event.handled_at !== null) return
   const account = event.customer_id === null ? undefined : await findAccountByCustomer(db, event.customer_id)
-  if (account !== undefined) await followAccount(application, account.id, event.received_at)
-  await endEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
+  if (account !== undefined) await syncAccount(application, account.id, event.received_at)
+  await finishEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
 }

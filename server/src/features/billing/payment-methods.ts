@@ -2,15 +2,16 @@ import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
+import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import { getCard } from './customer.ts'
-import { askProcessor } from './errors.ts'
-import { withLease } from './follow.ts'
+import { callProcessor } from './errors.ts'
+
 import { ensureAccount } from './store.ts'
 
-type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-export async function listPaymentMethods(application: Tools, viewer: Viewer): Promise<SavedCard[]> {
+export async function listPaymentMethods(application: Deps, viewer: Viewer): Promise<SavedCard[]> {
   const { db, config, clock, log, payments } = application
   const { processor_customer_id: customerId } = await ensureAccount(
     db,
@@ -18,12 +19,12 @@ export async function listPaymentMethods(application: Tools, viewer: Viewer): Pr
     viewer.organizationId,
     clock(),
   )
-  return customerId === null ? [] : askProcessor(log, () => payments.listCards(customerId))
+  return customerId === null ? [] : callProcessor(log, () => payments.listCards(customerId))
 }
 
 /** Has new invoices, those of the subscription too, charged to a card. */
 export async function setDefaultPaymentMethod(
-  application: Tools,
+  application: Deps,
   viewer: Viewer,
   cardId: string,
 ): Promise<SavedCard> {
@@ -32,7 +33,7 @@ export async function setDefaultPaymentMethod(
   return withLease(application, id, async (account) => {
     const card = await getCard(application, account, cardId)
     const customerId = account.processor_customer_id!
-    await askProcessor(log, async () => {
+    await callProcessor(log, async () => {
       const subscription = await payments.findSubscription(customerId)
       const live = subscription !== null && isLive(subscription.status) ? subscription.id : null
       await payments.setDefaultCard(customerId, live, card.id)
@@ -42,12 +43,12 @@ export async function setDefaultPaymentMethod(
 }
 
 /** Forgets a card, but not the one that a subscription is charged to. */
-export async function detachPaymentMethod(application: Tools, viewer: Viewer, cardId: string): Promise<void> {
+export async function detachPaymentMethod(application: Deps, viewer: Viewer, cardId: string): Promise<void> {
   const { db, config, clock, log, payments } = application
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
   await withLease(application, id, async (account) => {
     const card = await getCard(application, account, cardId)
-    const subscription = await askProcessor(log, () =>
+    const subscription = await callProcessor(log, () =>
       payments.findSubscription(account.processor_customer_id!),
     )
     if (
@@ -64,6 +65,6 @@ export async function detachPaymentMethod(application: Tools, viewer: Viewer, ca
         'The subscription is charged to this card: make another one the default first.',
       )
     }
-    await askProcessor(log, () => payments.detachCard(card.id))
+    await callProcessor(log, () => payments.detachCard(card.id))
   })
 }

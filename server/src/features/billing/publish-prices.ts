@@ -3,13 +3,13 @@ import type { MeteredPrice } from '../../ports/payment-processor.ts'
 import { listMeteredPrices } from '../metering/prices.ts'
 import { listPlacedInstances } from './store.ts'
 
-type Tools = Pick<Application, 'db' | 'prices' | 'clock' | 'payments' | 'runtime'>
+type Deps = Pick<Application, 'db' | 'prices' | 'clock' | 'payments' | 'runtime'>
 
 /**
  * Keeps the sandbox's prices those of the price file, for every instance that the runtime offers; where these are more than a
  * subscription takes, for those that deployments are placed on. At a real processor a person publishes them, by a command.
  */
-export async function publishSandboxPrices(application: Tools): Promise<void> {
+export async function publishSandboxPrices(application: Deps): Promise<void> {
   const { db, prices, clock, payments } = application
   if (payments.name !== 'sandbox') return
   const offered = await listOfferedPrices(application)
@@ -20,7 +20,7 @@ export async function publishSandboxPrices(application: Tools): Promise<void> {
 }
 
 /** Tells an operator of what is charged for and could not be: instances that are not published, or too many of them. */
-export async function checkPrices(application: Tools & Pick<Application, 'log'>): Promise<void> {
+export async function checkPrices(application: Deps & Pick<Application, 'log'>): Promise<void> {
   const { payments, log } = application
   const offered = await listOfferedPrices(application)
   if (offered.length > payments.mostPrices) {
@@ -40,7 +40,7 @@ export async function checkPrices(application: Tools & Pick<Application, 'log'>)
   }
 }
 
-async function listOfferedPrices({ prices, clock, runtime }: Tools): Promise<MeteredPrice[]> {
+async function listOfferedPrices({ prices, clock, runtime }: Deps): Promise<MeteredPrice[]> {
   const offers = await runtime.listOffers()
   const instances = offers.map(({ instanceType, region }) => ({ instance_type: instanceType, region }))
   return listMeteredPrices(prices, clock(), instances)

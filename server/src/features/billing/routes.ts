@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
-import { findAccountUse } from './account-use.ts'
+import { readAccountUsage } from './account-usage.ts'
 import { activatePostpaid } from './activate.ts'
 import { setCollectionMethod } from './collection-method.ts'
-import { askProcessor } from './errors.ts'
+import { callProcessor } from './errors.ts'
 import { receiveWebhook } from './events.ts'
 import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
 import {
@@ -29,7 +29,7 @@ import {
   toPaymentMethodBody,
   toSubscriptionBody,
 } from './schemas.ts'
-import { createPortalSession, createSetupSession } from './sessions.ts'
+import { createPortalSession, createSetupSession } from './hosted-pages.ts'
 import { ensureAccount } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
@@ -78,7 +78,7 @@ export function billingRoutes(app: App, application: Application): void {
     },
     async ({ viewer }) => {
       const account = await getAccount(viewer)
-      return toAccountBody(account, await findAccountUse(application, account))
+      return toAccountBody(account, await readAccountUsage(application, account))
     },
   )
 
@@ -233,7 +233,7 @@ export function billingRoutes(app: App, application: Application): void {
     async ({ viewer }) => {
       const { processor_customer_id: customerId } = await getAccount(viewer)
       if (customerId === null) return []
-      return (await askProcessor(log, () => payments.listInvoices(customerId))).map(toInvoiceBody)
+      return (await callProcessor(log, () => payments.listInvoices(customerId))).map(toInvoiceBody)
     },
   )
 }

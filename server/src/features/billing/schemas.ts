@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { text, timestamp } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
-import type { AccountUse } from './account-use.ts'
+import type { AccountUsage } from './account-usage.ts'
 import type { BillingAccount } from './store.ts'
 
 const collectionMethod = z.enum(['charge_automatically', 'send_invoice'])
@@ -151,7 +151,7 @@ export const receivedBody = z.object({ received: z.literal(true) }).meta({ id: '
 
 export function toAccountBody(
   account: BillingAccount,
-  { activeResources, trialCredit }: AccountUse,
+  { activeResources, trialCredit }: AccountUsage,
 ): z.infer<typeof billingAccountBody> {
   return {
     id: account.id,

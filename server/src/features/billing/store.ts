@@ -89,7 +89,7 @@ export async function setCustomer(
 }
 
 /** Takes the lease of an account that nobody holds, for `seconds`; undefined when somebody does. */
-export function takeLease(db: Database, id: number, seconds: number): Promise<BillingAccount | undefined> {
+export function acquireLease(db: Database, id: number, seconds: number): Promise<BillingAccount | undefined> {
   return db
     .updateTable('billing_accounts')
     .set({
@@ -104,7 +104,7 @@ export function takeLease(db: Database, id: number, seconds: number): Promise<Bi
     .executeTakeFirst()
 }
 
-export async function returnLease(db: Database, lease: AccountLease): Promise<void> {
+export async function releaseLease(db: Database, lease: AccountLease): Promise<void> {
   await db
     .updateTable('billing_accounts')
     .set({ leased_until: null })
@@ -114,7 +114,7 @@ export async function returnLease(db: Database, lease: AccountLease): Promise<vo
 }
 
 /** The account, locked until the transaction ends; undefined when the lease is lost. */
-export function lockLeased(
+export function lockLeasedAccount(
   transaction: DatabaseTransaction,
   lease: AccountLease,
 ): Promise<BillingAccount | undefined> {
@@ -126,7 +126,7 @@ export function lockLeased(
 }
 
 /** Changes an account whose row is locked. */
-export function saveAccount(
+export function updateAccount(
   transaction: DatabaseTransaction,
   id: number,
   changes: AccountChanges,

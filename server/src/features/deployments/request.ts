@@ -3,7 +3,7 @@ import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Viewer } from '../../viewer.ts'
-import { assertMayDeploy, findTrialUse } from '../billing/may-deploy.ts'
+import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { findDeployableVariant } from '../catalog/find-variant.ts'
 import { insertDeployment } from './store.ts'
@@ -17,11 +17,11 @@ export async function requestDeployment(
 ): Promise<Deployment> {
   const variant = await findRequestedVariant(application, input)
   const { organizationId } = viewer
-  const trialUse = await findTrialUse(application, organizationId)
+  const trialUse = await readTrialUsage(application, organizationId)
   const id = uuidv7()
   const at = application.clock()
   return application.db.transaction().execute(async (transaction) => {
-    await assertMayDeploy(transaction, application, organizationId, trialUse)
+    await assertCanDeploy(transaction, application, organizationId, trialUse)
     return insertDeployment(
       transaction,
       {

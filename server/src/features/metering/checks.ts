@@ -7,7 +7,7 @@ import { runUsageChecks } from './anomalies.ts'
 import type { UsageCheck } from './anomalies.ts'
 import type { Finding } from './anomaly-store.ts'
 
-type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime'>
+type Deps = Pick<Application, 'db' | 'clock' | 'log' | 'runtime'>
 
 /** How long something that is over can still be found: a billing period and some days. */
 const lookBack = sql`interval '35 days'`
@@ -17,7 +17,7 @@ const patience = sql`interval '1 day'`
 const tolerance = sql`interval '2 seconds'`
 
 /** Looks for what is wrong with usage at this moment, and for what `others` look for; quick at any size. */
-export async function checkUsage(world: World, others: readonly UsageCheck[] = []): Promise<void> {
+export async function checkUsage(world: Deps, others: readonly UsageCheck[] = []): Promise<void> {
   const { db, clock } = world
   const check = (kind: string, query: (now: Date) => RawBuilder<Row>): UsageCheck => ({
     kind,
@@ -37,7 +37,7 @@ export async function checkUsage(world: World, others: readonly UsageCheck[] = [
  * Looks through all spans and hours of the last 35 days for what should not be. They may be tens of millions, so it takes a
  * minute's work at times, and each query reads one organization's alone.
  */
-export async function checkLedger(world: World): Promise<void> {
+export async function checkLedger(world: Deps): Promise<void> {
   const { db, clock } = world
   const now = clock()
   const organizationIds = await listRecentlyUsing(db, now)
@@ -91,7 +91,7 @@ function isRecent(span: string, now: Date): RawBuilder<boolean> {
   return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookBack})`
 }
 
-async function findOrphans({ db, runtime }: World): Promise<Finding[]> {
+async function findOrphans({ db, runtime }: Deps): Promise<Finding[]> {
   const orphans = await listOrphans({ db, runtime })
   if (orphans.length === 0) return []
   const known = await db

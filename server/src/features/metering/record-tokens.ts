@@ -74,14 +74,14 @@ export async function recordTokenBatch(
 }
 
 /** Forgets a recorded batch. Its file must be gone, and with it the process's own memory of it: who has neither can't record it again. */
-export async function forgetTokenBatch(db: Database, id: string): Promise<void> {
+export async function deleteTokenBatch(db: Database, id: string): Promise<void> {
   await db.deleteFrom('token_batches').where('id', '=', id).execute()
 }
 
 /** Batches whose process died are remembered for longer than a journal may lie unread. */
 const rememberedDays = 400
 
-export async function forgetTokenBatches(db: Database, now: Date): Promise<void> {
+export async function deleteOldTokenBatches(db: Database, now: Date): Promise<void> {
   const before = new Date(now.getTime() - rememberedDays * 24 * 3_600_000)
   await deleteOlder(db, 'token_batches', 'recorded_at', before)
 }

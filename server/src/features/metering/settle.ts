@@ -6,9 +6,9 @@ import type { PriceFinder } from './ledger.ts'
 import { findPrice } from './prices.ts'
 import type { Price } from './prices.ts'
 import { lockLedger } from './spans.ts'
-import { listUnsettled, loadOpenLedger, writeBuckets } from './store.ts'
+import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './store.ts'
 
-type World = Pick<Application, 'db' | 'clock' | 'prices'>
+type Deps = Pick<Application, 'db' | 'clock' | 'prices'>
 
 /** How far this machine's clock may be ahead of the database's: less than an hour waits for its seal. */
 const mostAheadMilliseconds = 5 * 60_000
@@ -17,7 +17,7 @@ const mostAheadMilliseconds = 5 * 60_000
  * Writes the hourly buckets of every organization with usage up to now and seals hours that are over; may be run at any time. A
  * machine whose clock is ahead leaves it to others, because what it sealed too early could never be mended.
  */
-export async function settleUsage(world: World & Pick<Application, 'log'>): Promise<void> {
+export async function settleUsage(world: Deps & Pick<Application, 'log'>): Promise<void> {
   const ahead = await measureClock(world.db)
   if (ahead > mostAheadMilliseconds) {
     world.log.error(
@@ -26,7 +26,7 @@ export async function settleUsage(world: World & Pick<Application, 'log'>): Prom
     )
     return
   }
-  for (const organizationId of await listUnsettled(world.db)) {
+  for (const organizationId of await listUnsettledOrganizations(world.db)) {
     try {
       await settleOrganization(world, organizationId)
     } catch (error) {
@@ -43,15 +43,20 @@ async function measureClock(db: Database): Promise<number> {
 }
 
 /** The same for one organization, in one transaction. */
-export function settleOrganization({ db, clock, prices }: World, organizationId: number): Promise<void> {
+export function settleOrganization({ db, clock, prices }: Deps, organizationId: number): Promise<void> {
   return db.transaction().execute(async (transaction) => {
     const sealedThrough = await lockLedger(transaction, organizationId)
     const ledger = await loadOpenLedger(transaction, organizationId, sealedThrough)
     const now = clock()
-    await writeBuckets(transaction, organizationId, planSettlement(ledger, now, finderIn(prices)), now)
+    await writeBuckets(
+      transaction,
+      organizationId,
+      planSettlement(ledger, now, createPriceFinder(prices)),
+      now,
+    )
   })
 }
 
-export function finderIn(prices: readonly Price[]): PriceFinder {
+export function createPriceFinder(prices: readonly Price[]): PriceFinder {
   return (meter, dimensions, hour) => findPrice(prices, meter, dimensions, hour)
 }

@@ -2,7 +2,7 @@ import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
 
 /** An instance that a provider gave to a deployment. */
-export interface GivenInstance {
+export interface StartedInstance {
   organizationId: number
   deploymentId: string
   instanceType: string
@@ -16,7 +16,7 @@ export interface GivenInstance {
 /** Starts the clock of a deployment's instance; one that runs already stays as it is. */
 export async function openInstanceSpan(
   transaction: DatabaseTransaction,
-  given: GivenInstance,
+  given: StartedInstance,
   now: Date,
 ): Promise<void> {
   const { organizationId, startedAt: reported, requestedAt } = given

@@ -6,7 +6,7 @@ import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
 /** Organizations with usage that is not sealed, in order. */
-export async function listUnsettled(db: Database): Promise<number[]> {
+export async function listUnsettledOrganizations(db: Database): Promise<number[]> {
   const { rows } = await sql<{ organization_id: number }>`
     SELECT organization_id FROM usage_cursors AS cursor
     WHERE EXISTS (

@@ -7,11 +7,11 @@ import { planSettlement } from './ledger.ts'
 import type { UsageBucket } from './ledger.ts'
 import { meters } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
-import { finderIn } from './settle.ts'
+import { createPriceFinder } from './settle.ts'
 import { findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
 import type { UsageScope, UsageSum } from './store.ts'
 
-type World = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>
+type Deps = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>
 
 /** Usage of one meter in one combination of its dimensions at one price; quantities and amounts are decimal strings. */
 export interface UsageTotal {
@@ -40,7 +40,7 @@ export interface UsageSummary {
 
 /** What an organization used in the hours from that of `from` up to that of `to`, what runs counted up to now. */
 export function summarizeUsage(
-  world: World,
+  world: Deps,
   organizationId: number,
   from: Date,
   to: Date,
@@ -58,7 +58,7 @@ export function summarizeUsage(
 }
 
 /** What usage of an organization has cost so far, a decimal string in the currency's main unit; not rounded. */
-export function sumAmount(world: World, organizationId: number, scope: UsageScope = {}): Promise<string> {
+export function sumAmount(world: Deps, organizationId: number, scope: UsageScope = {}): Promise<string> {
   return readSnapshot(world.db, async (db) => {
     const totals = await listTotals(world, db, organizationId, scope)
     return totals
@@ -69,7 +69,7 @@ export function sumAmount(world: World, organizationId: number, scope: UsageScop
 
 /** Sealed hours as they are written, the others reckoned anew, so that it is exact at any moment. */
 async function listTotals(
-  world: World,
+  world: Deps,
   db: Database,
   organizationId: number,
   scope: UsageScope,
@@ -110,14 +110,14 @@ async function listTotals(
 
 /** What is not sealed yet, as it stands now. */
 export async function listOpenBuckets(
-  { clock, prices }: Pick<World, 'clock' | 'prices'>,
+  { clock, prices }: Pick<Deps, 'clock' | 'prices'>,
   db: Database,
   organizationId: number,
   sealedThrough: Date,
   { from, to, deploymentId }: UsageScope,
 ): Promise<UsageBucket[]> {
   const ledger = await loadOpenLedger(db, organizationId, sealedThrough)
-  return planSettlement(ledger, clock(), finderIn(prices)).buckets.filter(
+  return planSettlement(ledger, clock(), createPriceFinder(prices)).buckets.filter(
     (bucket) =>
       (from === undefined || bucket.hour >= from) &&
       (to === undefined || bucket.hour < to) &&

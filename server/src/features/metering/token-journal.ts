@@ -12,7 +12,7 @@ import {
   toLineHead,
 } from './journal-file.ts'
 import type { JournalFile } from './journal-file.ts'
-import { forgetTokenBatch, recordTokenBatch } from './record-tokens.ts'
+import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { TokenTotal, TokenUsage } from './record-tokens.ts'
 
 /** Tokens on their way to the database; see `openTokenJournal`. */
@@ -101,7 +101,7 @@ export function openTokenJournal(
       await recordTokenBatch(db, batch.id, async () => [...batch.totals.values()])
       closed.shift()
       batch.file?.remove()
-      await forgetTokenBatch(db, batch.id)
+      await deleteTokenBatch(db, batch.id)
     }
   }
 

@@ -3,7 +3,7 @@ import { Stripe } from 'stripe'
 import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
-import { once } from './once.ts'
+import { idempotencyKeyFor } from './idempotency-key.ts'
 import { isSameKey, mostPrices, updateSubscriptions } from './update-subscriptions.ts'
 
 /** What a publication changed. */
@@ -103,7 +103,7 @@ function createMeter(stripe: Stripe, price: MeteredPrice): Promise<Stripe.Billin
     customer_mapping: { type: 'by_id', event_payload_key: 'stripe_customer_id' },
     value_settings: { event_payload_key: 'value' },
   }
-  return stripe.billing.meters.create(meter, once(meter))
+  return stripe.billing.meters.create(meter, idempotencyKeyFor(meter))
 }
 
 async function createPrice(
@@ -120,7 +120,7 @@ async function createPrice(
   }
   const { id } =
     (await nullIfMissing(stripe.products.retrieve(product.id ?? ''))) ??
-    (await stripe.products.create(product, once(product)))
+    (await stripe.products.create(product, idempotencyKeyFor(product)))
   const created: Stripe.PriceCreateParams = {
     product: id,
     currency: price.currency,
@@ -132,7 +132,7 @@ async function createPrice(
     metadata: { berth_key: price.key },
   }
   // The predecessor tells a price that comes back from the one that it once was.
-  return stripe.prices.create(created, once({ ...created, predecessor }))
+  return stripe.prices.create(created, idempotencyKeyFor({ ...created, predecessor }))
 }
 
 function isSamePrice(price: Stripe.Price, currency: string, amount: string, meter: string): boolean {

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe'
-import { once } from './once.ts'
+import { idempotencyKeyFor } from './idempotency-key.ts'
 
 /** A subscription holds 20 items at most (docs.stripe.com/api/subscriptions/create). */
 export const mostPrices = 20
@@ -42,7 +42,7 @@ export async function updateSubscriptions(
       await stripe.subscriptions.update(
         subscription.id,
         { items: changes, proration_behavior: 'none' },
-        once({ subscription: subscription.id, before, changes }),
+        idempotencyKeyFor({ subscription: subscription.id, before, changes }),
       )
       updated += 1
     }

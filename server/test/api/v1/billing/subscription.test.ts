@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { followAccount } from '../../../../src/features/billing/follow.ts'
+import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
 import { checkPrices, publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
@@ -249,7 +249,7 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     })
     const { body: cards } = await client.get('/v1/billing/payment-methods')
     await payments.setCollectionMethod(subscription, 'charge_automatically', cards[0].id)
-    await followAccount(server.application, account.id)
+    await syncAccount(server.application, account.id)
     expect((await client.get('/v1/billing/account')).body).toMatchObject({
       collection_method: 'charge_automatically',
       auto_charge_enabled_at: expect.any(String),

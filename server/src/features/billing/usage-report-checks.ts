@@ -11,7 +11,7 @@ const unwrittenPatience = sql`interval '1 day'`
 const liveStatuses = subscriptionStatuses.filter(isLive)
 
 /** Looks for usage of postpaid organizations that the processor was not told of, or of which nobody knows whether it arrived. */
-export function usageSendingChecks({ db, clock }: Pick<Application, 'db' | 'clock'>): UsageCheck[] {
+export function usageReportChecks({ db, clock }: Pick<Application, 'db' | 'clock'>): UsageCheck[] {
   return [
     {
       kind: 'unsent_usage',

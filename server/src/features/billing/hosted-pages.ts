@@ -1,16 +1,17 @@
 import type { Application } from '../../application.ts'
 import type { SetupSession } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
+import { withLease } from './account-lease.ts'
 import { ensureCustomer } from './customer.ts'
-import { askProcessor } from './errors.ts'
-import { applySubscription, withLease } from './follow.ts'
+import { callProcessor } from './errors.ts'
+import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 
-type Tools = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 /** Opens a page of the processor's on which a person saves a card. */
 export async function createSetupSession(
-  application: Tools,
+  application: Deps,
   viewer: Viewer,
   setup: { purpose: 'payment_method_setup' | 'postpaid_activation'; returnUrl: string | undefined },
 ): Promise<SetupSession> {
@@ -18,7 +19,7 @@ export async function createSetupSession(
   const { customerId, currency } = await findCustomer(application, viewer)
   // The processor puts the session's id in the place of the words in braces.
   const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
-  return askProcessor(log, () =>
+  return callProcessor(log, () =>
     payments.createSetupSession({
       customerId,
       organizationId: viewer.organizationId,
@@ -31,18 +32,18 @@ export async function createSetupSession(
 
 /** The address of a page of the processor's on which a customer looks after cards and invoices. */
 export async function createPortalSession(
-  application: Tools,
+  application: Deps,
   viewer: Viewer,
   returnUrl: string | undefined,
 ): Promise<string> {
   const { config, log, payments } = application
   const { customerId } = await findCustomer(application, viewer)
   const fallback = new URL('/billing', config.publicUrl).href
-  return askProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
+  return callProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
 }
 
 async function findCustomer(
-  application: Tools,
+  application: Deps,
   viewer: Viewer,
 ): Promise<{ customerId: string; currency: string }> {
   const { db, config, clock } = application

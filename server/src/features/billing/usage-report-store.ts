@@ -3,10 +3,10 @@ import type { Selectable } from 'kysely'
 import type { Database, Tables } from '../../database/tables.ts'
 import type { UsagePosition } from '../metering/usage-events.ts'
 
-export type UsageSend = Selectable<Tables['usage_sends']>
+export type UsageReport = Selectable<Tables['usage_sends']>
 
-/** Usage of which it is not known whether it arrived. */
-export function listOpenSends(db: Database, organizationId: number): Promise<UsageSend[]> {
+/** Reports with status `pending` or `unknown`: the processor may or may not have them. */
+export function listUnconfirmedReports(db: Database, organizationId: number): Promise<UsageReport[]> {
   return db
     .selectFrom('usage_sends')
     .selectAll()
@@ -17,8 +17,8 @@ export function listOpenSends(db: Database, organizationId: number): Promise<Usa
     .execute()
 }
 
-/** The last hour since `from` of each price that was written down; all before it were, because they are in order. */
-export async function findLastHours(
+/** The latest hour since `from` that has a report, by price key. Reports are inserted in order, so every hour before it has one. */
+export async function findLastReportedHours(
   db: Database,
   organizationId: number,
   from: Date,
@@ -34,54 +34,54 @@ export async function findLastHours(
   return new Map(rows.map(({ price_key: priceKey, hour }) => [priceKey, hour]))
 }
 
-/** What is known of a price's usage by a customer: units that certainly arrived, and when any of it was last told of (null: never). */
-export async function readTold(
+/** The confirmed units of a report's price and customer, and the time of the last attempt (null before the first). */
+export async function readReportedTotals(
   db: Database,
-  { organization_id: organizationId, price_key: priceKey, customer_id: customerId }: UsageSend,
-): Promise<{ sent: number; lastToldAt: Date | null }> {
-  const { sent, last_told_at: lastToldAt } = await db
+  { organization_id: organizationId, price_key: priceKey, customer_id: customerId }: UsageReport,
+): Promise<{ confirmed: number; lastAttemptAt: Date | null }> {
+  const { confirmed, last_attempt_at: lastAttemptAt } = await db
     .selectFrom('usage_sends')
-    .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE status = 'sent'), 0)`.as('sent'))
-    .select(sql<Date | null>`max(greatest(last_attempt_at, sent_at))`.as('last_told_at'))
+    .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE status = 'sent'), 0)`.as('confirmed'))
+    .select(sql<Date | null>`max(greatest(last_attempt_at, sent_at))`.as('last_attempt_at'))
     .where('organization_id', '=', organizationId)
     .where('price_key', '=', priceKey)
     .where('customer_id', '=', customerId)
     .executeTakeFirstOrThrow()
-  return { sent: Number(sent), lastToldAt }
+  return { confirmed: Number(confirmed), lastAttemptAt }
 }
 
 /**
- * Writes down that usage is about to be told, or why it is not told yet and since when it might have been; undefined when it was
- * written before.
+ * Inserts a report before its first attempt; undefined when the hour has one. `deferral`: why the report waits, and since when it
+ * may have been sent.
  */
-export function insertSend(
+export function insertReport(
   db: Database,
-  send: Pick<
-    UsageSend,
+  report: Pick<
+    UsageReport,
     'organization_id' | 'price_key' | 'hour' | 'identifier' | 'customer_id' | 'quantity' | 'at'
   >,
   now: Date,
-  untold: { since: Date; reason: string } | null,
-): Promise<UsageSend | undefined> {
-  const at = untold?.since ?? now
+  deferral: { since: Date; reason: string } | null,
+): Promise<UsageReport | undefined> {
+  const at = deferral?.since ?? now
   const state =
-    untold === null
+    deferral === null
       ? ({ status: 'pending' } as const)
-      : ({ status: 'unknown', attempts: 0, last_error: untold.reason } as const)
+      : ({ status: 'unknown', attempts: 0, last_error: deferral.reason } as const)
   return db
     .insertInto('usage_sends')
-    .values({ ...send, ...state, first_attempt_at: at, last_attempt_at: at })
+    .values({ ...report, ...state, first_attempt_at: at, last_attempt_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()
 }
 
-/** Takes usage for another attempt; undefined when another process did since it was read. `at`: where it is counted now. */
-export function claimSend(
+/** Claims a report for another attempt with the event time `at`; undefined when another process claimed it first. */
+export function claimReport(
   db: Database,
-  { identifier, last_attempt_at: last, attempts }: UsageSend,
+  { identifier, last_attempt_at: last, attempts }: UsageReport,
   changes: { at: Date; now: Date; isFirst: boolean },
-): Promise<UsageSend | undefined> {
+): Promise<UsageReport | undefined> {
   const { at, now, isFirst } = changes
   return db
     .updateTable('usage_sends')
@@ -118,8 +118,8 @@ export async function markUnknown(db: Database, identifier: string, error: strin
     .execute()
 }
 
-/** Notes that all usage before a position was written down. */
-export async function setWritten(
+/** Moves the account's cursor forward: every billable hour before `from` has a report. */
+export async function advanceReportCursor(
   db: Database,
   organizationId: number,
   { from, remainders }: UsagePosition,

@@ -8,9 +8,9 @@ import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
 
 /**
  * What an organization in its trial has used so far, a decimal string; null for one that pays. Read before the transaction of
- * `assertMayDeploy`, because it reads from a snapshot of its own.
+ * `assertCanDeploy`, because it reads from a snapshot of its own.
  */
-export async function findTrialUse(
+export async function readTrialUsage(
   application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
   organizationId: number,
 ): Promise<string | null> {
@@ -23,7 +23,7 @@ export async function findTrialUse(
  * Throws where an organization may not have one more deployment. The account stays locked until the transaction that inserts the
  * deployment ends, so that two that are asked for at once are counted one after the other.
  */
-export async function assertMayDeploy(
+export async function assertCanDeploy(
   transaction: DatabaseTransaction,
   { config, clock }: Pick<Application, 'config' | 'clock'>,
   organizationId: number,

@@ -5,17 +5,17 @@ import { countActiveDeployments } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
 /** How much of what an account allows is in use. */
-export interface AccountUse {
+export interface AccountUsage {
   /** Deployments that count against its limit */
   activeResources: number
   /** Decimal strings in the currency's main unit; null for an account that is not on trial */
   trialCredit: { granted: string; used: string; remaining: string } | null
 }
 
-export async function findAccountUse(
+export async function readAccountUsage(
   application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
   { organization_id: organizationId, billing_mode: mode }: BillingAccount,
-): Promise<AccountUse> {
+): Promise<AccountUsage> {
   const { db, config } = application
   const onTrial = mode === 'trial' && config.billing.trial
   return {

@@ -1,0 +1,112 @@
+import type { Application } from '../../application.ts'
+import type { UsageEventPlan } from '../metering/ledger.ts'
+import { readUsageEvents } from '../metering/usage-events.ts'
+import { isLive } from './account-state.ts'
+import { reconcileUsageReports } from './reconcile-usage-reports.ts'
+import { listPostpaidAccounts } from './store.ts'
+import type { BillingAccount } from './store.ts'
+import { syncAccount } from './sync-account.ts'
+import { assumeEarlierAttempt, planAttempt, toEventIdentifier, toEventTime } from './usage-report-plan.ts'
+import {
+  advanceReportCursor,
+  claimReport,
+  findLastReportedHours,
+  insertReport,
+  listUnconfirmedReports,
+} from './usage-report-store.ts'
+import type { UsageReport } from './usage-report-store.ts'
+import { createUsageReporter } from './usage-reporter.ts'
+import type { UsageReporter } from './usage-reporter.ts'
+
+type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+
+/** Reports the sealed usage of every organization with a live subscription to the payment processor. Safe to run at any time. */
+export async function reportUsage(application: Deps): Promise<void> {
+  for (const account of await listPostpaidAccounts(application.db)) {
+    try {
+      await reportAccountUsage(application, account)
+    } catch (error) {
+      application.log.error(
+        { err: error, organization: account.organization_id },
+        'usage could not be reported to the payment processor',
+      )
+    }
+  }
+}
+
+async function reportAccountUsage(application: Deps, listed: BillingAccount): Promise<void> {
+  const { db, clock } = application
+  const isStale = listed.current_period_end !== null && listed.current_period_end <= clock()
+  const account = isStale ? await syncAccount(application, listed.id) : listed
+  const {
+    organization_id: organizationId,
+    processor_customer_id: customerId,
+    postpaid_since: since,
+  } = account
+  // The processor charges nothing without a live subscription: usage waits for the next one.
+  if (!isLive(account.subscription_status) || customerId === null || since === null) return
+  const unconfirmed = await listUnconfirmedReports(db, organizationId)
+  const reporter = createUsageReporter(application)
+  const position = {
+    from: account.usage_written_through ?? since,
+    remainders: account.usage_remainders,
+  }
+  for await (const { from, events, next } of readUsageEvents(application, organizationId, position)) {
+    const lastHours = await findLastReportedHours(db, organizationId, from)
+    for (const event of events) {
+      if (event.hour > (lastHours.get(event.priceKey) ?? 0)) {
+        await reportHour(application, reporter, account, customerId, event)
+      }
+    }
+    await advanceReportCursor(db, organizationId, next)
+  }
+  await retryReports(application, reporter, account, unconfirmed)
+  await reconcileUsageReports(application, reporter, account, since)
+}
+
+/** Inserts the report of an hour and sends it, unless it has to wait. */
+async function reportHour(
+  { db, clock }: Deps,
+  reporter: UsageReporter,
+  account: BillingAccount,
+  customerId: string,
+  { priceKey, hour, quantity }: UsageEventPlan,
+): Promise<void> {
+  const now = clock()
+  const row = {
+    organization_id: account.organization_id,
+    customer_id: customerId,
+    price_key: priceKey,
+    hour,
+    identifier: toEventIdentifier(customerId, priceKey, hour),
+    quantity,
+    at: toEventTime(hour, account.current_period_start, now),
+  }
+  const earlierAttemptAt = assumeEarlierAttempt(hour, now)
+  if (earlierAttemptAt !== null) {
+    await insertReport(db, row, now, {
+      since: earlierAttemptAt,
+      reason: 'the hour may have been reported before the database was restored',
+    })
+  } else if (reporter.isPaused(priceKey)) {
+    await insertReport(db, row, now, { since: now, reason: 'earlier reports of this price failed' })
+  } else {
+    const report = await insertReport(db, row, now, null)
+    if (report !== undefined) await reporter.send(report)
+  }
+}
+
+async function retryReports(
+  { db, clock }: Deps,
+  reporter: UsageReporter,
+  account: BillingAccount,
+  unconfirmed: readonly UsageReport[],
+): Promise<void> {
+  for (const report of unconfirmed) {
+    const now = clock()
+    if (reporter.isPaused(report.price_key) || planAttempt(report, now) !== 'send') continue
+    const at = toEventTime(report.hour, account.current_period_start, now)
+    const claimed = await claimReport(db, report, { at, now, isFirst: false })
+    if (claimed !== undefined) await reporter.send(claimed)
+  }
+}

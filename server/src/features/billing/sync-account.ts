@@ -1,0 +1,76 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Application } from '../../application.ts'
+import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
+import { leaseUnavailable, withLease } from './account-lease.ts'
+import { deriveAccountState, isReflected } from './account-state.ts'
+import type { SyncedState } from './account-state.ts'
+import { finishActivations } from './activation-store.ts'
+import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from './store.ts'
+import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
+
+/**
+ * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the subscription was
+ * requested; `userId`: the user who made the change. Throws `billing_busy` when the lease has expired.
+ */
+export async function applySubscription(
+  { db, config, clock }: Pick<Application, 'db' | 'config' | 'clock'>,
+  lease: AccountLease,
+  subscription: ProcessorSubscription | null,
+  options: {
+    readAt?: Date | undefined
+    userId?: number | undefined
+  } = {},
+): Promise<BillingAccount> {
+  return db.transaction().execute(async (transaction) => {
+    const account = await lockLeasedAccount(transaction, lease)
+    if (account === undefined) throw leaseUnavailable()
+    const state = deriveAccountState(account, subscription, config.billing)
+    const changes = changesOf(account, {
+      ...state,
+      ...deriveAutoCharge(account, state, clock(), options.userId ?? null),
+      ...(await finishActivations(transaction, state, account, clock())),
+    })
+    if (options.readAt !== undefined) await setSyncedAt(transaction, account.id, options.readAt)
+    if (changes === null) return account
+    return updateAccount(transaction, account.id, changes, clock())
+  })
+}
+
+/** Since when the card is charged automatically, and which user enabled it: null for a change on the processor's own pages. */
+function deriveAutoCharge(
+  account: BillingAccount,
+  { collection_method: method }: SyncedState,
+  now: Date,
+  userId: number | null,
+): AccountChanges {
+  if (method === null) return {}
+  const isCharged = method === 'charge_automatically'
+  return {
+    auto_charge_enabled_at: isCharged ? (account.auto_charge_enabled_at ?? now) : null,
+    auto_charge_enabled_by_user_id: isCharged ? (account.auto_charge_enabled_by_user_id ?? userId) : null,
+  }
+}
+
+/** The fields that differ from the account's; null when all are equal. */
+function changesOf(account: BillingAccount, fields: AccountChanges): AccountChanges | null {
+  const changed = Object.entries(fields).filter(
+    ([name, value]) => !isDeepStrictEqual(value, account[name as keyof BillingAccount]),
+  )
+  return changed.length === 0 ? null : Object.fromEntries(changed)
+}
+
+/** Syncs an account with the processor, unless its last sync is later than the event received at `eventReceivedAt`. */
+export async function syncAccount(
+  application: Pick<Application, 'db' | 'config' | 'clock' | 'payments'>,
+  accountId: number,
+  eventReceivedAt: Date | null = null,
+): Promise<BillingAccount> {
+  const { db, payments } = application
+  return withLease(application, accountId, async (account, lease) => {
+    const { processor_customer_id: customerId, synced_at: syncedAt } = account
+    if (customerId === null) return account
+    if (eventReceivedAt !== null && isReflected(eventReceivedAt, syncedAt)) return account
+    const readAt = await readDatabaseClock(db)
+    return applySubscription(application, lease, await payments.findSubscription(customerId), { readAt })
+  })
+}

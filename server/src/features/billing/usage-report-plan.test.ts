@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import {
+  isCountSettled,
+  planAttempt,
+  judgeReports,
+  toEventTime,
+  assumeEarlierAttempt,
+  toEventIdentifier,
+} from './usage-report-plan.ts'
+
+const at = (text: string) => new Date(`2026-03-${text}Z`)
+
+test('toEventIdentifier: the same for ever, another for each customer, price and hour', () => {
+  const hour = at('10T10:00:00')
+  const one = toEventIdentifier('cus_1', 'seconds', hour)
+  expect(toEventIdentifier('cus_1', 'seconds', new Date(hour))).toBe(one)
+  const others = [
+    toEventIdentifier('cus_2', 'seconds', hour),
+    toEventIdentifier('cus_1', 'tokens', hour),
+    toEventIdentifier('cus_1', 'seconds', at('10T11:00:00')),
+  ]
+  expect(new Set([one, ...others]).size).toBe(4)
+})
+
+describe('toEventTime', () => {
+  const periodStart = at('10T10:20:30')
+
+  test('the last second of the hour', () => {
+    expect(toEventTime(at('12T05:00:00'), periodStart, at('12T07:00:00'))).toEqual(at('12T05:59:59'))
+  })
+
+  test('the hour in which the period began lies in the period', () => {
+    expect(toEventTime(at('10T10:00:00'), periodStart, at('10T12:00:00'))).toEqual(at('10T10:59:59'))
+  })
+
+  test('the last hour of the old period is still its own as long as its invoice surely is a draft', () => {
+    expect(toEventTime(at('10T09:00:00'), periodStart, at('10T10:50:29'))).toEqual(at('10T09:59:59'))
+  })
+
+  test('later it is counted in the new one', () => {
+    expect(toEventTime(at('10T09:00:00'), periodStart, at('10T10:50:30'))).toEqual(periodStart)
+    expect(toEventTime(at('01T00:00:00'), periodStart, at('30T00:00:00'))).toEqual(periodStart)
+  })
+
+  test('without a period, the hour’s own', () => {
+    expect(toEventTime(at('12T05:00:00'), null, at('30T00:00:00'))).toEqual(at('12T05:59:59'))
+  })
+})
+
+describe('planAttempt', () => {
+  const plan = (first: string, last: string, now: string) =>
+    planAttempt({ first_attempt_at: at(first), last_attempt_at: at(last) }, at(now))
+
+  test('another attempt may be under way', () => {
+    expect(plan('10T00:00:00', '10T05:00:00', '10T05:01:59')).toBe('wait')
+    expect(plan('10T00:00:00', '10T05:00:00', '10T05:02:00')).toBe('send')
+  })
+
+  test('the identifier is told again for 23 hours, then it is not', () => {
+    expect(plan('10T00:00:00', '10T20:00:00', '10T22:59:59')).toBe('send')
+    expect(plan('10T00:00:00', '10T20:00:00', '10T23:00:00')).toBe('wait')
+  })
+
+  test('after 24 hours what the processor has counted is compared', () => {
+    expect(plan('10T00:00:00', '10T20:00:00', '10T23:59:59')).toBe('wait')
+    expect(plan('10T00:00:00', '10T20:00:00', '11T00:00:00')).toBe('compare')
+  })
+})
+
+test('assumeEarlierAttempt: right after the end of an hour that ended 23 hours ago or more', () => {
+  expect(assumeEarlierAttempt(at('10T10:00:00'), at('11T09:59:59'))).toBe(null)
+  expect(assumeEarlierAttempt(at('10T10:00:00'), at('11T10:00:00'))).toEqual(at('10T11:00:00'))
+})
+
+test('isCountSettled: half an hour after the last word', () => {
+  expect(isCountSettled(at('10T10:00:00'), at('10T10:29:59'))).toBe(false)
+  expect(isCountSettled(at('10T10:00:00'), at('10T10:30:00'))).toBe(true)
+  expect(isCountSettled(null, at('10T10:00:00'))).toBe(true)
+})
+
+test.each([
+  [100, 100, [50], 'lost'],
+  [150, 100, [50], 'arrived'],
+  [170, 100, [50, 20], 'arrived'],
+  [150, 100, [50, 20], 'unclear'],
+  [90, 100, [50], 'unclear'],
+] as const)('judgeReports: %i counted, %i sent, %j open: %s', (counted, sent, open, verdict) => {
+  expect(judgeReports(counted, sent, open)).toBe(verdict)
+})

@@ -1,0 +1,45 @@
+import type { Application } from '../../application.ts'
+import { markSent, markUnknown } from './usage-report-store.ts'
+import type { UsageReport } from './usage-report-store.ts'
+
+/** After this many failures in a row, the other reports of a price wait for the next run. */
+const maxConsecutiveFailures = 3
+
+/** Sends usage reports during one run of the job. */
+export interface UsageReporter {
+  /** Sends a report and stores the outcome: `sent`, or `unknown` after an error. */
+  send(report: UsageReport): Promise<void>
+  /** True after three failures in a row for a price. */
+  isPaused(priceKey: string): boolean
+}
+
+export function createUsageReporter({
+  db,
+  clock,
+  payments,
+  log,
+}: Pick<Application, 'db' | 'clock' | 'payments' | 'log'>): UsageReporter {
+  const failures = new Map<string, number>()
+  return {
+    isPaused: (priceKey) => (failures.get(priceKey) ?? 0) >= maxConsecutiveFailures,
+    async send(report) {
+      const { organization_id: organization, price_key: priceKey, hour, identifier } = report
+      try {
+        await payments.sendUsage({
+          priceKey,
+          customerId: report.customer_id,
+          identifier,
+          at: report.at,
+          quantity: report.quantity,
+        })
+      } catch (error) {
+        log.warn({ err: error, organization, priceKey, hour }, 'a usage report was not confirmed')
+        await markUnknown(db, identifier, error instanceof Error ? error.message : String(error))
+        failures.set(priceKey, (failures.get(priceKey) ?? 0) + 1)
+        return
+      }
+      failures.delete(priceKey)
+      await markSent(db, [identifier], clock())
+    },
+  }
+}
