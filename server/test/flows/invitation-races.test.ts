@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { hashToken } from '../../src/features/accounts/link-token.ts'
-import { findAccount } from '../../src/features/sso/find-account.ts'
+import { findOrCreateAccount } from '../../src/features/sso/find-or-create-account.ts'
 import type { Identity } from '../../src/ports/identity-provider.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Answer, Client } from '../support/client.ts'
@@ -199,7 +199,7 @@ test('POST …/accept racing an SSO sign-in that accepts: one of them does, neit
       .execute()
     const outcomes = await Promise.all([
       accept(guest, token).then(({ body }) => body.code ?? 'accepted'),
-      findAccount(server.application, identity, hashToken(token)).then(
+      findOrCreateAccount(server.application, identity, hashToken(token)).then(
         () => 'accepted',
         (error: unknown) => (error as { code?: string }).code,
       ),

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { queueMail } from '../../src/features/mail/queue-mail.ts'
 import { sendMail } from '../../src/features/mail/send-mail.ts'
-import { takeMail } from '../../src/features/mail/store.ts'
+import { leaseMail } from '../../src/features/mail/store.ts'
 import { sweepMails } from '../../src/features/mail/sweep-mails.ts'
 import { registerClient } from '../support/client.ts'
 import { startMailServer } from '../support/mail.ts'
@@ -178,7 +178,7 @@ test('a mail that a worker held when it died is sent by another, once its time i
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  expect(await takeMail(application.db, id, 60)).toMatchObject({ attempts: 1 })
+  expect(await leaseMail(application.db, id, 60)).toMatchObject({ attempts: 1 })
   await sweepMails(application)
   await waitForRow(await queue(), { status: 'sent' })
   expect(await readMail(id)).toMatchObject({ status: 'pending', attempts: 1 })

@@ -2,7 +2,7 @@ import type { Application } from '../../application.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { recoverLinkToken } from './link-token.ts'
-import { findAddress, findOpenReset } from './password-reset-store.ts'
+import { findUserEmail, findOpenReset } from './password-reset-store.ts'
 
 /**
  * Writes the mail with a reset link; null when the link does not work any more. The name of the account stays out of it: it may
@@ -37,7 +37,7 @@ export async function composePasswordChangedMail(
   { db }: Application,
   userId: number,
 ): Promise<MailText | null> {
-  const user = await findAddress(db, userId)
+  const user = await findUserEmail(db, userId)
   if (user === undefined) return null
   return formatMail({
     subject: 'Your password for Berth was changed',

@@ -77,7 +77,7 @@ export async function consumeReset(db: Database, id: number, now: Date): Promise
  * Sets the password of an account that proved to receive its mail, ends all its sessions, and returns its address. In this
  * order: a sign-in with the old password either waits for the new one and fails, or its session is seen and ended.
  */
-export async function replacePassword(
+export async function replacePasswordAndEndSessions(
   db: Database,
   userId: number,
   passwordHash: string,
@@ -97,6 +97,6 @@ export async function replacePassword(
   return user
 }
 
-export function findAddress(db: Database, userId: number) {
+export function findUserEmail(db: Database, userId: number) {
   return db.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst()
 }

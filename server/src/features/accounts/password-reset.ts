@@ -8,11 +8,11 @@ import {
   consumeReset,
   countResetsSince,
   findOpenReset,
-  replacePassword,
+  replacePasswordAndEndSessions,
   replaceReset,
 } from './password-reset-store.ts'
 import { hashPassword } from './passwords.ts'
-import { forgiveFailures } from './sign-in.ts'
+import { clearFailedSignIns } from './sign-in.ts'
 import { lockUserByEmail } from './store.ts'
 
 const hour = 3_600_000
@@ -66,12 +66,12 @@ export async function confirmPasswordReset(
     // The account before its links, as where one is issued, so that the two never wait for each other.
     await lockAccount(transaction, reset.user_id)
     if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
-    const user = await replacePassword(transaction, reset.user_id, passwordHash, at)
+    const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
     await queueMail(application, transaction, mail)
     return user
   })
-  await forgiveFailures(db, email)
+  await clearFailedSignIns(db, email)
 }
 
 function invalidToken(): ApplicationError {

@@ -9,8 +9,8 @@ import {
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
-import { updateProfile } from './profile.ts'
-import { registerAccount } from './register.ts'
+import { updateProfile } from './update-profile.ts'
+import { registerAccount } from './register-account.ts'
 import {
   acceptedBody,
   passwordResetBody,

@@ -6,7 +6,7 @@ import type { Notifications } from '../../database/notifications.ts'
 import type { Viewer } from '../../viewer.ts'
 import { hashToken } from './link-token.ts'
 import { invalidCredentials } from './sign-in.ts'
-import { deleteSession, findSession, holdPassword, insertSession, renewSession } from './store.ts'
+import { deleteSession, findSession, lockUserWithPassword, insertSession, renewSession } from './store.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -46,7 +46,7 @@ export async function startSession(
   const expiresAt = new Date(createdAt.getTime() + lifetime)
   const { userId, authMethod, replaces, passwordHash } = session
   await db.transaction().execute(async (transaction) => {
-    if (passwordHash !== undefined && !(await holdPassword(transaction, userId, passwordHash))) {
+    if (passwordHash !== undefined && !(await lockUserWithPassword(transaction, userId, passwordHash))) {
       throw invalidCredentials()
     }
     if (replaces !== null) await deleteSession(transaction, hashToken(replaces))

@@ -3,7 +3,7 @@ import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import { verifyPassword } from './passwords.ts'
-import { countTry, forgetTries, takeBack } from './sign-in-limits.ts'
+import { countSignInAttempt, clearSignInAttempts, refundSignInAttempt } from './sign-in-rate-limits.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
 
 /** Failures in 15 minutes, of all server processes together. */
@@ -20,22 +20,24 @@ export async function signIn(
 ): Promise<{ userId: number; passwordHash: string }> {
   const now = clock()
   const account = accountKey(await foldEmail(db, credentials.email))
-  const ofAddress = await countTry(db, `sign-in-address:${address}`, mostFailures.address, now)
-  const ofAccount = await countTry(db, account, mostFailures.account, now).catch(async (error: unknown) => {
-    // A try that nobody looked at failed for no one else at this address.
-    if (error instanceof RateLimitedError) await takeBack(db, ofAddress)
-    throw error
-  })
+  const ofAddress = await countSignInAttempt(db, `sign-in-address:${address}`, mostFailures.address, now)
+  const ofAccount = await countSignInAttempt(db, account, mostFailures.account, now).catch(
+    async (error: unknown) => {
+      // A try that nobody looked at failed for no one else at this address.
+      if (error instanceof RateLimitedError) await refundSignInAttempt(db, ofAddress)
+      throw error
+    },
+  )
   const user = await findUserByEmail(db, credentials.email)
   const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
   if (!user?.password_hash || !matches) throw invalidCredentials()
-  await Promise.all([takeBack(db, ofAddress), takeBack(db, ofAccount)])
+  await Promise.all([refundSignInAttempt(db, ofAddress), refundSignInAttempt(db, ofAccount)])
   return { userId: user.id, passwordHash: user.password_hash }
 }
 
 /** Forgets the failed sign-ins of an account. */
-export async function forgiveFailures(db: Database, email: string): Promise<void> {
-  await forgetTries(db, accountKey(await foldEmail(db, email)))
+export async function clearFailedSignIns(db: Database, email: string): Promise<void> {
+  await clearSignInAttempts(db, accountKey(await foldEmail(db, email)))
 }
 
 export function invalidCredentials(): ApplicationError {

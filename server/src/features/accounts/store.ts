@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
-import type { RoleName } from '../../roles.ts'
 
 export interface NewUser {
+  /** The current organization; the caller adds the membership */
+  organizationId: number
   email: string
   /** Null for an address that is only claimed */
   emailVerifiedAt: Date | null
@@ -16,13 +17,7 @@ export interface NewUser {
   profileIncomplete?: boolean | undefined
 }
 
-/** Inserts a user whose current organization is `organizationId`, with a membership in it. */
-export async function insertUser(
-  db: Database,
-  user: NewUser,
-  organizationId: number,
-  role: RoleName,
-): Promise<number> {
+export async function insertUser(db: Database, user: NewUser): Promise<number> {
   const { id } = await db
     .insertInto('users')
     .values({
@@ -34,12 +29,11 @@ export async function insertUser(
       last_name: user.lastName,
       country: user.country,
       contact_number: user.contactNumber,
-      current_organization_id: organizationId,
+      current_organization_id: user.organizationId,
       profile_incomplete: user.profileIncomplete ?? false,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await db.insertInto('memberships').values({ user_id: id, organization_id: organizationId, role }).execute()
   return id
 }
 
@@ -107,7 +101,7 @@ export function getUser(db: Database, userId: number) {
     .executeTakeFirstOrThrow()
 }
 
-export async function writeProfile(
+export async function saveProfile(
   transaction: DatabaseTransaction,
   userId: number,
   profile: Omit<Profile, 'email'>,
@@ -129,18 +123,8 @@ export async function writeProfile(
     .execute()
 }
 
-export async function isMember(db: Database, userId: number, organizationId: number): Promise<boolean> {
-  const membership = await db
-    .selectFrom('memberships')
-    .select('id')
-    .where('user_id', '=', userId)
-    .where('organization_id', '=', organizationId)
-    .executeTakeFirst()
-  return membership !== undefined
-}
-
 /** Takes a user's password and sessions away. */
-export async function dropCredentials(
+export async function deleteCredentials(
   transaction: DatabaseTransaction,
   userId: number,
   at: Date,
@@ -162,7 +146,7 @@ export interface NewSession {
 }
 
 /** Locks a user whose password is still the one with this hash, so that it changes only after the transaction; false otherwise. */
-export async function holdPassword(
+export async function lockUserWithPassword(
   transaction: DatabaseTransaction,
   userId: number,
   passwordHash: string,

@@ -5,9 +5,9 @@ import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts
 import { hashToken } from '../accounts/link-token.ts'
 import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
 import { findViewer, startSession } from '../accounts/sessions.ts'
-import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer.ts'
+import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
 import { invitationNotFound } from './errors.ts'
-import { registerInvitee } from './register.ts'
+import { registerInvitee } from './register-invitee.ts'
 import {
   invitationBody,
   invitationParams,
@@ -19,7 +19,7 @@ import {
   toInvitationPreview,
   tokenParams,
 } from './schemas.ts'
-import { inviteToOrganization, resendInvitation } from './send.ts'
+import { inviteToOrganization, resendInvitation } from './send-invitation.ts'
 import { findInvitation, listInvitations, listInvitationsTo } from './store.ts'
 import type { Invitation } from './store.ts'
 

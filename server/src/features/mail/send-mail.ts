@@ -1,18 +1,18 @@
 import type { Application } from '../../application.ts'
 import type { Delivery } from '../../ports/mailer.ts'
-import { describeReason } from './delivery-reason.ts'
+import { sanitizeDeliveryError } from './sanitize-delivery-error.ts'
 import type { MailText } from './format-mail.ts'
-import { givesUp, waitSeconds } from './retry.ts'
-import { closeMail, markSent, postponeMail, takeMail } from './store.ts'
+import { isPastRetryDeadline, retryDelaySeconds } from './retry-schedule.ts'
+import { finishMail, markSent, rescheduleMail, leaseMail } from './store.ts'
 import type { Mail, MailKind } from './store.ts'
 
 /** Writes the text of a mail at the moment it is sent; null when nobody wants it any more. */
-export type Composer = (
+export type MailComposer = (
   application: Application,
   subjectId: number,
   mailId: number,
 ) => Promise<MailText | null>
-export type Composers = Record<MailKind, Composer>
+export type Composers = Record<MailKind, MailComposer>
 
 /** Longer than any attempt: a mailer gives up after a minute. */
 const leaseSeconds = 90
@@ -28,27 +28,31 @@ export async function sendMail(
   composers: Composers,
 ): Promise<void> {
   const { db, clock, log } = application
-  const mail = await takeMail(db, mailId, leaseSeconds)
+  const mail = await leaseMail(db, mailId, leaseSeconds)
   if (mail === undefined) return
   const attempt = await deliver(application, mail, composers[mail.kind])
   if (attempt === null) {
-    await closeMail(db, mail, { status: 'superseded' })
+    await finishMail(db, mail, { status: 'superseded' })
     return
   }
   if (attempt.outcome === 'sent') {
     await markSent(db, mail.id, clock())
     return
   }
-  const reason = describeReason(attempt.reason)
+  const reason = sanitizeDeliveryError(attempt.reason)
   log.warn({ mail: mail.id, kind: mail.kind, attempt: mail.attempts, reason }, 'a mail was not sent')
-  if (attempt.outcome === 'rejected' || givesUp(mail.created_at, clock())) {
-    await closeMail(db, mail, { status: 'failed', reason })
+  if (attempt.outcome === 'rejected' || isPastRetryDeadline(mail.created_at, clock())) {
+    await finishMail(db, mail, { status: 'failed', reason })
   } else {
     await sendLater(application, mail, reason)
   }
 }
 
-async function deliver(application: Application, mail: Mail, compose: Composer): Promise<Delivery | null> {
+async function deliver(
+  application: Application,
+  mail: Mail,
+  compose: MailComposer,
+): Promise<Delivery | null> {
   try {
     const text = await compose(application, mail.subject_id, mail.id)
     if (text === null) return null
@@ -60,9 +64,9 @@ async function deliver(application: Application, mail: Mail, compose: Composer):
 }
 
 async function sendLater({ db, jobs }: Application, mail: Mail, reason: string): Promise<void> {
-  const wait = waitSeconds(mail.attempts)
+  const wait = retryDelaySeconds(mail.attempts)
   await db.transaction().execute(async (transaction) => {
-    if (await postponeMail(transaction, mail, reason, wait)) {
+    if (await rescheduleMail(transaction, mail, reason, wait)) {
       await jobs.enqueue(transaction, 'send-mail', { mailId: mail.id }, { afterSeconds: wait })
     }
   })

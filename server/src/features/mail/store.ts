@@ -24,7 +24,7 @@ export async function insertMail(
 }
 
 /** Begins an attempt: nobody else takes the mail for `leaseSeconds`. Undefined when it is settled, taken or waiting. */
-export function takeMail(db: Database, id: number, leaseSeconds: number): Promise<Mail | undefined> {
+export function leaseMail(db: Database, id: number, leaseSeconds: number): Promise<Mail | undefined> {
   return db
     .updateTable('mails')
     .set({ attempts: sql`attempts + 1`, attempt_at: secondsFromNow(leaseSeconds) })
@@ -46,7 +46,7 @@ export async function markSent(db: Database, id: number, at: Date): Promise<void
 }
 
 /** Ends a mail that was not delivered, unless another attempt has taken over. */
-export async function closeMail(
+export async function finishMail(
   db: Database,
   mail: Pick<Mail, 'id' | 'attempts'>,
   end: { status: 'failed'; reason: string } | { status: 'superseded' },
@@ -61,15 +61,15 @@ export async function closeMail(
 }
 
 /** Puts a mail off after a failed attempt; false when another attempt has taken over. */
-export async function postponeMail(
+export async function rescheduleMail(
   db: Database,
   mail: Pick<Mail, 'id' | 'attempts'>,
   reason: string,
-  waitSeconds: number,
+  retryDelaySeconds: number,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('mails')
-    .set({ last_error: reason, attempt_at: secondsFromNow(waitSeconds) })
+    .set({ last_error: reason, attempt_at: secondsFromNow(retryDelaySeconds) })
     .where('id', '=', mail.id)
     .where('status', '=', 'pending')
     .where('attempts', '=', mail.attempts)
@@ -78,7 +78,7 @@ export async function postponeMail(
 }
 
 /** The ids of mails that have been due for longer than `overdueSeconds`, at most `limit`; each counts as due from now on. */
-export async function renewOverdueMails(
+export async function claimOverdueMails(
   db: Database,
   overdueSeconds: number,
   limit: number,

@@ -1,5 +1,5 @@
 import type { Application } from '../../application.ts'
-import { renewOverdueMails } from './store.ts'
+import { claimOverdueMails } from './store.ts'
 
 const overdueSeconds = 30
 const atATime = 500
@@ -7,7 +7,7 @@ const atATime = 500
 /** Enqueues the mails that are due and that no job seems to stand for: their worker died, or their job was lost. */
 export async function sweepMails({ db, jobs, log }: Pick<Application, 'db' | 'jobs' | 'log'>): Promise<void> {
   const mailIds = await db.transaction().execute(async (transaction) => {
-    const overdue = await renewOverdueMails(transaction, overdueSeconds, atATime)
+    const overdue = await claimOverdueMails(transaction, overdueSeconds, atATime)
     for (const mailId of overdue) await jobs.enqueue(transaction, 'send-mail', { mailId })
     return overdue
   })

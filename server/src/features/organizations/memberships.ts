@@ -1,17 +1,13 @@
 import { sql } from 'kysely'
-import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { rolesBelow } from '../../roles.ts'
 import type { RoleName } from '../../roles.ts'
 
-/**
- * Makes a user a member of an organization, which becomes their current one. Who is a member already keeps the higher
- * of the two roles.
- */
-export async function joinOrganization(
+/** Adds a user to an organization. A user who is already a member keeps the higher of the two roles. */
+export async function addMember(
   transaction: DatabaseTransaction,
-  membership: { userId: number; organizationId: number; role: RoleName; at: Date },
+  { userId, organizationId, role }: { userId: number; organizationId: number; role: RoleName },
 ): Promise<void> {
-  const { userId, organizationId, role, at } = membership
   await transaction
     .insertInto('memberships')
     .values({ user_id: userId, organization_id: organizationId, role })
@@ -22,25 +18,26 @@ export async function joinOrganization(
         .where(sql<boolean>`memberships.role = ANY(${rolesBelow(role)})`),
     )
     .execute()
-  await transaction
-    .updateTable('users')
-    .set({ current_organization_id: organizationId, updated_at: at })
-    .where('id', '=', userId)
-    .execute()
 }
 
-/** True when a member of the organization has this e-mail address, in any case. */
-export async function isMemberAddress(
-  transaction: DatabaseTransaction,
-  organizationId: number,
-  email: string,
-): Promise<boolean> {
-  const found = await transaction
+export async function isMember(db: Database, userId: number, organizationId: number): Promise<boolean> {
+  const membership = await db
+    .selectFrom('memberships')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst()
+  return membership !== undefined
+}
+
+/** Whether a member of the organization has this email, ignoring case. */
+export async function isMemberEmail(db: Database, organizationId: number, email: string): Promise<boolean> {
+  const membership = await db
     .selectFrom('memberships')
     .innerJoin('users', 'users.id', 'memberships.user_id')
     .select('memberships.id')
     .where('memberships.organization_id', '=', organizationId)
     .where(sql`lower(users.email)`, '=', sql<string>`lower(${email})`)
     .executeTakeFirst()
-  return found !== undefined
+  return membership !== undefined
 }

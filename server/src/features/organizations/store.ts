@@ -39,7 +39,7 @@ export function getOrganization(db: Database, id: number): Promise<Organization>
 }
 
 /** The id of the organization that a user founded, the one whose super_admin they are. */
-export async function findOwnOrganization(db: Database, userId: number): Promise<number | undefined> {
+export async function findFoundedOrganizationId(db: Database, userId: number): Promise<number | undefined> {
   const own = await db
     .selectFrom('memberships')
     .select('organization_id')

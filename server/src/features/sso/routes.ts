@@ -7,10 +7,10 @@ import { bodyProblems, problems } from '../../http/openapi.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { startSession } from '../accounts/sessions.ts'
-import { requireOpenInvitation } from '../invitations/open-invitation.ts'
-import { beginSignIn, flowSeconds } from './begin.ts'
+import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
+import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
-import { finishSignIn } from './finish.ts'
+import { finishSignIn } from './finish-sign-in.ts'
 import { toReturnPath } from './return-path.ts'
 import {
   callbackQuery,

@@ -3,7 +3,8 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import { confirmEmail } from '../accounts/confirm-email.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
-import { joinOrganization } from '../organizations/memberships.ts'
+import { switchOrganization } from '../accounts/switch-organization.ts'
+import { addMember } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
 import { answerPendingInvitation, findInvitation, getInvitation } from './store.ts'
 import type { Invitation, InvitationKey } from './store.ts'
@@ -55,7 +56,8 @@ export async function acceptInvitationWithin(
     { tokenHash },
     { status: 'accepted', userId, at },
   )
-  await joinOrganization(transaction, { userId, organizationId: organization_id, role, at })
+  await addMember(transaction, { userId, organizationId: organization_id, role })
+  await switchOrganization(transaction, { userId, organizationId: organization_id, at })
   await confirmEmail(transaction, userId, at)
   return id
 }

@@ -1,9 +1,9 @@
 import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { hashPassword } from '../accounts/passwords.ts'
-import { createAccount, emailTaken } from '../accounts/register.ts'
-import { claimInvitation } from './answer.ts'
-import { requireOpenInvitation } from './open-invitation.ts'
+import { createAccount, emailTaken } from '../accounts/create-account.ts'
+import { claimInvitation } from './answer-invitation.ts'
+import { requireOpenInvitation } from './require-open-invitation.ts'
 import { setResponder } from './store.ts'
 
 /** What an invitee tells of themselves; the e-mail address is the invitation's. */

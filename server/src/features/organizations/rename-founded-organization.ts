@@ -1,14 +1,14 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { findOwnOrganization, updateOrganization } from './store.ts'
+import { findFoundedOrganizationId, updateOrganization } from './store.ts'
 
 /** Names the organization that a user founded, the one whose super_admin they are; false when there is none. */
-export async function nameOwnOrganization(
+export async function renameFoundedOrganization(
   transaction: DatabaseTransaction,
   userId: number,
   name: string,
   at: Date,
 ): Promise<boolean> {
-  const id = await findOwnOrganization(transaction, userId)
+  const id = await findFoundedOrganizationId(transaction, userId)
   if (id === undefined) return false
   await updateOrganization(transaction, id, { name }, at)
   return true

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Application } from '../../application.ts'
 import { ApplicationError, NotFoundError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
-import { nameOwnOrganization } from '../organizations/name-own.ts'
-import { nameFrom } from './register.ts'
-import { isMember, lockProfile, writeProfile } from './store.ts'
+import { isMember } from '../organizations/memberships.ts'
+import { renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
+import { defaultUserName } from './create-account.ts'
+import { lockProfile, saveProfile } from './store.ts'
 
 /** What may be changed of a profile; what is left out stays, null clears. */
 export interface ProfileChanges {
@@ -38,7 +39,7 @@ export async function updateProfile(
     const { organization } = changes
     if (organization !== undefined) {
       const named =
-        before.profileIncomplete && (await nameOwnOrganization(transaction, userId, organization, at))
+        before.profileIncomplete && (await renameFoundedOrganization(transaction, userId, organization, at))
       if (!named) throw profileComplete()
     }
     const person = {
@@ -47,15 +48,15 @@ export async function updateProfile(
       country: valueOr(before.country, changes.country),
       contactNumber: valueOr(before.contactNumber, changes.contactNumber),
     }
-    const nameWasMadeUp = before.name === nameFrom(before)
+    const nameWasMadeUp = before.name === defaultUserName(before)
     const after = {
       ...before,
       ...person,
-      name: changes.name ?? (nameWasMadeUp ? nameFrom({ ...before, ...person }) : before.name),
+      name: changes.name ?? (nameWasMadeUp ? defaultUserName({ ...before, ...person }) : before.name),
       currentOrganizationId: organizationId,
       profileIncomplete: before.profileIncomplete && organization === undefined,
     }
-    if (!isDeepStrictEqual(before, after)) await writeProfile(transaction, userId, after, at)
+    if (!isDeepStrictEqual(before, after)) await saveProfile(transaction, userId, after, at)
   })
 }
 

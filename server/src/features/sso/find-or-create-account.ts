@@ -4,12 +4,12 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
 import { foldsIntoAscii } from '../accounts/email-folding.ts'
-import { createAccount, nameFrom } from '../accounts/register.ts'
-import { takeOverAccount } from '../accounts/take-over.ts'
-import { acceptInvitationWithin } from '../invitations/answer.ts'
-import { createInvitedAccount } from '../invitations/register.ts'
-import { requireOpenInvitation } from '../invitations/open-invitation.ts'
-import { createOrganization } from '../organizations/create.ts'
+import { createAccount, defaultUserName } from '../accounts/create-account.ts'
+import { claimAccount } from '../accounts/claim-account.ts'
+import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
+import { createInvitedAccount } from '../invitations/register-invitee.ts'
+import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
+import { createOrganization } from '../organizations/create-organization.ts'
 import { SsoRefusal } from './errors.ts'
 import { findLinkedUser, insertIdentity } from './store.ts'
 
@@ -19,7 +19,7 @@ const tries = 3
  * The account of an identity: the one it was linked to, else the one with its verified address, else a new one. With an
  * invitation, accepts it in the same transaction. Throws a `SsoRefusal`, and then nothing has changed.
  */
-export async function findAccount(
+export async function findOrCreateAccount(
   application: Pick<Application, 'db' | 'clock'>,
   identity: Identity,
   invitationTokenHash: Buffer | null,
@@ -45,7 +45,7 @@ async function findOrCreate(transaction: DatabaseTransaction, identity: Identity
   if (linked !== undefined) return linked.id
   const email = requireVerifiedEmail(identity)
   const userId =
-    (await takeOverAccount(transaction, email, at)) ??
+    (await claimAccount(transaction, email, at)) ??
     (await createAccountOfItsOwn(transaction, identity, email, at))
   await insertIdentity(transaction, { ...identity, userId, at })
   return userId
@@ -65,7 +65,7 @@ async function acceptInvitation(
       throw new SsoRefusal('sso_invitation_mismatch')
     }
   }
-  const existing = linked?.id ?? (await takeOverAccount(transaction, email, at))
+  const existing = linked?.id ?? (await claimAccount(transaction, email, at))
   const userId =
     existing ??
     (await createInvitedAccount(transaction, tokenHash, { ...personOf(identity), passwordHash: null }, at))
@@ -82,7 +82,7 @@ async function createAccountOfItsOwn(
   at: Date,
 ): Promise<number> {
   const person = personOf(identity)
-  const owner = person.name ?? nameFrom({ ...person, email })
+  const owner = person.name ?? defaultUserName({ ...person, email })
   const organizationId = await createOrganization(
     transaction,
     `${firstCharacters(owner, 200)}’s organization`,

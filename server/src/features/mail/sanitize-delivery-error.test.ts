@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeReason } from './delivery-reason.ts'
+import { sanitizeDeliveryError } from './sanitize-delivery-error.ts'
 
 const token = 'Zm9v-YmFy_'.repeat(5).slice(0, 43)
 
@@ -11,11 +11,11 @@ test.each([
   [`554 blocked by the rule token=${token}.`, '554 blocked by the rule token=[…].'],
   ['half of a pair \ud800', 'half of a pair \ufffd'],
 ])('%j is kept as %j', (reason, kept) => {
-  expect(describeReason(reason)).toBe(kept)
+  expect(sanitizeDeliveryError(reason)).toBe(kept)
 })
 
 test('a long reason is cut to 500 characters, none in half', () => {
-  const kept = describeReason('🙂 '.repeat(1_000))
+  const kept = sanitizeDeliveryError('🙂 '.repeat(1_000))
   expect(Array.from(kept)).toHaveLength(500)
   expect(kept.isWellFormed()).toBe(true)
   expect(kept.endsWith('…')).toBe(true)

@@ -4,7 +4,7 @@ import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import type { InvitationRole } from '../../roles.ts'
 import type { Viewer } from '../../viewer.ts'
 import { queueMail } from '../mail/queue-mail.ts'
-import { isMemberAddress } from '../organizations/memberships.ts'
+import { isMemberEmail } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
 import { issueInvitationLink, resendInterval } from './lifecycle.ts'
 import {
@@ -16,11 +16,11 @@ import {
 } from './store.ts'
 import type { Invitation } from './store.ts'
 
-type Sending = Pick<Application, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
+type Deps = Pick<Application, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
 /** Invites an e-mail address into the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(
-  application: Sending,
+  application: Deps,
   { organizationId, userId }: Viewer,
   { email, role }: { email: string; role: InvitationRole },
 ): Promise<Invitation> {
@@ -30,7 +30,7 @@ export function inviteToOrganization(
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
     const id = await insertInvitation(transaction, invitation, link)
     // Only now: the insertion waits for an invitation that is being accepted at this moment.
-    if (await isMemberAddress(transaction, organizationId, email)) {
+    if (await isMemberEmail(transaction, organizationId, email)) {
       const message = 'Somebody with this e-mail address is a member already.'
       throw new ApplicationError('conflict', 'already_member', message)
     }
@@ -47,7 +47,7 @@ export function inviteToOrganization(
  * is void from then on. At most once a minute.
  */
 export function resendInvitation(
-  application: Sending,
+  application: Deps,
   { organizationId }: Viewer,
   id: number,
 ): Promise<Invitation> {
@@ -67,7 +67,7 @@ export function resendInvitation(
 }
 
 async function queueInvitationMail(
-  application: Sending,
+  application: Deps,
   transaction: DatabaseTransaction,
   id: number,
 ): Promise<Invitation> {

@@ -4,7 +4,7 @@ const longest = 500
  * The reason of a failed delivery, fit to be kept and shown: one line of at most 500 characters. Mail servers quote what they
  * dislike, so every address of a page and every run of letters that could be the secret of a link is left out.
  */
-export function describeReason(reason: string): string {
+export function sanitizeDeliveryError(reason: string): string {
   const line = reason
     .toWellFormed()
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')

@@ -1,7 +1,7 @@
 import type { Application } from '../../application.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import { hashToken } from '../accounts/link-token.ts'
-import { findAccount } from './find-account.ts'
+import { findOrCreateAccount } from './find-or-create-account.ts'
 import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { claimFlow } from './store.ts'
@@ -38,7 +38,7 @@ export async function finishSignIn(
     return { error: refusals[result.outcome] }
   }
   try {
-    const userId = await findAccount(application, result.identity, flow.invitation_token_hash)
+    const userId = await findOrCreateAccount(application, result.identity, flow.invitation_token_hash)
     return { userId, returnTo: flow.return_to }
   } catch (error) {
     if (error instanceof SsoRefusal) return { error: error.code }

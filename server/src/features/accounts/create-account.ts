@@ -1,0 +1,40 @@
+import { violatesUnique } from '../../database/connect.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { RoleName } from '../../roles.ts'
+import { addMember } from '../organizations/memberships.ts'
+import { insertUser } from './store.ts'
+import type { NewUser } from './store.ts'
+
+/**
+ * Inserts an account with its first membership and returns the user's id. An account without a name gets a default one.
+ * Throws the conflict `email_taken`, after which the transaction must be rolled back.
+ */
+export async function createAccount(
+  transaction: DatabaseTransaction,
+  account: Omit<NewUser, 'name' | 'organizationId'> & { name: string | null },
+  { organizationId, role }: { organizationId: number; role: RoleName },
+): Promise<number> {
+  const name = account.name ?? defaultUserName(account)
+  const userId = await insertUser(transaction, { ...account, name, organizationId }).catch(
+    (error: unknown) => {
+      throw violatesUnique(error, 'users_email_key') ? emailTaken() : error
+    },
+  )
+  await addMember(transaction, { userId, organizationId, role })
+  return userId
+}
+
+export function emailTaken(): ApplicationError {
+  return new ApplicationError(
+    'conflict',
+    'email_taken',
+    'An account with this email already exists. Sign in instead.',
+  )
+}
+
+/** The first and last name, or the part of the email before the `@`. */
+export function defaultUserName(person: Pick<NewUser, 'email' | 'firstName' | 'lastName'>): string {
+  const parts = [person.firstName, person.lastName].filter((part) => part !== null)
+  return parts.length > 0 ? parts.join(' ') : person.email.slice(0, person.email.lastIndexOf('@'))
+}
