@@ -30,13 +30,13 @@ export default defineConfig({
             { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
-              test: /console.src.(main|components.(form|field)|shell.wordmark)|react-query.+(useQuery|useMutation)\./,
+              test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\./,
             },
             { name: 'list', test: new RegExp(firstViews.member.join('|')) },
-            { name: 'auth', test: /console.src.features.auth.(?!invitation)/ },
+            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete)/ },
             {
               name: 'shared',
-              test: /console.src.(api|components|shell|class-names|format)/,
+              test: /console.src.(api|components|domain|routing|shell|class-names|format)/,
               minShareCount: 3,
             },
           ],

@@ -11,15 +11,14 @@ import { createQueryClient } from './api/query-client.ts'
 import { sessionQuery } from './api/session.ts'
 import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
-import { followOtherTabs } from './shell/other-tabs.ts'
-import { signInAgain } from './shell/sign-in-again.ts'
+import { followOtherTabs, redirectToSignIn } from './shell/session-end.ts'
 import { applyTheme } from './theme.ts'
 
 applyTheme()
 // Radix writes a style element while a dialog is open; the content security policy wants its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
-const onSessionEnd = () => signInAgain(router)
+const onSessionEnd = () => redirectToSignIn(router)
 const queryClient = createQueryClient(onSessionEnd)
 const router = createAppRouter(queryClient)
 // The server saw that the browser has no session: asking would bring nothing but a 401.

@@ -10,9 +10,11 @@ import {
   stringifySearchWith,
 } from '@tanstack/react-router'
 import { organizationQuery, sessionQuery } from './api/session.ts'
-import { deploymentsQuery, toShown } from './features/deployments/queries.ts'
-import { keepTrying } from './shell/keep-trying.ts'
-import { LoadingPage, NotFoundPage, RouteError } from './shell/route-states.tsx'
+import { LoadingPage } from './components/loading-page.tsx'
+import { deploymentsQuery } from './domain/deployments/queries.ts'
+import { toShown } from './features/deployments/queries.ts'
+import { retryLoad } from './routing/retry-load.ts'
+import { NotFoundPage, RouteError } from './shell/route-states.tsx'
 
 /** A search parameter as a text, or absent. The router reads digits as a number where that loses none of them. */
 const textOf = (value: unknown) =>
@@ -39,7 +41,7 @@ const signIn = createRoute({
     error: textOf(search.error),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/auth/sign-in-page.tsx')),
+    retryLoad(() => import('./features/auth/sign-in-page.tsx')),
     'SignInPage',
   ),
 })
@@ -51,7 +53,7 @@ const register = createRoute({
     return_to: textOf(search.return_to),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/auth/register-page.tsx')),
+    retryLoad(() => import('./features/auth/register-page.tsx')),
     'RegisterPage',
   ),
 })
@@ -60,7 +62,7 @@ const forgotPassword = createRoute({
   getParentRoute: () => root,
   path: '/forgot-password',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/auth/forgot-password-page.tsx')),
+    retryLoad(() => import('./features/auth/forgot-password-page.tsx')),
     'ForgotPasswordPage',
   ),
 })
@@ -70,7 +72,7 @@ const resetPassword = createRoute({
   path: '/reset-password',
   validateSearch: (search: Record<string, unknown>) => ({ token: textOf(search.token) ?? '' }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/auth/reset-password-page.tsx')),
+    retryLoad(() => import('./features/auth/reset-password-page.tsx')),
     'ResetPasswordPage',
   ),
 })
@@ -79,7 +81,7 @@ const invitation = createRoute({
   getParentRoute: () => root,
   path: '/invitations/$token',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/auth/invitation-page.tsx')),
+    retryLoad(() => import('./features/auth/invitation-page.tsx')),
     'InvitationPage',
   ),
 })
@@ -101,7 +103,7 @@ const app = createRoute({
   },
   loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
   component: lazyRouteComponent(
-    keepTrying(() => import('./shell/app-shell.tsx')),
+    retryLoad(() => import('./shell/app-shell.tsx')),
     'AppShell',
   ),
 })
@@ -114,7 +116,7 @@ const completeProfile = createRoute({
     await requireSession(queryClient, '/')
   },
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/profile/complete-profile-page.tsx')),
+    retryLoad(() => import('./features/auth/complete-profile-page.tsx')),
     'CompleteProfilePage',
   ),
 })
@@ -140,7 +142,7 @@ const deployments = createRoute({
   // Its answer is not waited for.
   loader: ({ context: { queryClient }, deps }) => void queryClient.prefetchQuery(deploymentsQuery(deps)),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/deployments/deployments-page.tsx')),
+    retryLoad(() => import('./features/deployments/deployments-page.tsx')),
     'DeploymentsPage',
   ),
 })
@@ -152,7 +154,7 @@ const deployment = createRoute({
     tab: textOf(search.tab),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/deployments/deployment-page.tsx')),
+    retryLoad(() => import('./features/deployments/deployment-page.tsx')),
     'DeploymentPage',
   ),
 })
@@ -169,7 +171,7 @@ const catalog = createRoute({
     fits: search.fits === 'yes' ? 'yes' : undefined,
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/catalog/catalog-page.tsx')),
+    retryLoad(() => import('./features/catalog/catalog-page.tsx')),
     'CatalogPage',
   ),
 })
@@ -188,7 +190,7 @@ const model = createRoute({
   getParentRoute: () => app,
   path: '/catalog/$modelId',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/catalog/model-page.tsx')),
+    retryLoad(() => import('./features/catalog/model-page.tsx')),
     'ModelPage',
   ),
 })
@@ -203,7 +205,7 @@ const playground = createRoute({
     tab: textOf(search.tab),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/playground/playground-page.tsx')),
+    retryLoad(() => import('./features/playground/playground-page.tsx')),
     'PlaygroundPage',
   ),
 })
@@ -218,7 +220,7 @@ const usage = createRoute({
     to: textOf(search.to),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/usage/usage-page.tsx')),
+    retryLoad(() => import('./features/usage/usage-page.tsx')),
     'UsagePage',
   ),
 })
@@ -230,7 +232,7 @@ const billing = createRoute({
     setup: textOf(search.setup),
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/billing/billing-page.tsx')),
+    retryLoad(() => import('./features/billing/billing-page.tsx')),
     'BillingPage',
   ),
 })
@@ -245,7 +247,7 @@ const organization = createRoute({
     invite: search.invite === 'yes' ? 'yes' : undefined,
   }),
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/organization/organization-page.tsx')),
+    retryLoad(() => import('./features/organization/organization-page.tsx')),
     'OrganizationPage',
   ),
 })
@@ -254,7 +256,7 @@ const profile = createRoute({
   getParentRoute: () => app,
   path: '/profile',
   component: lazyRouteComponent(
-    keepTrying(() => import('./features/profile/profile-page.tsx')),
+    retryLoad(() => import('./features/profile/profile-page.tsx')),
     'ProfilePage',
   ),
 })

@@ -4,7 +4,7 @@ import { useSession } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
 import { text } from '../text/index.ts'
 import { chooseTheme, useTheme, type Theme } from '../theme.ts'
-import { useSignOut } from './sign-out.ts'
+import { useSignOut } from '../domain/session/sign-out.ts'
 
 const themes: { value: Theme; icon: typeof Sun }[] = [
   { value: 'system', icon: Monitor },

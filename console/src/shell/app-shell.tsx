@@ -7,7 +7,7 @@ import { text } from '../text/index.ts'
 import { CommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
-import { Wordmark } from './wordmark.tsx'
+import { Wordmark } from '../components/wordmark.tsx'
 
 /** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
 export function AppShell() {

@@ -1,5 +1,5 @@
 import { Suspense, useEffect, useState } from 'react'
-import { lazyPart } from './keep-trying.ts'
+import { lazyPart } from '../routing/lazy-part.ts'
 
 const opening = 'berth:open-commands'
 

@@ -2,8 +2,8 @@ import { useQueryClient } from '@tanstack/react-query'
 import { CloudOff } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { ApiError } from '../api/client.ts'
+import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
-import { awayEvent } from './keep-trying.ts'
 
 /** Says so while the server can't be reached; it goes away with the first answer. */
 export function ConnectionNotice() {
@@ -22,8 +22,8 @@ export function ConnectionNotice() {
   )
   useEffect(() => {
     const onChange = (event: Event) => setAway((event as CustomEvent<boolean>).detail)
-    window.addEventListener(awayEvent, onChange)
-    return () => window.removeEventListener(awayEvent, onChange)
+    window.addEventListener(unreachableEvent, onChange)
+    return () => window.removeEventListener(unreachableEvent, onChange)
   }, [])
   if (!away) return null
   return (

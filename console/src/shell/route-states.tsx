@@ -3,22 +3,8 @@ import { Compass } from 'lucide-react'
 import { ApiError } from '../api/client.ts'
 import { Button } from '../components/button.tsx'
 import { useDocumentTitle } from '../components/page.tsx'
-import { EmptyState, ErrorState, Skeleton } from '../components/states.tsx'
+import { EmptyState, ErrorState } from '../components/states.tsx'
 import { text } from '../text/index.ts'
-
-/** What is shown while a page's code or first data is on its way. */
-export function LoadingPage() {
-  return (
-    <div
-      role="status"
-      aria-label={text.common.loading}
-      className="mx-auto grid w-full max-w-6xl gap-6 px-4 py-6 sm:px-8 sm:py-8"
-    >
-      <Skeleton className="h-7 w-48" />
-      <Skeleton className="h-48 rounded-xl" />
-    </div>
-  )
-}
 
 /** An address that no page has. */
 export function NotFoundPage() {

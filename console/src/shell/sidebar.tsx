@@ -14,7 +14,7 @@ import { text } from '../text/index.ts'
 import { AccountMenu } from './account-menu.tsx'
 import { openCommandPalette } from './command-palette.tsx'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
-import { Wordmark } from './wordmark.tsx'
+import { Wordmark } from '../components/wordmark.tsx'
 
 const item =
   'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +

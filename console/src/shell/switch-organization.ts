@@ -3,8 +3,8 @@ import { useNavigate } from '@tanstack/react-router'
 import type { OwnOrganization, Session } from '../../../server/src/contract.ts'
 import { callApi } from '../api/client.ts'
 import { useToasts } from '../components/toast.tsx'
+import { notifyOtherTabs } from '../domain/session/other-tabs.ts'
 import { text } from '../text/index.ts'
-import { tellOtherTabs } from './other-tabs.ts'
 
 /** The organizations that one belongs to. */
 export const organizationsQuery = queryOptions({
@@ -22,7 +22,7 @@ export function useSwitchOrganization() {
     mutationFn: (chosen: OwnOrganization) =>
       callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
     onSuccess: async (_session, chosen) => {
-      tellOtherTabs('switched')
+      notifyOtherTabs('switched')
       // Nearly everything belongs to an organization: nothing of the other one may stay in sight.
       await navigate({ to: '/deployments' })
       await queryClient.resetQueries()

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { useDocumentTitle } from '../../components/page.tsx'
-import { Wordmark } from '../../shell/wordmark.tsx'
+import { Wordmark } from '../../components/wordmark.tsx'
 
 interface AuthLayoutProps {
   title: string

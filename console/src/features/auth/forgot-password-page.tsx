@@ -1,10 +1,10 @@
 import { Link, useLocation } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
+import { useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 import { AuthLayout, authLink } from './auth-layout.tsx'
 import { EmailField } from './email-field.tsx'
-import { useRequestPasswordReset } from './queries.ts'
 
 /** Where one asks for a link to set a new password. */
 export function ForgotPasswordPage() {

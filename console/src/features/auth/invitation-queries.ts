@@ -8,7 +8,7 @@ import type {
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { enterSession, sessionQuery } from '../../api/session.ts'
-import { tellOtherTabs } from '../../shell/other-tabs.ts'
+import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 const pathOf = (token: string) => `/v1/invitations/by-token/${encodeURIComponent(token)}`
 
@@ -30,7 +30,7 @@ export function useAnswerInvitation(token: string, onJoined: () => void) {
         queryClient.setQueryData(preview.queryKey, (before) => before && { ...before, status })
         return
       }
-      tellOtherTabs('switched')
+      notifyOtherTabs('switched')
       // The session's role and everything else that was read belong to the other organization.
       queryClient.removeQueries({ type: 'inactive' })
       await queryClient.invalidateQueries(sessionQuery)

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button } from '../../components/button.tsx'
 import { ErrorNote } from '../../components/states.tsx'
+import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 import { useInvitationSso } from './invitation-queries.ts'
-import { ssoProvidersQuery } from './queries.ts'
 import { OrLine } from './sso-buttons.tsx'
 
 /** Accepting by signing in through an identity provider; nothing where none is configured. */

@@ -1,26 +1,17 @@
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import type {
-  Accepted,
   Credentials,
   PasswordReset,
   PasswordResetDone,
+  ProfileChanges,
   Registration,
   Session,
-  SsoProviders,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { enterSession, sessionQuery } from '../../api/session.ts'
+import { enterSession, organizationQuery, sessionQuery } from '../../api/session.ts'
 import { toReturnPath } from './return-path.ts'
-
-/** The identity providers that one may sign in through; mostly one or none. */
-export const ssoProvidersQuery = queryOptions({
-  queryKey: ['sso-providers'],
-  queryFn: ({ signal }) => callApi<SsoProviders>('GET', '/v1/sso/providers', { signal }),
-  select: ({ providers }) => providers.filter(({ configured }) => configured),
-  staleTime: Infinity,
-})
 
 /** Leads whoever has a session, as soon as they have it, to where they wanted to go. */
 export function useLeadOn(returnTo: string | undefined) {
@@ -49,11 +40,16 @@ export function useRegister() {
   })
 }
 
-/** Asks for a reset link: the answer is the same whether or not the address has an account. */
-export function useRequestPasswordReset() {
+/** Adds the missing name and organization to an account created through an identity provider. */
+export function useCompleteProfile() {
+  const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (email: string) =>
-      callApi<Accepted>('POST', '/v1/auth/password-reset/request', { body: { email } }),
+    mutationFn: (details: { name: string; organization: string }) =>
+      callApi<Session>('PATCH', '/v1/user/profile', { body: details satisfies ProfileChanges }),
+    onSuccess: (session) => {
+      queryClient.setQueryData(sessionQuery.queryKey, session)
+      return queryClient.invalidateQueries({ queryKey: organizationQuery.queryKey })
+    },
   })
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button } from '../../components/button.tsx'
+import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
-import { ssoProvidersQuery } from './queries.ts'
 
 /** The ways in through identity providers, below the form; nothing where none is configured. */
 export function SsoButtons({ returnPath }: { returnPath: string }) {

@@ -6,10 +6,11 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { lazyPart } from '../../shell/keep-trying.ts'
+import { billingConfigQuery } from '../../domain/billing/queries.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { nameCard } from './card.ts'
-import { billingConfigQuery, cardsQuery, createSetupSession } from './queries.ts'
+import { cardsQuery, createSetupSession } from './queries.ts'
 import { useLeave } from './use-leave.ts'
 
 const StripeCheckout = lazyPart(() => import('./stripe-checkout.tsx').then((module) => module.StripeCheckout))

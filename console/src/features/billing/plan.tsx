@@ -5,14 +5,13 @@ import { Badge, type Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { usageSummaryQuery, billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { sumDecimals } from '../usage/decimal.ts'
-import { usageSummaryQuery } from '../usage/queries.ts'
+import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { CollectionMethodRow } from './collection-method.tsx'
-import { billingAccountQuery, billingConfigQuery } from './queries.ts'
 import { canActivate, isSubscribed } from './standing.ts'
-import { TrialCredit } from './trial-credit.tsx'
+import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
 
 /** The plan, how the account stands, and how much of what it allows is in use. */
 export function Plan({ onActivate }: { onActivate: () => void }) {

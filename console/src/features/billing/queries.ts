@@ -1,7 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
-  BillingAccount,
-  BillingConfig,
   CheckoutSession,
   CollectionMethod,
   Invoice,
@@ -11,21 +9,6 @@ import type {
   Subscription,
 } from '../../../../server/src/contract.ts'
 import { ApiError, callApi } from '../../api/client.ts'
-
-/** What billing offers on this server. */
-export const billingConfigQuery = queryOptions({
-  queryKey: ['billing', 'config'],
-  queryFn: ({ signal }) => callApi<BillingConfig>('GET', '/v1/billing/config', { signal }),
-  staleTime: 300_000,
-})
-
-/** How the organization pays, and how it stands. */
-export const billingAccountQuery = queryOptions({
-  queryKey: ['billing', 'account'],
-  queryFn: ({ signal }) => callApi<BillingAccount>('GET', '/v1/billing/account', { signal }),
-  // What the payment processor says of payments comes without our asking.
-  refetchInterval: 15_000,
-})
 
 const cardsKey = ['billing', 'payment-methods']
 

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button } from '../../components/button.tsx'
 import { Notice } from '../../components/states.tsx'
+import { billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
 import type { Adding } from './add-card.tsx'
-import { billingAccountQuery, billingConfigQuery, invoicesQuery } from './queries.ts'
+import { invoicesQuery } from './queries.ts'
 import { findTrouble } from './standing.ts'
 
 /** What is wrong with the account and how to mend it; and what is known of a card that was just entered. */

@@ -11,7 +11,7 @@ import { CatalogFilters } from './catalog-filters.tsx'
 import { listChoices, listEntries, readFilters } from './filter.ts'
 import { HardwareUnknown } from './hardware-unknown.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
-import { modelsQuery, placementsQuery } from './queries.ts'
+import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import { useSearchDraft } from './use-search-draft.ts'
 
 const words = text.catalog

@@ -2,11 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { Section } from '../../components/page.tsx'
 import { useNow } from '../../components/use-now.ts'
+import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { deploymentsQuery } from '../deployments/queries.ts'
-import { StatusBadge } from '../deployments/status-badge.tsx'
-import { nameApart, nameChoice } from './names.ts'
+import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
+import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
 const shownAtMost = 5

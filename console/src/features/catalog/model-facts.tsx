@@ -4,8 +4,8 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { nameFormat } from './names.ts'
-import { listFormats, listSizes } from './variants.ts'
+import { nameFormat } from '../../domain/models/variant-names.ts'
+import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 

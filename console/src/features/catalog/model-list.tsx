@@ -6,7 +6,7 @@ import { Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatMoney, formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import type { CatalogEntry } from './filter.ts'
-import { nameFormat } from './names.ts'
+import { nameFormat } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
 const columns =

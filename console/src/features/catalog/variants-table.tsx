@@ -9,8 +9,8 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { HardwareUnknown } from './hardware-unknown.tsx'
-import { nameChoice, nameParts } from './names.ts'
-import { findPlacement, listChoices, type VariantChoice } from './variants.ts'
+import { nameChoice, nameParts } from '../../domain/models/variant-names.ts'
+import { findPlacement, listChoices, type VariantChoice } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 

@@ -6,9 +6,9 @@ import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { modelsQuery } from '../catalog/queries.ts'
-import { DeployDialog } from './deploy-dialog.tsx'
-import { isEnding } from './status.ts'
+import { modelsQuery } from '../../domain/models/queries.ts'
+import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
+import { isEnding } from '../../domain/deployments/status.ts'
 import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments

@@ -12,9 +12,9 @@ import { LogsTab } from './logs-tab.tsx'
 import { MetricsTab } from './metrics-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { useDeployment } from './queries.ts'
-import { StatusBadge } from './status-badge.tsx'
+import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
-import { nameChoice } from '../catalog/names.ts'
+import { nameChoice } from '../../domain/models/variant-names.ts'
 
 const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')

@@ -7,11 +7,12 @@ import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { pageSize, deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { formatNumber } from '../../format.ts'
-import { lazyPart } from '../../shell/keep-trying.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { deploymentsQuery, everDeployedQuery, pageSize, toShown } from './queries.ts'
+import { everDeployedQuery, toShown } from './queries.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')

@@ -7,11 +7,12 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { placementsQuery } from '../catalog/queries.ts'
+import { placementsQuery } from '../../domain/models/queries.ts'
+import { parseFailure } from './failure-reason.ts'
 import { RowMenu } from './row-menu.tsx'
-import { StatusBadge } from './status-badge.tsx'
-import { isChanging, isMoving, parseFailure } from './status.ts'
-import { nameApart, nameChoice } from '../catalog/names.ts'
+import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
+import { isChanging, isMoving } from '../../domain/deployments/status.ts'
+import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
 

@@ -8,7 +8,7 @@ import { Skeleton } from '../../components/states.tsx'
 import { formatDuration, formatMoment, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { deploymentUsageQuery } from './queries.ts'
-import { isEnding } from './status.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
 

@@ -3,7 +3,7 @@ import { TriangleAlert } from 'lucide-react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { parseFailure } from './status.ts'
+import { parseFailure } from './failure-reason.ts'
 
 const words = text.deployment
 

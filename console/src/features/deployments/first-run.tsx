@@ -5,8 +5,8 @@ import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import { useStarterModel } from '../catalog/starter-model.ts'
-import { DeployDialog } from './deploy-dialog.tsx'
+import { useStarterModel } from './starter-model.ts'
+import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
 
 const words = text.deployments
 

@@ -10,52 +10,26 @@ import type {
   StatisticsWindow,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { isChanging } from './status.ts'
+import {
+  deploymentPath,
+  deploymentQuery,
+  deploymentsPath,
+  steadyInterval,
+} from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
 
-const path = '/api/v1/model-deployments'
-const quick = 2_000
-const calm = 15_000
-
-/** The address of one deployment's route, such as its events. */
-export const deploymentPath = (id: string, part = '') => `${path}/${encodeURIComponent(id)}${part}`
-
-/** How many deployments a page of the list shows */
-export const pageSize = 50
 /** What the list's address says that it shows. */
 export const toShown = ({ show, page }: { show?: 'all' | undefined; page?: string | undefined }) => ({
   all: show === 'all',
   page: Math.max(1, Math.trunc(Number(page)) || 1),
 })
 
-/** A page (from 1) of the person's deployments, newest first: of all, or of those that are not terminated. */
-export const deploymentsQuery = (shown: { all: boolean; page: number }) =>
-  queryOptions({
-    queryKey: ['deployments', 'list', shown],
-    queryFn: ({ signal }) =>
-      callApi<DeploymentPage>('GET', path, {
-        query: { active: !shown.all, limit: pageSize, offset: (shown.page - 1) * pageSize },
-        signal,
-      }),
-    refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? quick : calm),
-    placeholderData: keepPreviousData,
-  })
-
 /** Whether the person ever deployed anything. */
 export const everDeployedQuery = queryOptions({
   queryKey: ['deployments', 'ever'],
   queryFn: async ({ signal }) =>
-    (await callApi<DeploymentPage>('GET', path, { query: { limit: 1 }, signal })).total > 0,
+    (await callApi<DeploymentPage>('GET', deploymentsPath, { query: { limit: 1 }, signal })).total > 0,
 })
-
-/** One deployment, looked at often while it changes. */
-export const deploymentQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['deployments', 'one', id],
-    queryFn: ({ signal }) => callApi<Deployment>('GET', deploymentPath(id), { signal }),
-    refetchInterval: ({ state: { data } }) =>
-      data?.status === 'terminated' ? false : data && isChanging(data) ? quick : calm,
-  })
 
 /** One deployment; what a list knows of it is shown until it is there. */
 export function useDeployment(id: string) {
@@ -80,7 +54,7 @@ export const eventsQuery = (id: string) =>
       const streamed = client.getQueryData<DeploymentEvent[]>(queryKey) ?? []
       return streamed.reduce(mergeEvent, items)
     },
-    staleTime: calm,
+    staleTime: steadyInterval,
   })
 
 /** The last lines of an engine's log; useLog adds those that come. */
@@ -99,7 +73,7 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'usage', id, { ended }],
     queryFn: ({ signal }) => callApi<DeploymentUsage>('GET', deploymentPath(id, '/usage'), { signal }),
-    refetchInterval: ended ? false : calm,
+    refetchInterval: ended ? false : steadyInterval,
     placeholderData: keepPreviousData,
   })
 

@@ -5,9 +5,9 @@ import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
-import { lazyPart } from '../../shell/keep-trying.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { isEnding } from './status.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployments
 

@@ -3,7 +3,7 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorNote } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { useTerminate } from './queries.ts'
-import { nameChoice } from '../catalog/names.ts'
+import { nameChoice } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
 

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Deployment, DeploymentEvent } from '../../../../server/src/contract.ts'
-import { deploymentPath, deploymentQuery, eventsQuery } from './queries.ts'
+import { deploymentPath, deploymentQuery } from '../../domain/deployments/queries.ts'
+import { eventsQuery } from './queries.ts'
 import { mergeEvent } from './steps.ts'
 import { useEventStream } from './use-event-stream.ts'
 

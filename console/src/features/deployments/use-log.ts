@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useReducer } from 'react'
 import type { Deployment, DeploymentLogLine } from '../../../../server/src/contract.ts'
+import { deploymentPath } from '../../domain/deployments/queries.ts'
 import { changeLog, unreadLog } from './log-lines.ts'
-import { deploymentPath, logsQuery } from './queries.ts'
-import { isEnding } from './status.ts'
+import { logsQuery } from './queries.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
 import { useEventStream } from './use-event-stream.ts'
 
 /** The engine's log of a deployment: what the server remembers of it, then each new line until the engine has ended. */

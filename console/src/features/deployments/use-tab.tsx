@@ -7,15 +7,15 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
+import { embeddingModelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 import {
   sampleLanguages,
   writeFirstBody,
   writeSample,
   type SampleLanguage,
-} from '../playground/code-samples.ts'
-import { embeddingModelsQuery } from '../playground/queries.ts'
-import { isEnding } from './status.ts'
+} from '../../domain/code-samples.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
 

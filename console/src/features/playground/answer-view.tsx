@@ -9,12 +9,12 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Spinner } from '../../components/spinner.tsx'
 import { ErrorNote } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
-import { lazyPart } from '../../shell/keep-trying.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { isOpen, tokensPerSecond, type Answer } from './answer.ts'
 import { answerTurn } from './conversation.ts'
 import { focusComposer } from './focus.ts'
-import { deploymentsQuery } from './queries.ts'
+import { activeDeploymentsQuery } from './queries.ts'
 
 // Large, and not needed before the first answer.
 const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))
@@ -114,7 +114,7 @@ function Failure({ error, deploymentId }: { error: unknown; deploymentId: string
   const known = error instanceof ApiError && error.code.startsWith('deployment_')
   useEffect(() => {
     // What is known of the deployment is out of date; or the session has ended, which any query finds out.
-    if (error instanceof ApiError) void queryClient.invalidateQueries(deploymentsQuery)
+    if (error instanceof ApiError) void queryClient.invalidateQueries(activeDeploymentsQuery)
   }, [queryClient, error])
   return (
     <div className="grid justify-items-start gap-2">

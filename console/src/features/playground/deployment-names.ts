@@ -1,8 +1,7 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
+import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
-import { endOfId, nameChoice } from '../catalog/names.ts'
-
-export const isEnding = ({ status }: Deployment) => status === 'terminating' || status === 'terminated'
+import { endOfId, nameChoice } from '../../domain/models/variant-names.ts'
 
 /** Whether it answers, or will once it runs. */
 export const isUsable = (deployment: Deployment) => !isEnding(deployment) && deployment.status !== 'failed'

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Notice } from '../../components/states.tsx'
+import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
-import { isEnding } from './deployment-names.ts'
 
 interface DeploymentNoticesProps {
   deployments: readonly Deployment[]

@@ -1,12 +1,13 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import type { DeployableModels, Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
+import type { Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { isMoving } from '../deployments/status.ts'
+import { isMoving } from '../../domain/deployments/status.ts'
+import { embeddingModelsQuery } from '../../domain/models/queries.ts'
 import { nameDeployments } from './deployment-names.ts'
 
 /** The person's deployments; often while one of them is on its way, else now and then. */
-export const deploymentsQuery = queryOptions({
+export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
     callApi<DeploymentPage>('GET', '/api/v1/model-deployments', {
@@ -14,17 +15,6 @@ export const deploymentsQuery = queryOptions({
       signal,
     }),
   refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),
-})
-
-/** The models that embed instead of chatting, which the catalog alone knows; what is deployed may be disabled there by now. */
-export const embeddingModelsQuery = queryOptions({
-  queryKey: ['models', 'playground', 'embedding'],
-  queryFn: ({ signal }) =>
-    callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
-      query: { model_type: 'embedding', enabled_only: false },
-      signal,
-    }),
-  staleTime: 300_000,
 })
 
 /** The person's deployments as the playground sorts them, newest first. */
@@ -41,7 +31,7 @@ export function usePlaygroundDeployments(): {
   error: Error | null
   retry: () => void
 } {
-  const all = useQuery(deploymentsQuery)
+  const all = useQuery(activeDeploymentsQuery)
   const embedding = useQuery(embeddingModelsQuery)
   const deployments = useMemo(() => {
     if (!all.data || !embedding.data) return null

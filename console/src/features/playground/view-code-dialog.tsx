@@ -4,7 +4,12 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { text } from '../../text/index.ts'
-import { sampleLanguages, writeSample, type SampleLanguage, type SampleRequest } from './code-samples.ts'
+import {
+  sampleLanguages,
+  writeSample,
+  type SampleLanguage,
+  type SampleRequest,
+} from '../../domain/code-samples.ts'
 
 interface ViewCodeDialogProps {
   open: boolean

@@ -9,7 +9,7 @@ export const profileQuery = queryOptions({
   queryFn: ({ signal }) => callApi<Profile>('GET', '/v1/user/profile', { signal }),
 })
 
-/** Changes one's profile; naming the organization completes an account that came through a provider. */
+/** Updates the signed-in person's profile. */
 export function useUpdateProfile() {
   const queryClient = useQueryClient()
   return useMutation({

@@ -4,9 +4,9 @@ import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorNote } from '../../components/states.tsx'
+import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { ssoProvidersQuery, useRequestPasswordReset } from '../auth/queries.ts'
 
 /** How one signs in, and the way to another password, which leads through one's mail. */
 export function SigningIn({ profile }: { profile: Profile }) {

@@ -1,5 +1,5 @@
 import type { DailyUsage } from '../../../../server/src/contract.ts'
-import { sumDecimals } from './decimal.ts'
+import { sumDecimals } from '../../domain/billing/decimal.ts'
 
 type Item = DailyUsage['items'][number]
 type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>

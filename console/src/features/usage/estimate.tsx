@@ -4,7 +4,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatHours, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { describeDimensions } from './breakdown.ts'
-import { multiplyDecimal, sumDecimals } from './decimal.ts'
+import { multiplyDecimal, sumDecimals } from '../../domain/billing/decimal.ts'
 
 /** What the current period would cost if it ended now, line by line. */
 export function Estimate({ summary: { usage_totals: totals, currency } }: { summary: UsageSummary }) {

@@ -6,7 +6,7 @@ import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sumByMeter } from './breakdown.ts'
-import { sumDecimals } from './decimal.ts'
+import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { formatQuantity } from './estimate.tsx'
 
 /** The sums of the shown days by meter, and within each by instance type or model. */

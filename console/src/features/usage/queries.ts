@@ -1,17 +1,10 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { DailyUsage, UsageAnomaly, UsageSummary } from '../../../../server/src/contract.ts'
+import type { DailyUsage, UsageAnomaly } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import type { AskedDays } from './range.ts'
 
 // What runs is counted up to now, so that the numbers grow while one looks.
 const refetchInterval = 30_000
-
-/** What the current billing period has come to. */
-export const usageSummaryQuery = queryOptions({
-  queryKey: ['billing', 'usage-summary'],
-  queryFn: ({ signal }) => callApi<UsageSummary>('GET', '/v1/billing/usage-summary', { signal }),
-  refetchInterval,
-})
 
 /** Usage by the day. */
 export const dailyUsageQuery = (days: AskedDays) =>

@@ -2,8 +2,8 @@ import type { DeployableModel, Placement } from '../../../../server/src/contract
 import { SelectField } from '../../components/field.tsx'
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { nameFormat, nameQuantization } from './names.ts'
-import { findPlacement, listChoices, type VariantChoice } from './variants.ts'
+import { nameFormat, nameQuantization } from '../models/variant-names.ts'
+import { findPlacement, listChoices, type VariantChoice } from '../models/variants.ts'
 
 const words = text.catalog
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nameApart } from './names.ts'
+import { nameApart } from './variant-names.ts'
 
 test('only deployments of the same variant need their ids', () => {
   const variant = { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_K_M' }

@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { callApi } from '../api/client.ts'
-import { sessionQuery } from '../api/session.ts'
-import { useToasts } from '../components/toast.tsx'
-import { tellOtherTabs } from './other-tabs.ts'
+import { callApi } from '../../api/client.ts'
+import { sessionQuery } from '../../api/session.ts'
+import { useToasts } from '../../components/toast.tsx'
+import { notifyOtherTabs } from './other-tabs.ts'
 
 /** Ends the session and leads to the sign-in page, unless one stays where one is; nothing that was read stays in memory. */
 export function useSignOut({ stay = false } = {}) {
@@ -13,7 +13,7 @@ export function useSignOut({ stay = false } = {}) {
   return useMutation({
     mutationFn: () => callApi('POST', '/v1/user/logout'),
     onSuccess: async () => {
-      tellOtherTabs('ended')
+      notifyOtherTabs('ended')
       queryClient.setQueryData(sessionQuery.queryKey, null)
       if (!stay) await navigate({ to: '/sign-in' })
       queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })

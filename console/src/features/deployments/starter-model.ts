@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
-import { modelsQuery, placementsQuery } from './queries.ts'
-import type { VariantChoice } from './variants.ts'
+import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
+import type { VariantChoice } from '../../domain/models/variants.ts'
 
 /** A model to begin with, and which variant of it. */
 export interface StarterModel {

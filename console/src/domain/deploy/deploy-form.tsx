@@ -5,13 +5,14 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import type { DeployDialogProps } from '../deployments/deploy-dialog.tsx'
+import type { DeployDialogProps } from './deploy-dialog.tsx'
 import { Alternatives } from './alternatives.tsx'
 import { DeployProblem } from './deploy-problem.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
-import { placementsQuery, planQuery, useDeploy } from './queries.ts'
+import { placementsQuery } from '../models/queries.ts'
+import { planQuery, useDeploy } from './queries.ts'
 import { VariantFields } from './variant-fields.tsx'
-import { completeChoice, type VariantChoice } from './variants.ts'
+import { completeChoice, type VariantChoice } from '../models/variants.ts'
 
 const words = text.catalog
 

@@ -1,7 +1,7 @@
 import { Suspense, useEffect } from 'react'
 import type { DeployableModel } from '../../../../server/src/contract.ts'
-import { lazyPart } from '../../shell/keep-trying.ts'
-import type { VariantChoice } from '../catalog/variants.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import type { VariantChoice } from '../models/variants.ts'
 
 export interface DeployDialogProps {
   open: boolean
@@ -11,7 +11,7 @@ export interface DeployDialogProps {
   initial?: Partial<VariantChoice> | undefined
 }
 
-const loadForm = () => import('../catalog/deploy-form.tsx').then((module) => module.DeployForm)
+const loadForm = () => import('./deploy-form.tsx').then((module) => module.DeployForm)
 const DeployForm = lazyPart(loadForm)
 
 /** Chooses a variant of a model, shows what it would run on and what that costs, and deploys it. */

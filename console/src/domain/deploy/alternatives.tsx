@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router'
 import type { Placement } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { nameChoice } from './names.ts'
-import type { VariantChoice } from './variants.ts'
+import { nameChoice } from '../models/variant-names.ts'
+import type { VariantChoice } from '../models/variants.ts'
 
 const words = text.catalog
 const shownAtMost = 4

@@ -3,15 +3,15 @@ import { useEffect } from 'react'
 import { useSession } from '../../api/session.ts'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
-import { useSignOut } from '../../shell/sign-out.ts'
+import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
-import { AuthLayout, authLink } from '../auth/auth-layout.tsx'
-import { useUpdateProfile } from './queries.ts'
+import { AuthLayout, authLink } from './auth-layout.tsx'
+import { useCompleteProfile } from './queries.ts'
 
-/** What an account that came in through a provider still has to say; nothing else opens before. */
+/** Asks an account created through an identity provider for its name and organization. */
 export function CompleteProfilePage() {
   const { user } = useSession()
-  const update = useUpdateProfile()
+  const update = useCompleteProfile()
   const signOut = useSignOut()
   const navigate = useNavigate()
   const complete = !user.requires_profile_completion

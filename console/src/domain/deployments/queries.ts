@@ -1,0 +1,40 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { isChanging } from './status.ts'
+
+export const deploymentsPath = '/api/v1/model-deployments'
+
+/** The API path of one deployment, or of a subresource such as `/events`. */
+export const deploymentPath = (id: string, subresource = '') =>
+  `${deploymentsPath}/${encodeURIComponent(id)}${subresource}`
+
+/** Poll interval in milliseconds while a deployment changes. */
+const changingInterval = 2_000
+/** Poll interval in milliseconds while nothing changes. */
+export const steadyInterval = 15_000
+
+/** Deployments per page of the list. */
+export const pageSize = 50
+
+/** One page (from 1) of the person's deployments, newest first: all of them, or only those that are not terminated. */
+export const deploymentsQuery = (filter: { all: boolean; page: number }) =>
+  queryOptions({
+    queryKey: ['deployments', 'list', filter],
+    queryFn: ({ signal }) =>
+      callApi<DeploymentPage>('GET', deploymentsPath, {
+        query: { active: !filter.all, limit: pageSize, offset: (filter.page - 1) * pageSize },
+        signal,
+      }),
+    refetchInterval: ({ state }) => (state.data?.items.some(isChanging) ? changingInterval : steadyInterval),
+    placeholderData: keepPreviousData,
+  })
+
+/** One deployment, polled more often while it changes. */
+export const deploymentQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deployments', 'one', id],
+    queryFn: ({ signal }) => callApi<Deployment>('GET', deploymentPath(id), { signal }),
+    refetchInterval: ({ state: { data } }) =>
+      data?.status === 'terminated' ? false : data && isChanging(data) ? changingInterval : steadyInterval,
+  })

@@ -1,0 +1,40 @@
+import { queryOptions } from '@tanstack/react-query'
+import type { DeployableModels, Placements } from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+
+const modelTypes = ['LLM', 'embedding'] as const
+
+/** Every deployable model of all types, in the catalog's order. */
+export const modelsQuery = queryOptions({
+  queryKey: ['catalog', 'models'],
+  queryFn: async ({ signal }) => {
+    const lists = await Promise.all(
+      modelTypes.map((type) =>
+        callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+          query: { model_type: type },
+          signal,
+        }),
+      ),
+    )
+    return lists.flatMap(({ items }) => items).toSorted((one, other) => one.sort_order - other.sort_order)
+  },
+  staleTime: 60_000,
+})
+
+/** All embedding models. Includes disabled ones, because a running deployment may use a model that was disabled later. */
+export const embeddingModelsQuery = queryOptions({
+  queryKey: ['models', 'embedding'],
+  queryFn: ({ signal }) =>
+    callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+      query: { model_type: 'embedding', enabled_only: false },
+      signal,
+    }),
+  staleTime: 300_000,
+})
+
+/** The instance type, memory and price of every variant of every model. */
+export const placementsQuery = queryOptions({
+  queryKey: ['catalog', 'placements'],
+  queryFn: ({ signal }) => callApi<Placements>('GET', '/api/v1/placements', { signal }),
+  staleTime: 30_000,
+})
