@@ -25,9 +25,7 @@ const Message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('tool'), content: Content, tool_call_id: z.string() }),
 ])
 
-const FunctionName = z
-  .string()
-  .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'has to be 1 to 64 letters, digits, "_" or "-"')
+const FunctionName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"')
 
 const Tool = z.object({
   type: z.literal('function'),
@@ -38,12 +36,12 @@ const Tool = z.object({
   }),
 })
 
-const Stop = z.string().min(1, "can't be empty").max(1000)
+const Stop = z.string().min(1, 'must not be empty').max(1000)
 
-/** The body of POST /v1/chat/completions; unknown fields are dropped, and null stands for "not given". */
+/** The body of POST /v1/chat/completions. Unknown fields are dropped, and null means the default. */
 export const ChatRequestBody = z.object({
   model: z.string(),
-  messages: z.array(Message).min(1, 'needs at least one message').max(10_000),
+  messages: z.array(Message).min(1, 'must hold at least one message').max(10_000),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
@@ -54,9 +52,9 @@ export const ChatRequestBody = z.object({
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   stop: z.union([Stop, z.array(Stop).max(4)]).nullish(),
   seed: z.int().nullish(),
-  n: z.literal(1, 'can only be 1: this engine gives one answer a request').nullish(),
-  logprobs: z.literal(false, "can't be asked for: this engine gives no log probabilities").nullish(),
-  top_logprobs: z.literal(0, "can't be asked for: this engine gives no log probabilities").nullish(),
+  n: z.literal(1, 'must be 1: this engine returns one choice per request').nullish(),
+  logprobs: z.literal(false, 'is not supported: this engine does not compute log probabilities').nullish(),
+  top_logprobs: z.literal(0, 'is not supported: this engine does not compute log probabilities').nullish(),
   response_format: z
     .discriminatedUnion('type', [
       z.object({ type: z.literal('text') }),
@@ -76,17 +74,16 @@ export const ChatRequestBody = z.object({
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 })
 
-/** A checked chat request. */
+/** A validated chat request. */
 export type ChatRequest = z.infer<typeof ChatRequestBody>
-/** One of its messages. */
 export type ChatMessage = ChatRequest['messages'][number]
 
-/** Checks a body against a schema; a mistake is a 400 that names the field and says what is wrong with it. */
+/** Validates a body. Throws a RequestError (400) that names the first invalid field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {
-  if (isTooDeep(body)) throw invalid('', 'The body nests too deep.')
+  if (isTooDeep(body)) throw invalid('', 'The request body is nested too deeply.')
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const issue = result.error.issues[0]
   const path = (issue?.path ?? []).map(String).join('.').slice(0, 200)
-  throw invalid(path, path === '' ? 'The body has to be a JSON object.' : `${path}: ${issue?.message}.`)
+  throw invalid(path, path === '' ? 'The request body must be a JSON object.' : `${path}: ${issue?.message}.`)
 }

@@ -1,44 +1,44 @@
 import { z } from 'zod'
 import { invalid } from './errors.ts'
 import { MAX_CHARACTERS_PER_TOKEN } from './generate.ts'
-import type { Engine } from './model.ts'
+import type { LoadedModel } from './model.ts'
 
 const MAX_INPUTS = 2048
 
-const Text = z.string().min(1, "can't be empty")
+const Text = z.string().min(1, 'must not be empty')
 
-/** The body of POST /v1/embeddings; unknown fields are dropped. */
+/** The body of POST /v1/embeddings. Unknown fields are dropped. */
 export const EmbeddingsRequestBody = z.object({
   model: z.string(),
   input: z.union(
     [Text, z.array(Text).min(1, 'needs at least one text').max(MAX_INPUTS)],
-    `has to be a text or a list of 1 to ${MAX_INPUTS} texts, none of them empty; lists of tokens are not supported`,
+    `must be a non-empty string or a list of 1 to ${MAX_INPUTS} non-empty strings; token arrays are not supported`,
   ),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: z.int().min(1).nullish(),
 })
 
-/** A checked embeddings request. */
+/** A validated embeddings request. */
 export type EmbeddingsRequest = z.infer<typeof EmbeddingsRequestBody>
 
-/** The vectors in the order of the inputs, each of length one, and the tokens that were read for them. */
+/** Unit vectors in the order of the inputs, and the number of prompt tokens. */
 export interface Embeddings {
   vectors: number[][]
   promptTokens: number
 }
 
-/** Computes the embeddings one after the other. Rejects with the signal's reason once it is aborted. */
+/** Computes the embeddings one by one. Rejects with the signal's reason when the signal aborts. */
 export async function computeEmbeddings(
-  engine: Engine,
+  loaded: LoadedModel,
   request: EmbeddingsRequest,
   signal: AbortSignal,
 ): Promise<Embeddings> {
-  const size = engine.model.embeddingVectorSize
+  const size = loaded.model.embeddingVectorSize
   if (request.dimensions != null && request.dimensions !== size) {
-    throw invalid('dimensions', `This model's embeddings have ${size} dimensions and can't be shortened.`)
+    throw invalid('dimensions', `This model's embeddings have ${size} dimensions, which cannot be changed.`)
   }
-  const context = await engine.embeddings()
-  const limit = engine.embeddingContextSize
+  const context = await loaded.embeddings()
+  const limit = loaded.embeddingContextSize
   const inputs = [request.input].flat()
   const lengths = inputs.map((input) =>
     input.length > limit * MAX_CHARACTERS_PER_TOKEN ? input.length : context.calculateInputLength(input),
@@ -46,7 +46,7 @@ export async function computeEmbeddings(
   for (const [index, length] of lengths.entries()) {
     if (length < limit) continue
     const param = Array.isArray(request.input) ? `input.${index}` : 'input'
-    const message = `${param} is too long: the model reads fewer than ${limit} tokens at a time.`
+    const message = `${param} is too long: this model accepts fewer than ${limit} tokens per input.`
     throw invalid(param, message, 'context_length_exceeded')
   }
 
@@ -59,14 +59,14 @@ export async function computeEmbeddings(
   return { vectors, promptTokens: lengths.reduce((sum, length) => sum + length, 0) }
 }
 
-/** The vector scaled to length one; a zero vector stays as it is. */
+/** Scales a vector to length 1. A zero vector is returned unchanged. */
 export function normalize(vector: readonly number[]): number[] {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))
-  // Rounded to float32, so that a list of numbers and its base64 form are the same values.
+  // Rounding to float32 makes the list and its base64 form hold the same values.
   return vector.map((value) => Math.fround(length === 0 ? 0 : value / length))
 }
 
-/** OpenAI's base64 form of a vector: its values as little-endian float32. */
+/** Encodes a vector in OpenAI's base64 format: little-endian float32 values. */
 export function toBase64(vector: readonly number[]): string {
   const bytes = Buffer.alloc(vector.length * 4)
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4)

@@ -1,10 +1,10 @@
-/** A request that is answered with an error in OpenAI's shape. */
+/** An error response in OpenAI's format. */
 export class RequestError extends Error {
   readonly status: number
   readonly type: string
   readonly code: string | null
   readonly param: string | null
-  /** Seconds to wait before another try; sent as Retry-After. */
+  /** Seconds, sent as Retry-After. */
   readonly retryAfter: number | null
 
   constructor(
@@ -22,23 +22,23 @@ export class RequestError extends Error {
   }
 }
 
-/** A 400 for a field of the body, named by its path. */
+/** A 400 for the body field at the path `param`. */
 export function invalid(param: string, message: string, code = 'invalid_value'): RequestError {
   return new RequestError(400, message, param === '' ? { code } : { code, param })
 }
 
-/** A 503 for a request that would be one too many in the queue. */
+/** A 503 for a request that the full queue cannot take. */
 export function overloaded(waiting: number): RequestError {
-  const message = `The engine is busy and ${waiting} requests wait already.`
+  const message = `The engine is busy and its queue of ${waiting} requests is full. Try again in a few seconds.`
   return new RequestError(503, message, { code: 'overloaded', retryAfter: 5 })
 }
 
-/** A 503 for requests that are cut off because the engine ends. */
+/** A 503 for requests that a shutdown interrupts. */
 export function shuttingDown(): RequestError {
   return new RequestError(503, 'The engine is shutting down.', { code: 'shutting_down', retryAfter: 5 })
 }
 
-/** OpenAI's name for a class of errors. */
+/** The OpenAI error type for a status. */
 export function errorType(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 404) return 'not_found_error'

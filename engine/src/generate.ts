@@ -11,37 +11,37 @@ import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
 import { toHistory } from './history.ts'
 import { ANY_OBJECT, narrowNumbers, toGrammarSchema } from './json-schema.ts'
-import type { Engine } from './model.ts'
+import type { LoadedModel } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
 import { adaptWrapper, createCallReporter, selectTools, type SelectedTools } from './tools.ts'
 
-/** Prompt tokens evaluated in one go; between two goes a caller's leaving is noticed. */
+/** Prompt tokens per evaluation. Cancellation is checked between evaluations. */
 const PREFILL_TOKENS = 512
-/** More than any tokenizer packs into its tokens on average. */
+/** An upper bound on the average token length of any tokenizer. */
 export const MAX_CHARACTERS_PER_TOKEN = 128
 const PENALTY_TOKENS = 1024
 
-/** What llama.cpp's own server takes where a request says nothing. */
+/** The sampling defaults of llama.cpp's server. */
 const DEFAULTS = { temperature: 0.8, topP: 0.95, topK: 40, minP: 0.05 } as const
 
-/** A piece of an answer as it is written. */
+/** A part of an answer, in the order of generation. */
 export type AnswerPiece =
   | { type: 'content'; text: string }
   | { type: 'reasoning'; text: string }
   | { type: 'tool_call'; index: number; name: string }
   | { type: 'tool_arguments'; index: number; text: string }
 
-/** How an answer ended, and its tokens. */
+/** The finish reason and the token counts of an answer. */
 export interface AnswerEnd {
   finishReason: 'stop' | 'length' | 'tool_calls'
   promptTokens: number
   completionTokens: number
-  /** The part of the prompt that was still in the sequence from an earlier request. */
+  /** Prompt tokens reused from an earlier request in the same sequence */
   cachedTokens: number
 }
 
-/** A request that was found to be answerable. */
+/** A validated request with its rendered prompt. */
 export interface PreparedChat {
   request: ChatRequest
   history: ChatHistoryItem[]
@@ -52,27 +52,27 @@ export interface PreparedChat {
   maxTokens: number
 }
 
-/** Checks all that can be checked before a sequence is needed; throws a RequestError. */
-export async function prepareChat(engine: Engine, request: ChatRequest): Promise<PreparedChat> {
-  const { chat } = engine
-  if (chat === null) throw invalid('model', 'This is an embedding model; it can only be used for embeddings.')
+/** Validates a request as far as possible before it takes a sequence. Throws a RequestError. */
+export async function prepareChat(loaded: LoadedModel, request: ChatRequest): Promise<PreparedChat> {
+  const { chat } = loaded
+  if (chat === null) throw invalid('model', 'This is an embedding model. Send the request to /v1/embeddings.')
   const history = toHistory(request.messages)
   checkLength(request, chat.contextSize)
   const tools = selectTools(request, chat.canCallTools)
   const format = request.response_format?.type ?? 'text'
   if (tools !== null && format !== 'text') {
-    throw invalid('response_format', "response_format can't be combined with tools; set tool_choice to none.")
+    throw invalid('response_format', "response_format can't be combined with tools. Set tool_choice to none.")
   }
-  const grammar = await createGrammar(engine, request)
+  const grammar = await createGrammar(loaded, request)
   const wrapper = tools === null ? chat.wrapper : adaptWrapper(chat.wrapper, tools)
-  const prompt = renderPrompt(engine, wrapper, history, tools?.callable)
+  const prompt = renderPrompt(loaded, wrapper, history, tools?.callable)
 
-  // The library needs one token of the context for itself.
+  // node-llama-cpp reserves one token of the context.
   const room = chat.contextSize - 1 - prompt.length
   if (room < 1) {
     throw invalid(
       'messages',
-      `The model's context holds ${chat.contextSize} tokens and the prompt alone has ${prompt.length}.`,
+      `The prompt has ${prompt.length} tokens, but the model's context holds ${chat.contextSize}. Shorten the messages.`,
       'context_length_exceeded',
     )
   }
@@ -89,8 +89,8 @@ export async function prepareChat(engine: Engine, request: ChatRequest): Promise
 }
 
 /**
- * Writes the answer on the given slot, whose sequence was brought to the prompt by `prefill`, piece by piece. Rejects with the
- * signal's reason once it is aborted.
+ * Generates the answer in a slot that `prefill` has prepared and reports each piece. Rejects with the signal's reason when the signal
+ * aborts.
  */
 export async function writeAnswer(
   prepared: PreparedChat,
@@ -153,7 +153,7 @@ export async function writeAnswer(
     if (signal.aborted) throw signal.reason
     if (stops.stopped) return end('stop')
     if (error instanceof ContextFull) return end('length')
-    // The library checks a finished call again, against more than its grammar held; the caller has the call already.
+    // node-llama-cpp validates a finished call against the full schema and may throw. By then the caller has received the call.
     if (calls.isComplete()) return end('tool_calls')
     throw error
   } finally {
@@ -161,14 +161,14 @@ export async function writeAnswer(
   }
 }
 
-/** Refuses a prompt that is too long by any measure before it is tokenized, which would hold up everybody else. */
+/** Rejects an oversized prompt before tokenization, which would block other requests. */
 function checkLength({ messages }: ChatRequest, contextSize: number): void {
   const limit = contextSize * MAX_CHARACTERS_PER_TOKEN
   const length = JSON.stringify(messages).length
   if (length <= limit) return
   throw invalid(
     'messages',
-    `The model's context holds ${contextSize} tokens, and the messages have ${length} characters.`,
+    `The messages have ${length} characters, too many for the model's context of ${contextSize} tokens. Shorten the messages.`,
     'context_length_exceeded',
   )
 }
@@ -176,7 +176,7 @@ function checkLength({ messages }: ChatRequest, contextSize: number): void {
 class ContextFull extends Error {}
 
 function renderPrompt(
-  engine: Engine,
+  loaded: LoadedModel,
   wrapper: ChatWrapper,
   history: ChatHistoryItem[],
   functions: ChatModelFunctions | undefined,
@@ -187,14 +187,14 @@ function renderPrompt(
       documentFunctionParams: true,
       ...(functions === undefined ? {} : { availableFunctions: functions }),
     })
-    return contextText.tokenize(engine.model.tokenizer)
+    return contextText.tokenize(loaded.model.tokenizer)
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
-    throw invalid('messages', `The model's chat template can't render these messages: ${reason}`)
+    throw invalid('messages', `The model's chat template cannot render these messages: ${reason}`)
   }
 }
 
-async function createGrammar(engine: Engine, request: ChatRequest): Promise<LlamaGrammar | undefined> {
+async function createGrammar(loaded: LoadedModel, request: ChatRequest): Promise<LlamaGrammar | undefined> {
   const format = request.response_format
   if (format == null || format.type === 'text') return undefined
   const param = 'response_format.json_schema.schema'
@@ -203,21 +203,21 @@ async function createGrammar(engine: Engine, request: ChatRequest): Promise<Llam
       ? ANY_OBJECT
       : toGrammarSchema(format.json_schema.schema, { param, lenient: false })
   try {
-    const made = await engine.llama.createGrammarForJsonSchema(schema as { type: 'object' })
-    return await engine.llama.createGrammar({
+    const made = await loaded.llama.createGrammarForJsonSchema(schema as { type: 'object' })
+    return await loaded.llama.createGrammar({
       grammar: narrowNumbers(made.grammar),
       stopGenerationTriggers: made.stopGenerationTriggers,
       trimWhitespaceSuffix: made.trimWhitespaceSuffix,
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'
-    throw invalid(param, `No grammar can be made of the schema: ${reason}`, 'invalid_json_schema')
+    throw invalid(param, `The schema cannot be converted to a grammar: ${reason}`, 'invalid_json_schema')
   }
 }
 
 /**
- * Brings the sequence to the prompt but for its last token; gives the number of tokens it had already. Rejects with the signal's
- * reason once it is aborted.
+ * Evaluates the prompt except its last token. Resolves to the number of cached tokens. Rejects with the signal's reason when the
+ * signal aborts.
  */
 export async function prefill(
   slot: Slot,
@@ -225,7 +225,7 @@ export async function prefill(
   signal: AbortSignal,
 ): Promise<number> {
   const { sequence } = slot
-  // What a sequence remembers was computed in other batches, whose rounding differs in the last bits.
+  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer every time.
   if (request.seed != null) await sequence.clearHistory()
   const wanted = prompt.slice(0, -1)
   await sequence.adaptStateToTokens(wanted, false)
@@ -246,7 +246,7 @@ function samplingOf(request: ChatRequest) {
     topP: request.top_p ?? DEFAULTS.topP,
     topK: request.top_k ?? DEFAULTS.topK,
     minP: request.min_p ?? DEFAULTS.minP,
-    // The library's own seed is the second of the day, the same for all requests of that second.
+    // node-llama-cpp's default seed is the current second, which concurrent requests share.
     seed: request.seed == null ? randomInt(2 ** 32) : Number(BigInt.asUintN(32, BigInt(request.seed))),
     repeatPenalty: penalized
       ? ({

@@ -5,7 +5,7 @@ import { toHistory } from './history.ts'
 const historyOf = (messages: unknown) =>
   toHistory(parseBody(ChatRequestBody, { model: 'm', messages }).messages)
 
-test('keeps the turns and ends with the answer to write', () => {
+test('keeps the turns and ends with the answer to generate', () => {
   expect(
     historyOf([
       { role: 'developer', content: 'Be brief.' },
@@ -28,7 +28,7 @@ test('keeps the turns and ends with the answer to write', () => {
   ])
 })
 
-test('joins the results of tools with their calls', () => {
+test('joins tool results with their calls', () => {
   const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{"a":1}' } })
   expect(
     historyOf([
@@ -50,15 +50,19 @@ test.each([
   [
     'an image',
     [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
-    'reads text only',
+    'accepts text only',
   ],
-  ['an answer to no call', [{ role: 'tool', tool_call_id: '1', content: 'x' }], 'has to answer a tool call'],
-  ['no messages', [], 'needs at least one message'],
+  [
+    'an answer without a call',
+    [{ role: 'tool', tool_call_id: '1', content: 'x' }],
+    'must refer to a tool call',
+  ],
+  ['no messages', [], 'must hold at least one message'],
   ['an unknown role', [{ role: 'robot', content: 'x' }], 'messages.0.role'],
   [
     'arguments that are no JSON',
     [{ role: 'assistant', tool_calls: [{ id: '1', function: { name: 'a', arguments: '{' } }] }],
-    'has to be JSON',
+    'must be JSON',
   ],
 ])('refuses %s', (_, messages, expected) => {
   expect(() => historyOf(messages)).toThrow(expected)

@@ -4,8 +4,8 @@ import { invalid } from './errors.ts'
 import { isTooDeep } from './json-schema.ts'
 
 /**
- * Turns a request's messages into the history that the model's chat template is rendered from. It always ends with the
- * answer to write: an assistant message at the end, or tool results, are carried on from.
+ * Converts a request's messages to the history that the chat template renders. The last item is always the answer to generate; it
+ * continues a final assistant message or final tool results.
  */
 export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
   const history: ChatHistoryItem[] = []
@@ -22,7 +22,7 @@ export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
       if (call === undefined) {
         throw invalid(
           `${param}.tool_call_id`,
-          'A tool message has to answer a tool call of an earlier message.',
+          'A tool message must refer to a tool call in an earlier message.',
         )
       }
       call.result = parseJson(text) ?? text
@@ -33,7 +33,7 @@ export function toHistory(messages: readonly ChatMessage[]): ChatHistoryItem[] {
         const params = parseJson(called.arguments === '' ? '{}' : called.arguments)
         if (params === undefined) {
           const path = `${param}.tool_calls.${position}.function.arguments`
-          throw invalid(path, `${path}: has to be JSON.`)
+          throw invalid(path, `${path}: must be JSON.`)
         }
         const call: ChatModelFunctionCall = { type: 'functionCall', name: called.name, params, result: null }
         if (position === 0) call.startsNewChunk = true
@@ -64,14 +64,14 @@ function textOf(message: ChatMessage, param: string): string {
       const kind = part.type.slice(0, 64)
       throw invalid(
         `${param}.content.${index}`,
-        `${param}.content.${index} is of type "${kind}", but this model reads text only.`,
+        `${param}.content.${index} has the type "${kind}", but this model accepts text only.`,
         'unsupported_content',
       )
     })
     .join('')
 }
 
-/** The value, or undefined for what isn't JSON or nests too deep to be handed on. */
+/** Parses JSON. Returns undefined for invalid or too deeply nested JSON. */
 function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)

@@ -4,7 +4,7 @@ import { isTooDeep, narrowNumbers, toGrammarSchema } from './json-schema.ts'
 const strict = (schema: unknown) => toGrammarSchema(schema, { param: 'schema', lenient: false })
 const lenient = (schema: unknown) => toGrammarSchema(schema, { param: 'schema', lenient: true })
 
-test('keeps what a grammar can hold', () => {
+test('keeps supported keywords', () => {
   expect(
     strict({
       title: 'Person',
@@ -30,12 +30,12 @@ test('keeps what a grammar can hold', () => {
   })
 })
 
-test('follows references into the definitions, also those of the older name', () => {
+test('follows references to "$defs" and to the older "definitions"', () => {
   const schema = strict({ $ref: '#/definitions/node', definitions: { node: { type: 'boolean' } } })
   expect(schema).toEqual({ $ref: '#/$defs/node', $defs: { node: { type: 'boolean' } } })
 })
 
-test('lets an object without a description of its properties hold any', () => {
+test('allows any property in an object that describes none', () => {
   expect(strict({ type: 'object' })).toMatchObject({ additionalProperties: true })
   expect(strict({ type: 'object', properties: {} })).toMatchObject({ additionalProperties: false })
 })
@@ -57,22 +57,22 @@ test.each([
   ['a required that is no list', { type: 'object', properties: {}, required: 1 }],
   ['a prototype', { $ref: '#/$defs/constructor' }],
 ])('refuses %s', (_, schema) => {
-  expect(() => lenient(schema)).toThrow(/The schema can't be used at/)
+  expect(() => lenient(schema)).toThrow(/The schema is not supported at/)
 })
 
-test('takes constraints on values for hints in tools, and refuses them in an answer', () => {
+test('ignores value constraints in tool parameters and rejects them in response_format', () => {
   const schema = { type: 'string', pattern: '^a', format: 'email' }
   expect(lenient(schema)).toEqual({ type: 'string' })
-  expect(() => strict(schema)).toThrow('"pattern" isn\'t supported')
+  expect(() => strict(schema)).toThrow('"pattern" is not supported')
 })
 
-test('finds deep nesting without running out of stack', () => {
+test('detects deep nesting without a stack overflow', () => {
   const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
   expect(isTooDeep(nested(50))).toBe(false)
   expect(isTooDeep(nested(10_000))).toBe(true)
 })
 
-test('keeps exponents out of integers, and small elsewhere', () => {
+test('forbids exponents in integers and limits them in other numbers', () => {
   const digits = '("0" | [1-9] [0-9]{0,15})'
   const exponent = `([eE] [-+]? ${digits})?`
   expect(narrowNumbers(`a ::= "-"? ${digits} ${exponent} "x"`)).toBe(`a ::= "-"? ${digits} "x"`)

@@ -1,8 +1,8 @@
-/** Writes one line for the operator; never given a prompt, an answer or the key. */
+/** Writes one log line. Prompts, answers and keys must never reach it. */
 export type Log = (line: string) => void
 
 /**
- * A log on standard output. The process outlives whoever reads its output, so a broken pipe there is not an error.
+ * Logs to standard output. The engine outlives the process that reads its output, so a broken pipe is not an error.
  */
 export function createLog(): Log {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})

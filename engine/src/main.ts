@@ -1,8 +1,7 @@
-// The engine's process: reads its settings, keeps engine.json, loads the model and serves it until it is told to end
-// or its launch.json is gone. See the README beside this folder.
+// The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See engine/README.md.
 import type { AddressInfo } from 'node:net'
 import { createLog } from './log.ts'
-import { loadEngine, LoadError } from './model.ts'
+import { loadModel, LoadError } from './model.ts'
 import { buildServer } from './server.ts'
 import { parseSettings } from './settings.ts'
 import { createStateWriter, isStillWanted } from './state.ts'
@@ -25,7 +24,7 @@ const { settings, key } = parsed
 const { stateDirectory, nonce } = settings
 const leaveIfNotWanted = (): void => {
   if (isStillWanted(stateDirectory, nonce)) return
-  log('launch.json is gone or names another launch: ending')
+  log('launch.json is missing or names another launch; exiting')
   process.exit(EXIT_NOT_WANTED)
 }
 leaveIfNotWanted()
@@ -38,12 +37,15 @@ const fail = (error: LoadError): never => {
 const crash = (error: unknown): never => {
   log(`crashed: ${error instanceof Error ? error.stack : String(error)}`)
   return fail(
-    new LoadError('engine_crashed', 'The engine stopped because of an unexpected error; see its log.'),
+    new LoadError(
+      'engine_crashed',
+      'The engine crashed because of an unexpected error. Its log has the details.',
+    ),
   )
 }
 process.on('uncaughtException', crash)
 process.on('unhandledRejection', crash)
-// Its terminal or its parent going away is no reason to end.
+// The engine must survive the end of its terminal and of its parent.
 process.on('SIGHUP', () => {})
 
 writeState({})
@@ -51,7 +53,7 @@ setInterval(leaveIfNotWanted, WATCH_MS)
 
 const server = buildServer({ key, log })
 const stop = (): void => {
-  log('told to end')
+  log('received a signal; shutting down')
   setTimeout(() => process.exit(0), SHUTDOWN_MS)
   void server.close().finally(() => process.exit(0))
 }
@@ -60,7 +62,7 @@ process.once('SIGINT', stop)
 
 const { alias, type, contextTokens, parallel, threads, gpuLayers } = settings
 log(
-  `pid ${process.pid} serves ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
+  `pid ${process.pid} serving ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
     `threads ${threads}, gpu layers ${gpuLayers}, model ${settings.modelPath}`,
 )
 await server.fastify.listen({ host: '127.0.0.1', port: 0 })
@@ -69,7 +71,7 @@ writeState({ port })
 log(`listening on 127.0.0.1:${port}`)
 
 const started = performance.now()
-const engine = await loadEngine(settings, log).catch(fail)
-server.setEngine(engine)
+const loaded = await loadModel(settings, log).catch(fail)
+server.setModel(loaded)
 writeState({ phase: 'ready' })
-log(`ready after ${Math.round(performance.now() - started)} ms`)
+log(`ready in ${Math.round(performance.now() - started)} ms`)

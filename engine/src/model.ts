@@ -17,23 +17,23 @@ import { createSequencePool, type SequencePool } from './sequences.ts'
 import type { Settings } from './settings.ts'
 import type { FailureCode } from './state.ts'
 
-/** Requests of a kind that may wait before further ones are refused. */
+/** Queue length per kind of request; further requests get a 503. */
 export const MAX_WAITING = 64
 
-/** A loaded model, ready to answer. */
-export interface Engine {
+/** A loaded model with its contexts. */
+export interface LoadedModel {
   alias: string
   llama: Llama
   model: LlamaModel
-  /** Null for an embedding model. */
+  /** Null for an embedding model */
   chat: { wrapper: ChatWrapper; pool: SequencePool; contextSize: number; canCallTools: boolean } | null
-  /** The context for embeddings; a chat model makes it when it is first asked for. */
+  /** The embeddings context, which a chat model creates on first use */
   embeddings: () => Promise<LlamaEmbeddingContext>
-  /** Tokens that one input of the embeddings may have, and one more. */
+  /** Exclusive upper bound on the tokens of one embeddings input */
   embeddingContextSize: number
 }
 
-/** A load that failed: the code for the server, the sentence for a person. */
+/** A failed load: a code for the server and a message for people. */
 export class LoadError extends Error {
   readonly code: FailureCode
 
@@ -44,14 +44,14 @@ export class LoadError extends Error {
   }
 }
 
-/** Loads the model, makes its context and runs it once. Rejects with a LoadError alone. */
-export async function loadEngine(settings: Settings, log: Log): Promise<Engine> {
+/** Loads the model, creates its context and runs one warm-up evaluation. Rejects only with a LoadError. */
+export async function loadModel(settings: Settings, log: Log): Promise<LoadedModel> {
   const complaints: string[] = []
-  // llama.cpp's threads wait for each other by spinning: more of them than cores only stand in their own way.
+  // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
   const threads = Math.min(settings.threads, availableParallelism())
   try {
     await checkFile(settings.modelPath)
-    // Never a download and never a build: the binaries are those that npm installed.
+    // Use only the binaries that npm installed: no download, no build.
     const llama = await getLlama({
       build: 'never',
       skipDownload: true,
@@ -64,14 +64,14 @@ export async function loadEngine(settings: Settings, log: Log): Promise<Engine> 
         log(`llama.cpp ${level}: ${message}`)
       },
     })
-    log(`llama.cpp runs on ${llama.gpu === false ? 'the CPU' : llama.gpu} with ${threads} threads`)
+    log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu} with ${threads} threads`)
     return await load(llama, { ...settings, threads }, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
 }
 
-async function load(llama: Llama, settings: Settings, log: Log): Promise<Engine> {
+async function load(llama: Llama, settings: Settings, log: Log): Promise<LoadedModel> {
   const { contextTokens, parallel, threads } = settings
   let told = 0
   const model = await llama.loadModel({
@@ -89,18 +89,18 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<Engine>
   const trained = model.trainContextSize
   log(`loaded ${model.typeDescription}, ${model.size} bytes, trained on ${trained} tokens of context`)
   if (contextTokens > trained)
-    log(`the context of ${contextTokens} tokens is more than the model was trained on`)
+    log(`warning: the context of ${contextTokens} tokens exceeds the model's training context`)
 
   let embeddings: Promise<LlamaEmbeddingContext> | null = null
   const contextSize = Math.min(contextTokens, trained)
-  const engine: Engine = {
+  const loaded: LoadedModel = {
     alias: settings.alias,
     llama,
     model,
     chat: null,
     embeddingContextSize: contextSize,
     embeddings: () => {
-      // A pooled embedding is right only when the whole input is in one batch.
+      // Pooling is correct only if the whole input fits into one batch.
       embeddings ??= model.createEmbeddingContext({ contextSize, batchSize: contextSize, threads })
       embeddings.catch(() => (embeddings = null))
       return embeddings
@@ -108,8 +108,8 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<Engine>
   }
 
   if (settings.type === 'embedding') {
-    await (await engine.embeddings()).getEmbeddingFor('warm')
-    return engine
+    await (await loaded.embeddings()).getEmbeddingFor('warm')
+    return loaded
   }
   const context = await model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
   const warm = context.getSequence()
@@ -121,28 +121,27 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<Engine>
     `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
       `${wrapper.wrapperName}, tools ${canCallTools ? 'supported' : 'not supported'}`,
   )
-  engine.chat = {
+  loaded.chat = {
     wrapper,
     pool: createSequencePool(context, MAX_WAITING),
     contextSize: context.contextSize,
     canCallTools,
   }
-  return engine
+  return loaded
 }
 
 async function checkFile(path: string): Promise<void> {
   const found = await stat(path).catch(() => null)
-  if (found?.isFile() !== true)
-    throw new LoadError('launch_rejected', 'There is no model file at the given path.')
+  if (found?.isFile() !== true) throw new LoadError('launch_rejected', 'The model file does not exist.')
   try {
     await readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new LoadError('launch_rejected', `The model file is no whole GGUF file: ${reason}`)
+    throw new LoadError('launch_rejected', `The model file is not a complete GGUF file: ${reason}`)
   }
 }
 
-/** True when the template renders tools itself, in a form from which the calls can be told apart again. */
+/** True when the chat template renders tools in a form whose calls can be parsed. */
 function templateTakesTools(model: LlamaModel, wrapper: ChatWrapper): boolean {
   const template = model.fileInfo.metadata.tokenizer.chat_template
   if (typeof template !== 'string' || !/\btools\b/.test(template)) return false
@@ -154,14 +153,14 @@ function toLoadError(error: unknown, complaints: readonly string[]): LoadError {
   const reason = error instanceof Error ? error.message : String(error)
   const detail = [reason, ...complaints.slice(-3)].join(' / ').slice(0, 1000)
   if (error instanceof NoBinaryFoundError) {
-    return new LoadError('engine_crashed', 'No llama.cpp binary is installed that runs on this machine.')
+    return new LoadError('engine_crashed', 'None of the installed llama.cpp binaries runs on this machine.')
   }
   const memory = /out of memory|insufficient memory|failed to allocate|unable to allocate|bad_alloc/i
   if (error instanceof InsufficientMemoryError || memory.test(detail)) {
-    return new LoadError('out_of_memory', `The model does not fit into the memory: ${detail}`)
+    return new LoadError('out_of_memory', `The model does not fit into memory: ${detail}`)
   }
   if (/failed to load model|unknown model architecture|unsupported|not supported/i.test(detail)) {
-    return new LoadError('launch_rejected', `llama.cpp can't load this model: ${detail}`)
+    return new LoadError('launch_rejected', `llama.cpp cannot load this model: ${detail}`)
   }
   return new LoadError('engine_crashed', `The model could not be loaded: ${detail}`)
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { RequestError } from './errors.ts'
 import { createCollector, createHead, openEventStream, toErrorBody } from './openai.ts'
 
-/** A response whose reader takes nothing until told to. */
+/** A response whose reader pauses until `read` is called. */
 function slowResponse() {
   const taken: string[] = []
   const pending: (() => void)[] = []
@@ -19,7 +19,7 @@ function slowResponse() {
   return { response, taken, read: () => pending.shift()?.() }
 }
 
-test('an event stream waits for a slow reader, and not for one who left', async () => {
+test('an event stream waits for a slow reader but not for a disconnected one', async () => {
   const { response, read } = slowResponse()
   const stream = openEventStream(response)
   expect(stream.drained()).toBeUndefined()
@@ -40,7 +40,7 @@ test('an event stream waits for a slow reader, and not for one who left', async 
   stream.finish()
 })
 
-test('an unexpected error is not shown to the caller', () => {
+test('an unexpected error reveals no details', () => {
   const { status, body } = toErrorBody(new Error('secret detail'))
   expect(status).toBe(500)
   expect(JSON.stringify(body)).not.toContain('secret')
@@ -51,7 +51,7 @@ test('an unexpected error is not shown to the caller', () => {
   })
 })
 
-test('pieces add up to the whole answer', () => {
+test('the pieces add up to the complete answer', () => {
   const collector = createCollector()
   collector.add({ type: 'reasoning', text: 'hm' })
   collector.add({ type: 'tool_call', index: 0, name: 'look' })

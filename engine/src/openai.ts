@@ -3,18 +3,19 @@ import type { ServerResponse } from 'node:http'
 import { errorType, RequestError } from './errors.ts'
 import type { AnswerEnd, AnswerPiece } from './generate.ts'
 
-/** An error in OpenAI's shape. */
+/** An error body in OpenAI's format. */
 export interface ErrorBody {
   error: { message: string; type: string; param: string | null; code: string | null }
 }
 
-/** What the caller is told of an error; of an unexpected one nothing but that it happened. */
+/** The error body for a caller. Unexpected errors reveal no details. */
 export function toErrorBody(error: unknown): { status: number; retryAfter: number | null; body: ErrorBody } {
   if (error instanceof RequestError) {
     const { status, message, type, param, code, retryAfter } = error
     return { status, retryAfter, body: { error: { message, type, param, code } } }
   }
-  const message = 'The engine failed to answer this request; its log says why.'
+  const message =
+    'The engine could not answer this request because of an internal error. Its log has the details.'
   return {
     status: 500,
     retryAfter: null,
@@ -22,7 +23,7 @@ export function toErrorBody(error: unknown): { status: number; retryAfter: numbe
   }
 }
 
-/** An id as OpenAI's look: a prefix and 24 letters and digits. */
+/** An id in OpenAI's format: a prefix and 24 hexadecimal digits. */
 const createId = (prefix: string): string => `${prefix}${randomBytes(12).toString('hex')}`
 
 interface ToolCall {
@@ -31,19 +32,18 @@ interface ToolCall {
   function: { name: string; arguments: string }
 }
 
-/** What all chunks, or the one whole answer, of a completion have in common. */
+/** The fields that all chunks of a completion share. */
 export interface CompletionHead {
   id: string
   created: number
   model: string
 }
 
-/** The head of a new completion. */
 export function createHead(model: string): CompletionHead {
   return { id: createId('chatcmpl-'), created: Math.floor(Date.now() / 1000), model }
 }
 
-/** Collects the pieces of an answer that is sent whole. */
+/** Collects the pieces of a non-streamed answer. */
 export function createCollector() {
   let content = ''
   let reasoning = ''
@@ -82,7 +82,7 @@ export function createCollector() {
   }
 }
 
-/** The tokens of an answer. */
+/** Token counts in OpenAI's format. */
 export function toUsage({ promptTokens, completionTokens, cachedTokens }: AnswerEnd) {
   return {
     prompt_tokens: promptTokens,
@@ -92,7 +92,7 @@ export function toUsage({ promptTokens, completionTokens, cachedTokens }: Answer
   }
 }
 
-/** A chunk of a streamed answer that carries a change of the message or its end. */
+/** A chunk with a delta, a finish reason or both. */
 export function toChunk(
   head: CompletionHead,
   delta: Record<string, unknown>,
@@ -107,12 +107,11 @@ export function toChunk(
   }
 }
 
-/** The last chunk, sent only when the request asks for the usage. */
+/** The final chunk, sent when `stream_options.include_usage` is set. */
 export function toUsageChunk(head: CompletionHead, end: AnswerEnd) {
   return { ...toChunk(head, {}), choices: [], usage: toUsage(end) }
 }
 
-/** A piece of an answer as a chunk's delta. */
 export function toDelta(piece: AnswerPiece): Record<string, unknown> {
   switch (piece.type) {
     case 'content':
@@ -133,13 +132,13 @@ export function toDelta(piece: AnswerPiece): Record<string, unknown> {
 /** A stream of server-sent events. */
 export interface EventStream {
   send: (data: unknown) => void
-  /** Resolves once the reader has taken what was sent, or has gone. */
+  /** Resolves when the reader has drained the buffer or disconnected. */
   drained: () => Promise<void> | void
-  /** Sends OpenAI's end mark and ends the response. */
+  /** Sends `[DONE]` and ends the response. */
   finish: () => void
 }
 
-/** Begins an event stream on a response that nothing was written to. */
+/** Starts an event stream on an unused response. */
 export function openEventStream(response: ServerResponse): EventStream {
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',

@@ -2,7 +2,7 @@ import type { LlamaContext, Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { createSequencePool } from './sequences.ts'
 
-/** A context of sequences that share as many tokens with any prompt as given. */
+/** A context whose sequences share the given numbers of tokens with every prompt. */
 function fakeContext(shared: readonly number[]): LlamaContext {
   let next = 0
   const getSequence = () => {
@@ -15,13 +15,13 @@ function fakeContext(shared: readonly number[]): LlamaContext {
 const prompt: Token[] = []
 const never = new AbortController().signal
 
-test('lends the sequence that knows most of the prompt', async () => {
+test('assigns the sequence that shares the longest prefix', async () => {
   const pool = createSequencePool(fakeContext([1, 9, 4]), 8)
   const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
   expect(lent.map((slot) => slot.sequence.compareContextTokens([]).firstDifferentIndex)).toEqual([9, 4])
 })
 
-test('serves those who wait in order, but for those who left', async () => {
+test('serves waiting requests in order and skips cancelled ones', async () => {
   const pool = createSequencePool(fakeContext([0]), 8)
   const slot = await pool.acquire(prompt, never)
   const served: string[] = []
@@ -41,7 +41,7 @@ test('serves those who wait in order, but for those who left', async () => {
   expect(served).toEqual(['first', 'third'])
 })
 
-test('refuses what is one too many, and takes it again later', async () => {
+test('rejects a request when the queue is full and accepts it later', async () => {
   const pool = createSequencePool(fakeContext([0]), 1)
   const slot = await pool.acquire(prompt, never)
   const waiting = pool.acquire(prompt, never)
@@ -51,7 +51,7 @@ test('refuses what is one too many, and takes it again later', async () => {
   expect(await pool.acquire(prompt, never)).toBe(slot)
 })
 
-test('lends nothing to a caller who has left already', () => {
+test('assigns nothing to a cancelled request', () => {
   const pool = createSequencePool(fakeContext([0]), 1)
   expect(() => pool.acquire(prompt, AbortSignal.abort(new Error('left')))).toThrow('left')
 })

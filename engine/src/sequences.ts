@@ -1,18 +1,18 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
 import { overloaded } from './errors.ts'
 
-/** One of the context's sequences, lent to one request at a time. */
+/** One sequence of the context, held by one request at a time. */
 export interface Slot {
   readonly sequence: LlamaContextSequence
-  /** Awaited before each token, so that a generation waits for a slow reader. */
+  /** Awaited before each token: backpressure from a slow reader */
   pace: () => Promise<void> | void
 }
 
-/** Lends the sequences; requests beyond their number wait in order of arrival. */
+/** Assigns sequences to requests; excess requests wait in order of arrival. */
 export interface SequencePool {
   /**
-   * The free slot whose state shares the longest prefix with the prompt. Rejects with the signal's reason when the
-   * caller leaves while it waits, and with a 503 when too many wait already.
+   * Resolves to the free slot that shares the longest prefix with the prompt. Rejects with the signal's reason when the caller
+   * disconnects while waiting, and with a 503 when the queue is full.
    */
   acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
   release: (slot: Slot) => void
@@ -22,7 +22,7 @@ interface Waiter {
   resolve: (slot: Slot) => void
 }
 
-/** A pool of all of the context's sequences in which at most `maxWaiting` requests wait. */
+/** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
 export function createSequencePool(context: LlamaContext, maxWaiting: number): SequencePool {
   const free = Array.from({ length: context.totalSequences }, () => createSlot(context))
   const waiting: Waiter[] = []
@@ -57,7 +57,7 @@ export function createSequencePool(context: LlamaContext, maxWaiting: number): S
 }
 
 function createSlot(context: LlamaContext): Slot {
-  // A full context must end the answer. The library would drop the oldest tokens instead, and with them the prompt.
+  // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the prompt.
   const strategy = (): never => {
     throw new Error('The context is full.')
   }

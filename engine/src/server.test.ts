@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Engine } from './model.ts'
+import type { LoadedModel } from './model.ts'
 import { buildServer } from './server.ts'
 
 test.each([false, true])(
@@ -17,8 +17,8 @@ test.each([false, true])(
       canCallTools: false,
       pool: { acquire: async () => ({ sequence, pace: () => {} }), release: () => {} },
     }
-    const { fastify, setEngine, close } = buildServer({ key: 'k', log: () => {} })
-    setEngine({ alias: 'm', model: {}, chat } as unknown as Engine)
+    const { fastify, setModel, close } = buildServer({ key: 'k', log: () => {} })
+    setModel({ alias: 'm', model: {}, chat } as unknown as LoadedModel)
     const { statusCode, body } = await fastify.inject({
       method: 'POST',
       url: '/v1/chat/completions',

@@ -5,37 +5,37 @@ import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings
 import { overloaded, RequestError, shuttingDown } from './errors.ts'
 import { prefill, prepareChat, writeAnswer, type AnswerEnd, type PreparedChat } from './generate.ts'
 import type { Log } from './log.ts'
-import { MAX_WAITING, type Engine } from './model.ts'
+import { MAX_WAITING, type LoadedModel } from './model.ts'
 import { createCollector, createHead, openEventStream } from './openai.ts'
 import { toChunk, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
 
 const BODY_LIMIT = 32 * 1024 * 1024
 const HANG_UP_MS = 20
 
-/** What llama.cpp's own server answers while it loads. */
+/** The answer of llama.cpp's server while it loads. */
 const LOADING = { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } } as const
 
-/** The HTTP side of an engine. */
+/** The HTTP server of an engine process. */
 export interface EngineServer {
   fastify: FastifyInstance
-  /** From now on requests are answered. */
-  setEngine: (engine: Engine) => void
-  /** Stops accepting, cuts all running generations off and resolves when the connections are closed. */
+  /** Starts answering requests. */
+  setModel: (model: LoadedModel) => void
+  /** Stops accepting requests, aborts running generations and resolves when all connections are closed. */
   close: () => Promise<void>
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Aborted when the caller leaves or the engine ends. */
+    /** Aborts when the caller disconnects or the engine shuts down. */
     left: AbortSignal
-    /** For the log line: what the request used. */
+    /** Token counts for the log line */
     used: string
   }
 }
 
-/** Builds the server; it answers 503 until it is given an engine. `key` is the only accepted bearer token. */
+/** Builds the server, which answers 503 until `setModel`. `key` is the only accepted bearer token. */
 export function buildServer({ key, log }: { key: string; log: Log }): EngineServer {
-  let engine: Engine | null = null
+  let loaded: LoadedModel | null = null
   const ending = new AbortController()
   const expected = digest(`Bearer ${key}`)
   const fastify = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle', keepAliveTimeout: 65_000 })
@@ -67,7 +67,7 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
   })
 
   fastify.get('/health', async (_request, reply) => {
-    if (engine === null) return reply.code(503).send(LOADING)
+    if (loaded === null) return reply.code(503).send(LOADING)
     return { status: 'ok' }
   })
 
@@ -77,17 +77,17 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
         reply.header('www-authenticate', 'Bearer')
         throw new RequestError(401, 'The API key is missing or wrong.', { code: 'invalid_api_key' })
       }
-      if (engine === null) return reply.code(503).header('retry-after', '2').send(LOADING)
+      if (loaded === null) return reply.code(503).header('retry-after', '2').send(LOADING)
     })
-    const ready = (model?: string): Engine => {
-      if (engine === null) throw new RequestError(503, 'Loading model')
-      if (model !== undefined && model !== engine.alias) {
-        throw new RequestError(404, 'This engine serves no model of that name.', {
+    const ready = (model?: string): LoadedModel => {
+      if (loaded === null) throw new RequestError(503, 'Loading model')
+      if (model !== undefined && model !== loaded.alias) {
+        throw new RequestError(404, 'This engine does not serve a model with that name.', {
           code: 'model_not_found',
           param: 'model',
         })
       }
-      return engine
+      return loaded
     }
 
     let embedding = 0
@@ -118,11 +118,11 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
 
   return {
     fastify,
-    setEngine: (loaded) => (engine = loaded),
+    setModel: (model) => (loaded = model),
     close: async () => {
       const closed = fastify.close()
       ending.abort(shuttingDown())
-      // A connection that is kept alive becomes idle only once its answer has ended.
+      // A keep-alive connection becomes idle only after its response has ended.
       const hangUp = setInterval(() => fastify.server.closeIdleConnections(), HANG_UP_MS)
       await closed.finally(() => clearInterval(hangUp))
     },
@@ -132,20 +132,20 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
 class CallerLeft extends Error {}
 
 async function answerChat(
-  engine: Engine,
+  loaded: LoadedModel,
   prepared: PreparedChat,
   { request, reply, log }: { request: FastifyRequest; reply: FastifyReply; log: Log },
 ): Promise<void> {
-  const pool = engine.chat!.pool
+  const pool = loaded.chat!.pool
   const slot = await pool.acquire(prepared.prompt, request.left)
-  const head = createHead(engine.alias)
+  const head = createHead(loaded.alias)
   const note = (end: AnswerEnd): void => {
     const { promptTokens, cachedTokens, completionTokens } = end
     request.used = `prompt=${promptTokens} cached=${cachedTokens} completion=${completionTokens}`
   }
   const signal = request.left
   try {
-    // A stream begins behind it: who waits for a first byte waits longer than between two.
+    // The stream starts after the prefill, because callers allow more time for the first byte than between bytes.
     const cachedTokens = await prefill(slot, prepared, signal)
     if (prepared.request.stream !== true) {
       const collector = createCollector()
@@ -182,15 +182,15 @@ function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   return reply.code(status).send(body)
 }
 
-/** Fastify's own refusals (a bad body, say) become ours; what nobody expected is logged and stays as it is. */
+/** Converts Fastify's errors, such as a malformed body, to a RequestError. Logs and returns unexpected errors unchanged. */
 function toRequestError(error: unknown, log: Log, request: FastifyRequest): unknown {
   if (error instanceof RequestError || error instanceof CallerLeft) return error
   const { statusCode, code, message } = error as { statusCode?: number; code?: string; message?: string }
   if (statusCode === 413) {
-    return new RequestError(413, 'The body is larger than 32 MiB.', { code: 'body_too_large' })
+    return new RequestError(413, 'The request body exceeds 32 MiB.', { code: 'body_too_large' })
   }
   if (code === 'FST_ERR_CTP_INVALID_JSON_BODY' || error instanceof SyntaxError) {
-    return new RequestError(400, 'The body is not valid JSON.', { code: 'invalid_json' })
+    return new RequestError(400, 'The request body is not valid JSON.', { code: 'invalid_json' })
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return new RequestError(statusCode, message ?? 'The request is not valid.')
@@ -199,7 +199,7 @@ function toRequestError(error: unknown, log: Log, request: FastifyRequest): unkn
   return error
 }
 
-function toModelList({ alias, model, chat }: Engine) {
+function toModelList({ alias, model, chat }: LoadedModel) {
   const meta = {
     n_ctx: chat?.contextSize ?? model.trainContextSize,
     n_ctx_train: model.trainContextSize,
@@ -210,7 +210,7 @@ function toModelList({ alias, model, chat }: Engine) {
   return { object: 'list', data: [{ id: alias, object: 'model', created: 0, owned_by: 'berth', meta }] }
 }
 
-/** Of equal length for every input, so that a comparison tells nothing of the key, its length included. */
+/** A fixed-length digest, so that a timing-safe comparison does not reveal the key's length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

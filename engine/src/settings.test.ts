@@ -21,7 +21,7 @@ function mistakesOf(args: string[], key: string | undefined = KEY): string {
   return parsed.ok ? '' : parsed.mistakes.join('\n')
 }
 
-test('reads a whole command line', () => {
+test('parses a complete command line', () => {
   expect(parseSettings(toArgs({ '--gpu-layers': '7' }), KEY)).toEqual({
     ok: true,
     key: KEY,
@@ -39,7 +39,7 @@ test('reads a whole command line', () => {
   })
 })
 
-test('leaves the layers on the GPU to llama.cpp unless told otherwise', () => {
+test('lets llama.cpp choose the GPU layers by default', () => {
   const parsed = parseSettings(toArgs(), KEY)
   expect(parsed.ok && parsed.settings.gpuLayers).toBe('auto')
 })
@@ -48,10 +48,10 @@ test('names every mistake', () => {
   const mistakes = mistakesOf(
     toArgs({ '--model': null, '--type': 'image', '--context': '1', '--threads': 'two' }),
   )
-  expect(mistakes).toContain('--model is missing')
-  expect(mistakes).toContain('--type takes "chat" or "embedding", not "image"')
-  expect(mistakes).toContain('--context takes a whole number from 128')
-  expect(mistakes).toContain('--threads takes a whole number')
+  expect(mistakes).toContain('--model is required')
+  expect(mistakes).toContain('--type must be "chat" or "embedding", not "image"')
+  expect(mistakes).toContain('--context must be an integer from 128')
+  expect(mistakes).toContain('--threads must be an integer')
 })
 
 test.each([[undefined], [''], ['short'], ['has spaces in its middle']])(
@@ -63,6 +63,6 @@ test.each([[undefined], [''], ['short'], ['has spaces in its middle']])(
   },
 )
 
-test('refuses flags that it does not know', () => {
+test('rejects unknown flags', () => {
   expect(mistakesOf([...toArgs(), '--api-key', 'x'])).toContain("Unknown option '--api-key'")
 })

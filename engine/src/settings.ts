@@ -1,26 +1,26 @@
 import { parseArgs } from 'node:util'
 
-/** What an engine process is told on its command line. */
+/** The command line of an engine process. */
 export interface Settings {
-  /** The folder of this deployment, which holds launch.json and engine.json. */
+  /** The deployment's folder with launch.json and engine.json */
   stateDirectory: string
-  /** Names this launch; it must match launch.json for as long as the process lives. */
+  /** Identifies this launch. The engine exits when launch.json names another nonce. */
   nonce: string
-  /** Path of the GGUF file. */
+  /** Path of the GGUF file */
   modelPath: string
-  /** The only name that requests may use for the model. */
+  /** The model name that requests must use */
   alias: string
   type: 'chat' | 'embedding'
-  /** Tokens that one request may hold, prompt and answer together. */
+  /** Tokens per request, prompt and answer together */
   contextTokens: number
-  /** How many requests generate at the same time. */
+  /** Sequences that generate at the same time */
   parallel: number
   threads: number
-  /** How many of the model's layers go to a GPU; 0 keeps everything on the CPU. */
+  /** Layers offloaded to the GPU; 0 uses the CPU alone */
   gpuLayers: 'auto' | number
 }
 
-/** The settings, or a sentence for each mistake in them. */
+/** The settings, or one message per mistake. */
 export type ParsedSettings =
   | { ok: true; settings: Settings; key: string }
   | { ok: false; mistakes: readonly string[] }
@@ -37,7 +37,7 @@ const FLAGS = [
   'gpu-layers',
 ] as const
 
-/** Reads the command line and the API key of the environment; never throws, and never repeats the key. */
+/** Parses the command line and the API key. Never throws and never repeats the key in a message. */
 export function parseSettings(args: readonly string[], key: string | undefined): ParsedSettings {
   let values: Partial<Record<(typeof FLAGS)[number], string>>
   try {
@@ -50,21 +50,21 @@ export function parseSettings(args: readonly string[], key: string | undefined):
   const mistakes: string[] = []
   const text = (flag: (typeof FLAGS)[number], pattern: RegExp, expected: string): string => {
     const value = values[flag]
-    if (value === undefined) mistakes.push(`--${flag} is missing; it takes ${expected}.`)
-    else if (!pattern.test(value)) mistakes.push(`--${flag} takes ${expected}, not "${value}".`)
+    if (value === undefined) mistakes.push(`--${flag} is required: ${expected}.`)
+    else if (!pattern.test(value)) mistakes.push(`--${flag} must be ${expected}, not "${value}".`)
     return value ?? ''
   }
   const integer = (flag: (typeof FLAGS)[number], least: number, most: number): number => {
-    const value = Number(text(flag, /^\d{1,9}$/, `a whole number from ${least} to ${most}`))
+    const value = Number(text(flag, /^\d{1,9}$/, `an integer from ${least} to ${most}`))
     if (values[flag] !== undefined && Number.isInteger(value) && (value < least || value > most)) {
-      mistakes.push(`--${flag} takes a whole number from ${least} to ${most}, not ${value}.`)
+      mistakes.push(`--${flag} must be an integer from ${least} to ${most}, not ${value}.`)
     }
     return value
   }
 
   const settings: Settings = {
     stateDirectory: text('state-dir', /./, 'a folder'),
-    nonce: text('nonce', /^[0-9a-f]{8,128}$/, '8 to 128 lower-case hexadecimal digits'),
+    nonce: text('nonce', /^[0-9a-f]{8,128}$/, '8 to 128 lowercase hexadecimal digits'),
     modelPath: text('model', /./, 'the path of a GGUF file'),
     alias: text(
       'alias',

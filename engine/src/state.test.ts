@@ -21,11 +21,11 @@ test.each([
   expect(isStillWanted(directory, 'one')).toBe(wanted)
 })
 
-test('takes a missing launch.json for a dismissal', () => {
+test('treats a missing launch.json as a dismissal', () => {
   expect(isStillWanted(directory, 'one')).toBe(false)
 })
 
-test('merges the changes and leaves no other file behind', () => {
+test('merges changes and leaves no temporary file', () => {
   launch('{"nonce":"one"}')
   const write = createStateWriter(directory, 'one')
   write({})
@@ -36,7 +36,7 @@ test('merges the changes and leaves no other file behind', () => {
   expect(readdirSync(directory).toSorted()).toEqual(['engine.json', 'launch.json'])
 })
 
-test("writes nothing over the state of the launch that replaced this one's", () => {
+test('does not overwrite the state of a newer launch', () => {
   launch('{"nonce":"one"}')
   const write = createStateWriter(directory, 'one')
   launch('{"nonce":"two"}')

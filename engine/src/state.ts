@@ -1,24 +1,24 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Why an engine could not start; the same words as a deployment's failure codes. */
+/** Why an engine could not start. The codes equal a deployment's failure codes. */
 export type FailureCode = 'out_of_memory' | 'launch_rejected' | 'engine_crashed'
 
-/** What engine.json says, for the server that started the engine or for one that starts later. */
+/** The contents of engine.json, which the server reads to find its engines again. */
 export interface EngineState {
   nonce: string
   pid: number
-  /** ISO 8601. */
+  /** ISO 8601 */
   started_at: string
   phase: 'loading' | 'ready' | 'failed'
-  /** On 127.0.0.1; null until the engine listens. */
+  /** On 127.0.0.1; null until the engine listens */
   port: number | null
   error: { code: FailureCode; message: string } | null
 }
 
 /**
- * True while launch.json in the folder names this launch. A file that can't be read for a reason other than its
- * absence (too many open files, say) is not taken as a dismissal.
+ * True while launch.json names this launch. Only a missing file counts as a dismissal; other read errors, such as too many open
+ * files, do not.
  */
 export function isStillWanted(stateDirectory: string, nonce: string): boolean {
   let text: string
@@ -36,13 +36,12 @@ export function isStillWanted(stateDirectory: string, nonce: string): boolean {
   }
 }
 
-/** Keeps engine.json: each call merges its changes into the state and writes the whole of it. */
+/** Merges changes into the state and writes engine.json. */
 export type StateWriter = (changes: Partial<Pick<EngineState, 'phase' | 'port' | 'error'>>) => void
 
 /**
- * Writes engine.json with a rename, so that a reader never sees half a file. The writes are synchronous, so that they
- * can't overtake each other, and none happens once the launch is no longer wanted, so that an engine that was replaced
- * can't overwrite its successor's state.
+ * Creates a writer for engine.json. It renames a complete file into place, so readers never see a partial file. Writes are synchronous
+ * to keep their order. A dismissed engine stops writing, so that it cannot overwrite its successor's state.
  */
 export function createStateWriter(stateDirectory: string, nonce: string): StateWriter {
   const path = join(stateDirectory, 'engine.json')

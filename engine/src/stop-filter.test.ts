@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createStopFilter } from './stop-filter.ts'
 
-test('cuts at the first stop string, wherever the pieces break', () => {
+test('cuts at the first stop string, however the text is split', () => {
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 4 })),
@@ -13,7 +13,7 @@ test('cuts at the first stop string, wherever the pieces break', () => {
         const filter = createStopFilter(stops)
         const shown = pieces.map((piece) => filter.push(piece)).join('') + filter.flush()
         const text = pieces.join('')
-        // A stop string that ends first wins, because the text is judged as it comes.
+        // The stop string that ends first wins, because the filter sees the text incrementally.
         const ends = stops.flatMap((stop) => (text.includes(stop) ? [text.indexOf(stop) + stop.length] : []))
         if (ends.length === 0) expect(shown).toBe(text)
         else {
@@ -27,7 +27,7 @@ test('cuts at the first stop string, wherever the pieces break', () => {
   )
 })
 
-test('holds back no more than what may become a stop string', () => {
+test('holds back only a possible prefix of a stop string', () => {
   const filter = createStopFilter(['END'])
   expect([
     filter.push('the E'),

@@ -1,14 +1,14 @@
 /** Cuts generated text at the first stop string. */
 export interface StopFilter {
-  /** Takes the next piece and gives back what can be shown already: all that can't be the start of a stop string. */
+  /** Adds text and returns the part that cannot be the start of a stop string. */
   push: (piece: string) => string
-  /** What was held back, when the text ends without a stop string. */
+  /** Returns the text held back, when generation ends without a stop string. */
   flush: () => string
-  /** True once a stop string was found; nothing comes out any more. */
+  /** True after a stop string; no more text is returned */
   readonly stopped: boolean
 }
 
-/** A filter for the given stop strings, none of them empty. */
+/** Creates a filter for non-empty stop strings. */
 export function createStopFilter(stops: readonly string[]): StopFilter {
   let held = ''
   let stopped = false
@@ -37,7 +37,7 @@ export function createStopFilter(stops: readonly string[]): StopFilter {
   }
 }
 
-/** How many of the text's last characters are the beginning of the stop string. */
+/** Length of the longest suffix of the text that is a prefix of the stop string. */
 function longestPartialMatch(text: string, stop: string): number {
   for (let length = Math.min(stop.length - 1, text.length); length > 0; length--) {
     if (text.endsWith(stop.slice(0, length))) return length

@@ -10,9 +10,9 @@ const request = (parameters: Record<string, unknown>, choice?: ChatRequest['tool
 })
 const refused = { allOf: [] }
 
-test('tools that are switched off ask nothing of the model nor of their schemas', () => {
-  expect(() => selectTools(request({}), false)).toThrow('no tools')
+test('tool_choice none needs neither tool support nor valid schemas', () => {
+  expect(() => selectTools(request({}), false)).toThrow('does not support tools')
   expect(selectTools(request({}, 'none'), false)).toBeNull()
-  expect(() => selectTools(request(refused), true)).toThrow('"allOf" isn\'t supported')
+  expect(() => selectTools(request(refused), true)).toThrow('"allOf" is not supported')
   expect(selectTools(request(refused, 'none'), true)).toBeNull()
 })

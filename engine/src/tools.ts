@@ -6,33 +6,34 @@ import { toGrammarSchema } from './json-schema.ts'
 
 const MAX_PARALLEL_CALLS = 16
 
-/** A request's tools. */
+/** The tools of a request. */
 export interface SelectedTools {
-  /** The functions that may be called, with parameters that a grammar can be made of. */
+  /** Callable functions, with parameters converted for the grammar */
   callable: ChatModelFunctions
-  /** All functions with their parameters as the request has them, for the prompt. */
+  /** All functions with their original parameters, for the prompt */
   described: ChatModelFunctions
-  /** True when the answer has to be a tool call. */
+  /** True when the answer must be a tool call */
   mustCall: boolean
-  /** How many calls one answer may have. */
+  /** Maximum calls per answer */
   maxCalls: number
 }
 
-/** The tools that the answer may call, or null where there are none; throws a RequestError for what can't be done. */
+/** Selects the tools that the answer may call, or null. Throws a RequestError for an unsupported combination. */
 export function selectTools(request: ChatRequest, supported: boolean): SelectedTools | null {
   const tools = request.tools ?? []
   const choice = request.tool_choice ?? 'auto'
   if (choice === 'none') return null
   if (tools.length === 0) {
-    if (choice !== 'auto') throw invalid('tool_choice', 'tool_choice needs tools.')
+    if (choice !== 'auto') throw invalid('tool_choice', 'tool_choice requires tools.')
     return null
   }
-  if (!supported) throw invalid('tools', "This model's chat template has no tools.", 'tools_not_supported')
+  if (!supported)
+    throw invalid('tools', "This model's chat template does not support tools.", 'tools_not_supported')
   const names = tools.map((tool) => tool.function.name)
-  if (new Set(names).size !== names.length) throw invalid('tools', 'Each tool needs a name of its own.')
+  if (new Set(names).size !== names.length) throw invalid('tools', 'Tool names must be unique.')
   const only = typeof choice === 'object' ? choice.function.name : null
   if (only !== null && !names.includes(only)) {
-    throw invalid('tool_choice', 'tool_choice names a function that is not among the tools.')
+    throw invalid('tool_choice', 'tool_choice names a function that is not in tools.')
   }
 
   const callable: [string, ChatModelFunctions[string]][] = []
@@ -49,7 +50,7 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     ])
     if (only === null || only === tool.name) callable.push([tool.name, { ...description, ...params }])
   }
-  // After a call that was forced the library would force the next one too, so more than one has to be asked for.
+  // After a forced call node-llama-cpp forces the next one too, so parallel calls must be requested explicitly.
   const several = request.parallel_tool_calls ?? choice === 'auto'
   return {
     callable: Object.fromEntries(callable),
@@ -65,8 +66,8 @@ function takesNothing(schema: GbnfJsonSchema): boolean {
 }
 
 /**
- * The model's wrapper with this request's tools: its own template shows them as the request wrote them, and a call that
- * is demanded begins at once.
+ * Adapts the chat wrapper to the request's tools: the template renders the original definitions, and a required call starts
+ * immediately.
  */
 export function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
   const readsJsonSchema = wrapper.wrapperName === 'JinjaTemplate'
@@ -81,7 +82,7 @@ export function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWr
   return Object.create(wrapper, { generateContextState: { value: generateContextState } }) as ChatWrapper
 }
 
-/** Reports tool calls as they are written: the name first, then the arguments without the line feeds that end them. */
+/** Reports tool calls during generation: first the name, then the arguments without trailing line feeds. */
 export function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
   const reported = new Set<number>()
   let finished = 0
@@ -95,7 +96,7 @@ export function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
     onPiece({ type: 'tool_call', index, name })
   }
   return {
-    /** True when the arguments of the last call are whole JSON. */
+    /** True when the arguments of the last call are complete JSON. */
     isComplete: (): boolean => {
       try {
         JSON.parse(written)

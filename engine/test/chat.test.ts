@@ -20,7 +20,7 @@ test('lists the model by its alias', async () => {
   expect(data).toMatchObject([{ id: ALIAS, object: 'model', meta: { n_ctx_train: 2048 } }])
 })
 
-test('answers whole, and counts the tokens', async () => {
+test('returns a complete answer with its usage', async () => {
   const { choices, usage } = await complete({ seed: 3, max_tokens: 40 })
   expect(choices).toHaveLength(1)
   expect(choices[0]?.message.role).toBe('assistant')
@@ -29,7 +29,7 @@ test('answers whole, and counts the tokens', async () => {
   expect(usage!.total_tokens).toBe(usage!.prompt_tokens + usage!.completion_tokens)
 })
 
-test('gives the same answer streamed, with the same usage', async () => {
+test('streams the same answer with the same usage', async () => {
   const options = { model: ALIAS, messages: story, seed: 11, max_tokens: 60 }
   const whole = await client.chat.completions.create(options)
   const stream = await client.chat.completions.create({
@@ -48,13 +48,13 @@ test('gives the same answer streamed, with the same usage', async () => {
   expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1)
 })
 
-test('sends the usage only to those who ask for it, and ends with the end mark', async () => {
+test('sends usage only on request and ends with [DONE]', async () => {
   const text = await (await engine.chat({ stream: true, max_tokens: 3 })).text()
   expect(text).not.toContain('usage')
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true)
 })
 
-test('answers the same for the same seed, and otherwise for another', async () => {
+test('the same seed gives the same answer, another seed a different one', async () => {
   const ask = async (seed: number) =>
     (await complete({ messages: story, seed, max_tokens: 60 })).choices[0]?.message.content
   const first = await ask(5)
@@ -63,7 +63,7 @@ test('answers the same for the same seed, and otherwise for another', async () =
   expect(await ask(-6)).not.toBe(first)
 })
 
-test('stops at the given number of tokens', async () => {
+test('stops at max_tokens', async () => {
   const { choices, usage } = await complete({ temperature: 0, max_completion_tokens: 5, max_tokens: 900 })
   expect(choices[0]?.finish_reason).toBe('length')
   expect(usage?.completion_tokens).toBe(5)
@@ -77,7 +77,7 @@ test('stops before a stop string', async () => {
   expect(choices[0]?.message.content).toBe(plain.slice(0, plain.indexOf(stop)))
 })
 
-test('stops at a stop string that the last token allowed completes', async () => {
+test('stops at a stop string that the last allowed token completes', async () => {
   const plain = await complete({ temperature: 0, max_tokens: 8 })
   expect(plain.choices[0]?.finish_reason).toBe('length')
   const stop = plain.choices[0]!.message.content!
@@ -86,7 +86,7 @@ test('stops at a stop string that the last token allowed completes', async () =>
   expect(usage?.completion_tokens).toBe(8)
 })
 
-test('fills the context and ends there, without dropping the prompt', async () => {
+test('ends with "length" when the context is full, without dropping the prompt', async () => {
   const { choices, usage } = await complete({
     temperature: 0,
     messages: [{ role: 'user', content: 'word '.repeat(1900) }],
@@ -97,16 +97,16 @@ test('fills the context and ends there, without dropping the prompt', async () =
   expect(usage!.total_tokens).toBe(2047)
 })
 
-test('refuses a prompt that does not fit, with the numbers', async () => {
+test('rejects a prompt that does not fit and names both sizes', async () => {
   const long = complete({ messages: [{ role: 'user', content: 'word '.repeat(2100) }] })
   await expect(long).rejects.toMatchObject({
     status: 400,
     code: 'context_length_exceeded',
-    message: expect.stringMatching(/2048 tokens .* 21\d\d/) as string,
+    message: expect.stringMatching(/21\d\d tokens.* 2048/) as string,
   })
 })
 
-describe('answers of a form', () => {
+describe('structured output', () => {
   test('a JSON Schema', async () => {
     const schema = {
       type: 'object',
@@ -129,7 +129,7 @@ describe('answers of a form', () => {
     expect(['small', 'large']).toContain(thing['kind'])
   })
 
-  test('whole numbers, many times over', async () => {
+  test('integers, in many runs', async () => {
     const schema = { type: 'array', items: { type: 'integer' }, minItems: 4, maxItems: 4 }
     const format = { type: 'json_schema' as const, json_schema: { name: 'numbers', schema } }
     const answers = await Promise.all(
@@ -145,7 +145,7 @@ describe('answers of a form', () => {
     expect(choices[0]?.message.content).toMatch(/^\{/)
   })
 
-  test('a schema that no grammar can hold is refused', async () => {
+  test('a schema without an equivalent grammar is rejected', async () => {
     const schema = { type: 'string', pattern: '^a+$' }
     const refused = complete({ response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } })
     await expect(refused).rejects.toMatchObject({ status: 400, code: 'invalid_json_schema' })
@@ -172,7 +172,7 @@ describe('tools', () => {
     expect(['c', 'f']).toContain(unit)
   }
 
-  test('are called when that is required', async () => {
+  test('tool_choice required calls a tool', async () => {
     const { choices } = await complete({ tools: [tool('one'), tool('two')], tool_choice: 'required' })
     expect(choices[0]?.finish_reason).toBe('tool_calls')
     const calls = choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
@@ -181,7 +181,7 @@ describe('tools', () => {
     expectWeatherCall(calls[0]!)
   })
 
-  test('are called by name, streamed', async () => {
+  test('a named tool_choice calls that tool, streamed', async () => {
     const stream = client.chat.completions.stream({
       model: ALIAS,
       messages,
@@ -196,7 +196,7 @@ describe('tools', () => {
     expectWeatherCall(call)
   })
 
-  test('with whole numbers always end in a call', async () => {
+  test('integer parameters always end in a call', async () => {
     const parameters = { type: 'object', properties: { count: { type: 'integer' } } }
     const count: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'count', parameters } }
     const answers = await Promise.all(
@@ -207,13 +207,13 @@ describe('tools', () => {
     expect(new Set(answers.map(({ choices }) => choices[0]?.finish_reason))).toEqual(new Set(['tool_calls']))
   })
 
-  test('without parameters are called with an empty object', async () => {
+  test('a tool without parameters is called with an empty object', async () => {
     const ping: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'ping' } }
     const { choices } = await complete({ tools: [ping], tool_choice: 'required' })
     expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'ping', arguments: '{}' } }])
   })
 
-  test('give their results back', async () => {
+  test('a tool result continues the conversation', async () => {
     const call = {
       id: 'c1',
       type: 'function' as const,
@@ -232,14 +232,14 @@ describe('tools', () => {
   })
 })
 
-test('answers eight at a time on four sequences', async () => {
+test('answers eight concurrent requests on four sequences', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, more) => complete({ response_format: ENDLESS, max_tokens: 50 + more })),
   )
   expect(answers.map((answer) => answer.usage?.completion_tokens)).toEqual([50, 51, 52, 53, 54, 55, 56, 57])
 })
 
-test('frees the sequences of callers who leave, streaming, waiting or whole', async () => {
+test('frees the sequences of disconnected callers: streaming, waiting and non-streamed', async () => {
   const leaving = new AbortController()
   const endless = { model: ALIAS, messages, response_format: ENDLESS }
   const streams = await Promise.all(
@@ -255,7 +255,7 @@ test('frees the sequences of callers who leave, streaming, waiting or whole', as
   const before = engine.output().match(/ left /g)?.length ?? 0
   leaving.abort()
   expect((await settled).map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
-  // Eight answers of a whole context would take far longer than these.
+  // Eight answers that fill the context would take far longer.
   const answers = await Promise.all(Array.from({ length: 4 }, () => complete({ max_tokens: 5 })))
   expect(answers).toHaveLength(4)
   await expect.poll(() => engine.output().match(/ left /g)?.length ?? 0).toBeGreaterThanOrEqual(before + 4)

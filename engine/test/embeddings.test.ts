@@ -17,7 +17,7 @@ describe.each([
   const embed = (input: string | string[], options: { dimensions?: number } = {}) =>
     client.embeddings.create({ model: ALIAS, input, encoding_format: 'float', ...options })
 
-  test('gives vectors of length one, in the order of the inputs', async () => {
+  test('returns unit vectors in the order of the inputs', async () => {
     const { data, usage } = await embed(['one', 'two words', 'one'])
     expect(data.map((entry) => entry.index)).toEqual([0, 1, 2])
     for (const { embedding } of data) {
@@ -30,7 +30,7 @@ describe.each([
     expect(usage.total_tokens).toBe(usage.prompt_tokens)
   })
 
-  test('gives the same numbers as base64, which the client asks for by itself', async () => {
+  test('returns the same numbers as base64, the default of the OpenAI client', async () => {
     const response = await engine.post('/v1/embeddings', {
       model: ALIAS,
       input: 'x',
@@ -56,12 +56,12 @@ describe.each([
     })
   })
 
-  test("refuses dimensions other than the model's own", async () => {
+  test("rejects dimensions other than the model's", async () => {
     expect((await embed('x', { dimensions: size })).data).toHaveLength(1)
     await expect(embed('x', { dimensions: 64 })).rejects.toMatchObject({ status: 400 })
   })
 
-  test('chats only when it is a chat model', async () => {
+  test('chats only with a chat model', async () => {
     const response = await engine.chat({ max_tokens: 2 })
     expect(response.status).toBe(type === 'chat' ? 200 : 400)
     await response.body?.cancel()

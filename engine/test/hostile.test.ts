@@ -78,7 +78,7 @@ test.each<[string, unknown, number]>([
   })
 })
 
-test('33 MiB, refused by their announcement', async () => {
+test('a Content-Length of 33 MiB is rejected before the body', async () => {
   const headers = {
     authorization: `Bearer ${engine.key}`,
     'content-type': 'application/json',
@@ -91,7 +91,7 @@ test('33 MiB, refused by their announcement', async () => {
   asked.destroy()
 })
 
-test('unknown routes, and other forms than JSON', async () => {
+test('unknown routes and bodies that are not JSON', async () => {
   expect((await engine.post('/v1/nothing', {})).status).toBe(404)
   const headers = { authorization: `Bearer ${engine.key}`, 'content-type': 'text/plain' }
   expect((await engine.post(CHAT, 'hello', { headers })).status).toBe(415)

@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-models-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 const tiny = readFileSync(TINY_MODEL)
 
-test('listens before the model is loaded, and says when it is', async () => {
+test('listens before the model is loaded and reports when it is ready', async () => {
   engine = startEngine()
   const url = await engine.url()
   const first = await fetch(`${url}/health`)
@@ -43,14 +43,14 @@ test.each([
   expect(engine.state()).toBeNull()
 })
 
-test('ends when its launch.json is removed', async () => {
+test('exits when its launch.json is removed', async () => {
   engine = startEngine()
   await engine.ready()
   rmSync(join(engine.directory, 'launch.json'))
   expect(await engine.ended()).toBe(3)
 })
 
-test('ends on SIGTERM in the middle of an answer, and tells its reader', async () => {
+test('SIGTERM during an answer sends an error to the reader and exits', async () => {
   engine = startEngine()
   await engine.ready()
   const response = await engine.chat({ stream: true, response_format: ENDLESS })
@@ -73,13 +73,13 @@ test('outlives the reader of its output', async () => {
 })
 
 test.each<[string, Uint8Array | null]>([
-  ['that is none', Buffer.from('no model at all')],
-  ['that is empty', Buffer.alloc(0)],
+  ['in another format', Buffer.from('no model at all')],
+  ['without content', Buffer.alloc(0)],
   ['cut off in its header', tiny.subarray(0, 5000)],
   ['cut off in its weights', tiny.subarray(0, 500_000)],
   ['of an unknown architecture', Buffer.from(tiny.toString('latin1').replaceAll('llama', 'lhama'), 'latin1')],
-  ['that is missing', null],
-])('refuses a model file %s', async (name, content) => {
+  ['that does not exist', null],
+])('rejects a model file %s', async (name, content) => {
   const path = join(folder, `${name}.gguf`)
   if (content !== null) writeFileSync(path, content)
   engine = startEngine({ flags: { '--model': path } })
@@ -90,15 +90,15 @@ test.each<[string, Uint8Array | null]>([
   })
 })
 
-test('says when the memory is too small', async () => {
+test('reports out_of_memory when the model does not fit', async () => {
   engine = startEngine({ flags: { '--context': '2000000', '--parallel': '32' } })
   expect(await engine.ended()).toBe(1)
   expect(engine.state()).toMatchObject({ phase: 'failed', error: { code: 'out_of_memory' } })
 })
 
-test('names its mistaken flags and writes no state', async () => {
+test('names invalid flags and writes no state', async () => {
   engine = startEngine({ flags: { '--context': 'much' } })
   expect(await engine.ended()).toBe(2)
-  expect(engine.output()).toContain('--context takes a whole number')
+  expect(engine.output()).toContain('--context must be an integer')
   expect(engine.state()).toBeNull()
 })

@@ -41,7 +41,7 @@ describe('the bundled chat model', () => {
     expect(await ask(user(question))).toMatch(expected)
   })
 
-  test("takes the name that the system prompt gives it, and keeps the user's", async () => {
+  test("uses the name from the system prompt and remembers the user's", async () => {
     const system = { role: 'system' as const, content: 'You are Luna, a helpful assistant.' }
     expect(await ask(system, user('What is your name?'))).toContain('Luna')
     const answer = await ask(
@@ -54,7 +54,7 @@ describe('the bundled chat model', () => {
     expect(answer).toContain('Grace')
   })
 
-  test('calls a tool that the question needs', async () => {
+  test('calls the tool that the question needs', async () => {
     const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
     const { choices } = await client.chat.completions.create({
       model: ALIAS,
@@ -73,7 +73,7 @@ describe('the bundled chat model', () => {
   })
 })
 
-test('the bundled embedding model puts a paraphrase closer than another subject', async () => {
+test('the bundled embedding model places a paraphrase closer than another topic', async () => {
   const engine = startEngine({ flags: { '--model': TINY_EMBEDDING_MODEL, '--type': 'embedding' } })
   try {
     const client = await connect(engine)

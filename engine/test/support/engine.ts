@@ -11,42 +11,40 @@ import type { EngineState } from '../../src/state.ts'
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const WAIT = { timeout: 30_000, interval: 20 }
 
-/** The model that the tests load. */
 export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
-/** The model of vectors alone that some of them load. */
 export const TINY_EMBEDDING_MODEL = fileURLToPath(
   new URL('../../../catalog/weights/berth-tiny-embedding.gguf', import.meta.url),
 )
-/** A response_format whose answer goes on until it is stopped. */
+/** A response_format whose answer never ends by itself. */
 export const ENDLESS = {
   type: 'json_schema' as const,
   json_schema: { name: 'numbers', schema: { type: 'array', items: { type: 'integer' }, minItems: 1000 } },
 }
-/** The name that the engine under test serves it by. */
+/** The served model name */
 export const ALIAS = 'dep-test'
 
-/** An engine in a process of its own, with a folder that is removed by `stop`. */
+/** An engine process and its folder, which `stop` removes. */
 export interface TestEngine {
   process: ChildProcess
   directory: string
   nonce: string
   key: string
-  /** What it has printed. */
+  /** Everything printed so far */
   output: () => string
-  /** engine.json as it is now; null while there is none. */
+  /** The current engine.json, or null. */
   state: () => EngineState | null
-  /** Resolves when engine.json names a port, with the address. */
+  /** Resolves to the address when engine.json names a port. */
   url: () => Promise<string>
-  /** Resolves when the engine is ready, with the address; rejects when it has ended. */
+  /** Resolves to the address when the engine is ready. Rejects when the process exits first. */
   ready: () => Promise<string>
   post: (path: string, body: unknown, init?: RequestInit) => Promise<Response>
   chat: (body: Record<string, unknown>, init?: RequestInit) => Promise<Response>
-  /** Resolves with the exit code. */
+  /** Resolves to the exit code. */
   ended: () => Promise<number | null>
   stop: () => Promise<void>
 }
 
-/** Starts an engine; `flags` are added to the usual ones and win over them. */
+/** Starts an engine; `flags` override the default flags. */
 export function startEngine({
   flags = {},
   nonce = randomBytes(16).toString('hex'),
