@@ -15,7 +15,7 @@ import type { Response } from 'undici'
 import { engineContainer } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
-/** Which object is meant; the namespace is always the runtime's. */
+/** Names one object in the runtime's namespace. */
 export interface ObjectReference {
   apiVersion: string
   kind: string
@@ -24,36 +24,37 @@ export interface ObjectReference {
 
 export interface LogRequest {
   pod: string
-  /** The container before the one that runs now */
+  /** Read the log of the previous container */
   previous?: boolean | undefined
   tailLines?: number | undefined
   follow?: boolean | undefined
   sinceTime?: Date | undefined
 }
 
-/** The requests that the runtime makes, all of them in one namespace. Each throws where the cluster can't be asked. */
+/** The Kubernetes API requests that the runtime makes, all in one namespace. Each throws if the request fails. */
 export interface Cluster {
-  /** Creates or changes an object by server-side apply; the same object again changes nothing. */
+  /** Creates or updates an object by server-side apply. Idempotent. */
   apply<T extends KubernetesObject>(object: T): Promise<T>
+  /** null if the object does not exist */
   read<T extends KubernetesObject>(reference: ObjectReference): Promise<T | null>
   setReplicas(reference: ObjectReference, replicas: number): Promise<void>
-  /** True when there is no such object (any more). */
+  /** Requests deletion; true once the object no longer exists. `now` skips the grace period. */
   remove(reference: ObjectReference, options?: { now?: boolean | undefined }): Promise<boolean>
-  /** Empty too where the cluster knows no such kind. */
+  /** Empty if the cluster does not support the kind. */
   list<T extends KubernetesObject>(apiVersion: string, kind: string, labelSelector: string): Promise<T[]>
-  /** `recent` may be behind by a moment, and costs the cluster little; without, it reads all pods of the namespace. */
-  listPods(labelSelector: string, how?: 'recent'): Promise<V1Pod[]>
+  /** `mayBeStale` reads from the API server's cache, which is cheap; otherwise the read goes to etcd. */
+  listPods(labelSelector: string, options?: { mayBeStale?: boolean }): Promise<V1Pod[]>
   listEvents(objectName: string): Promise<CoreV1Event[]>
-  /** Whether the cluster knows a kind. */
-  knows(apiVersion: string, kind: string): Promise<boolean>
-  /** The body of a log with a time before each line; null where there is none (yet). */
+  /** Whether the cluster has the API for a kind. */
+  supportsKind(apiVersion: string, kind: string): Promise<boolean>
+  /** The log with a timestamp before each line; null if the pod or container does not exist yet. */
   openLog(request: LogRequest, signal: AbortSignal): Promise<Response['body']>
 }
 
 const fieldManager = 'berth'
 const requestTimeout = 10_000
 
-/** Connects with a kubeconfig file, or as the service account of this pod; throws where neither can be read. */
+/** Connects with a kubeconfig file, or with this pod's service account if `kubeconfig` is null. Throws if neither can be read. */
 export function connectCluster({
   kubeconfig,
   namespace,
@@ -62,7 +63,7 @@ export function connectCluster({
   if (kubeconfig === null) config.loadFromCluster()
   else config.loadFromFile(kubeconfig)
   const server = config.getCurrentCluster()?.server
-  if (server === undefined) throw new Error('The kubeconfig names no cluster.')
+  if (server === undefined) throw new Error('The kubeconfig has no current cluster. Set its current-context.')
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(server, {}),
     authMethods: { default: config },
@@ -91,7 +92,7 @@ export function connectCluster({
   ): Promise<T[]> {
     const { fieldSelector, labelSelector } = filter
     const args = [undefined, undefined, undefined, fieldSelector, labelSelector] as const
-    const found = await nullWhenMissing(apiVersion, api.list<T>(apiVersion, kind, namespace, ...args))
+    const found = await nullIfMissing(apiVersion, api.list<T>(apiVersion, kind, namespace, ...args))
     return found?.items ?? []
   }
 
@@ -103,24 +104,24 @@ export function connectCluster({
   return {
     apply: (object) => patch(object, PatchStrategy.ServerSideApply),
     read: <T extends KubernetesObject>(reference: ObjectReference) =>
-      nullWhenMissing(reference.apiVersion, api.read<T>(locate(reference))),
+      nullIfMissing(reference.apiVersion, api.read<T>(locate(reference))),
     async setReplicas(reference, replicas) {
       const object = { ...locate(reference), spec: { replicas } }
-      await nullWhenMissing(reference.apiVersion, patch(object, PatchStrategy.MergePatch))
+      await nullIfMissing(reference.apiVersion, patch(object, PatchStrategy.MergePatch))
     },
     async remove(reference, { now = false } = {}) {
       const grace = now ? 0 : undefined
-      const how = [undefined, undefined, grace, undefined, now ? undefined : 'Foreground'] as const
-      const answer = api.delete(locate(reference), ...how)
-      return (await nullWhenMissing(reference.apiVersion, answer)) === null
+      const args = [undefined, undefined, grace, undefined, now ? undefined : 'Foreground'] as const
+      const response = api.delete(locate(reference), ...args)
+      return (await nullIfMissing(reference.apiVersion, response)) === null
     },
     list: (apiVersion, kind, labelSelector) => list(apiVersion, kind, { labelSelector }),
-    async listPods(labelSelector, how) {
-      const freshness = how === 'recent' ? { resourceVersion: '0' } : {}
+    async listPods(labelSelector, { mayBeStale } = {}) {
+      const freshness = mayBeStale ? { resourceVersion: '0' } : {}
       return (await core.listNamespacedPod({ namespace, labelSelector, ...freshness })).items
     },
     listEvents: (name) => list<CoreV1Event>('v1', 'Event', { fieldSelector: `involvedObject.name=${name}` }),
-    async knows(apiVersion, kind) {
+    async supportsKind(apiVersion, kind) {
       const probe = api.list(
         apiVersion,
         kind,
@@ -132,7 +133,7 @@ export function connectCluster({
         undefined,
         1,
       )
-      return (await nullWhenMissing(apiVersion, probe)) !== null
+      return (await nullIfMissing(apiVersion, probe)) !== null
     },
     async openLog(request, signal) {
       const url = new URL(`${server}/api/v1/namespaces/${namespace}/pods/${request.pod}/log`)
@@ -147,7 +148,7 @@ export function connectCluster({
       for (const [name, value] of Object.entries(query)) {
         if (value !== undefined) url.searchParams.set(name, String(value))
       }
-      // The client's own function for logs ends the process when a stream that it follows breaks.
+      // The client's own log function crashes the process when a followed stream breaks.
       const context = new RequestContext(url.href, HttpMethod.GET)
       await config.applySecurityAuthentication(context)
       const dispatcher = context.getDispatcher()
@@ -158,23 +159,23 @@ export function connectCluster({
       })
       if (response.ok) return response.body
       const text = await response.text()
-      // 400: the container has not started, or has none before it; 404: the pod is gone.
+      // 400: the container has not started or has no predecessor. 404: the pod is gone.
       if (response.status === 400 || response.status === 404) return null
-      throw new Error(`The cluster answered ${response.status} for a log: ${text.slice(0, 300)}`)
+      throw new Error(`The cluster answered a log request with ${response.status}: ${text.slice(0, 300)}`)
     },
   }
 }
 
-/** The one kind that a cluster may lack, or lose, in which case its address is nobody's. */
+/** LeaderWorkerSet is an add-on, so any 404 from its API means that it is not installed. */
 const isOptional = (apiVersion: string) => apiVersion.startsWith('leaderworkerset.')
 
 /**
- * Null for what the cluster says is not there. Anything between here and the cluster may answer 404 as well: taken for the
- * cluster's word, it would pass for the confirmed end of an engine.
+ * Resolves to null if the API server reports that the object does not exist. A 404 counts only with a Kubernetes `Status` body:
+ * a proxy's 404 must not confirm that an engine is gone.
  */
-async function nullWhenMissing<T>(apiVersion: string, answer: Promise<T>): Promise<T | null> {
+async function nullIfMissing<T>(apiVersion: string, response: Promise<T>): Promise<T | null> {
   try {
-    return await answer
+    return await response
   } catch (error) {
     if (error instanceof ApiException && error.code === 404) {
       const body = typeof error.body === 'string' ? error.body : JSON.stringify(error.body)

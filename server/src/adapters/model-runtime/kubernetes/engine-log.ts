@@ -9,14 +9,14 @@ const longestLine = 4096
 const requestTimeout = 10_000
 const reconnectAfter = 1_000
 
-/** The pod whose log is the engine's: the newest, of several nodes the leader's. */
+/** The pod whose log is shown: the newest, and on several nodes the leader. */
 async function findServingPod(cluster: Cluster, deploymentId: string): Promise<string | null> {
   const pods = await cluster.listPods(selectorOf(deploymentId))
   const serving = pods.filter(({ metadata }) => (metadata?.labels?.[labels.workerIndex] ?? '0') === '0')
   return newestFirst(serving)[0]?.metadata?.name ?? null
 }
 
-/** The last lines of a deployment's engine, oldest first; those of the container before where the newest wrote none. */
+/** The engine's last log lines, oldest first. Falls back to the previous container if the current one has no output. */
 export async function readEngineLog(
   cluster: Cluster,
   deploymentId: string,
@@ -34,9 +34,9 @@ async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise
   return []
 }
 
-/** The last lines of a container that has ended, though another may run in its place by now. */
-export async function readLastWords(cluster: Cluster, pod: string, isReplaced: boolean): Promise<LogLine[]> {
-  return collect(cluster, { pod, tailLines: 80, previous: isReplaced })
+/** The last log lines of a container that exited, even if it has been restarted since. */
+export async function readLastLines(cluster: Cluster, pod: string, isRestarted: boolean): Promise<LogLine[]> {
+  return collect(cluster, { pod, tailLines: 80, previous: isRestarted })
 }
 
 async function collect(
@@ -47,7 +47,7 @@ async function collect(
   return body === null ? [] : Array.fromAsync(toLines(body))
 }
 
-/** Lines as they are written from now on, through restarts and new pods, until the signal fires. */
+/** Streams new log lines across restarts and new pods until the signal aborts. */
 export async function* followEngineLog(
   cluster: Cluster,
   deploymentId: string,
@@ -60,7 +60,7 @@ export async function* followEngineLog(
       const body =
         pod === null ? null : await cluster.openLog({ pod, follow: true, sinceTime: seenUntil }, signal)
       for await (const line of body === null ? [] : toLines(body)) {
-        // `sinceTime` is in whole seconds, so that lines come again.
+        // `sinceTime` has whole seconds, so the cluster repeats lines.
         if (line.at <= seenUntil) continue
         seenUntil = line.at
         yield line
@@ -73,7 +73,7 @@ export async function* followEngineLog(
   }
 }
 
-/** The cluster ends idle streams, and a node's end breaks them. */
+/** The API server closes idle streams, and a lost node breaks its own. */
 function isBrokenStream(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof Error && error.name === 'AbortError')
 }
@@ -90,7 +90,7 @@ async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<LogLine>
   yield* toLine(rest)
 }
 
-/** The cluster puts the time before each line. Progress bars rewrite theirs: what counts is what was written last. */
+/** Parses the timestamp before each line. A progress bar rewrites its line with `\r`; only the last version is kept. */
 function* toLine(raw: string): Iterable<LogLine> {
   const [, time, text = ''] = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s.exec(raw) ?? []
   const at = time === undefined ? Number.NaN : Date.parse(time)

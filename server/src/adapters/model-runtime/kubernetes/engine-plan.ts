@@ -2,14 +2,14 @@ import type { EngineSpec, InstanceType, WeightSource } from '../../../ports/mode
 import { enginePort } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
-/** How an engine is run: its program's arguments, and over how many nodes. */
+/** How to run an engine: image, arguments, and number of nodes. */
 export interface EnginePlan {
   engine: 'vllm' | 'llama.cpp'
   image: string
   args: string[]
   nodes: number
   gpusPerPod: number
-  /** Seconds that the download and the loading of the model may take together */
+  /** Timeout in seconds for downloading and loading the model together */
   startupSeconds: number
 }
 
@@ -18,15 +18,15 @@ export type PlanResult = { plan: EnginePlan } | { refusal: string }
 const vllmFormats = ['pytorch', 'awq', 'gptq', 'fp8']
 const llamaCppFormats = ['ggufv2']
 
-/** The formats that the engines of this runtime run. */
+/** The weight formats that this runtime supports. */
 export const engineFormats = [...vllmFormats, ...llamaCppFormats]
 
 const loadingSeconds = 20 * 60
-/** A download that is slower than this, in bytes a second, counts as stuck. */
+/** Slowest accepted download rate, in bytes per second */
 const slowestDownload = 10 * 2 ** 20
 const unknownWeightBytes = 20 * 2 ** 30
 
-/** Decides how a spec is run on an instance type, or says in a sentence why it can't be. */
+/** Plans how to run a spec on an instance type, or returns the reason why it can't run there. */
 export function planEngine(
   spec: EngineSpec,
   type: InstanceType,
@@ -35,7 +35,9 @@ export function planEngine(
   const { variant } = spec
   const nodes = Math.ceil(spec.gpuCount / settings.gpusPerNode)
   if (spec.gpuCount % nodes !== 0) {
-    return { refusal: `${spec.gpuCount} GPUs can't be spread evenly over nodes of ${settings.gpusPerNode}.` }
+    return {
+      refusal: `${spec.gpuCount} GPUs can't be divided evenly among nodes with ${settings.gpusPerNode} GPUs.`,
+    }
   }
   const common = {
     nodes,
@@ -43,23 +45,23 @@ export function planEngine(
     startupSeconds: loadingSeconds + Math.ceil((variant.weightBytes ?? unknownWeightBytes) / slowestDownload),
   }
   if (variant.weights.kind === 'file') {
-    return { refusal: 'The weights are a file beside the catalog, which a pod of the cluster can not read.' }
+    return { refusal: 'The catalog refers to a local weights file, which pods in the cluster can not read.' }
   }
   if (vllmFormats.includes(variant.format)) {
     if (variant.weights.kind !== 'huggingface') {
-      return { refusal: `vLLM loads ${variant.format} weights from a Hugging Face repository alone.` }
+      return { refusal: `vLLM can load ${variant.format} weights only from a Hugging Face repository.` }
     }
     const args = vllmArguments(spec, type, variant.weights, common)
     return { plan: { engine: 'vllm', image: settings.images.vllm, args, ...common } }
   }
   if (!llamaCppFormats.includes(variant.format)) {
     return {
-      refusal: `No engine of this runtime runs ${variant.format}; they run ${engineFormats.join(', ')}.`,
+      refusal: `This runtime does not support the format ${variant.format}. Supported formats: ${engineFormats.join(', ')}.`,
     }
   }
-  if (nodes > 1) return { refusal: 'llama.cpp can not be spread over several nodes.' }
+  if (nodes > 1) return { refusal: 'llama.cpp can not run on several nodes.' }
   const source = llamaCppSource(variant.weights, settings.huggingFace.endpoint)
-  if (source === null) return { refusal: 'The catalog names no GGUF file for these weights.' }
+  if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
   const args = llamaCppArguments(spec, source)
   return { plan: { engine: 'llama.cpp', image: settings.images.llamaCpp, args, ...common } }
 }
@@ -71,9 +73,9 @@ function vllmArguments(
   { nodes, gpusPerPod }: { nodes: number; gpusPerPod: number },
 ): string[] {
   const { variant } = spec
-  // GPUs before Ampere have no bfloat16, which most checkpoints ask for.
+  // GPUs before Ampere lack bfloat16, the default of most checkpoints.
   const isOldGpu = computeCapability !== null && computeCapability < 8
-  // Of a checkpoint that is quantized already vLLM reads the method itself, and refuses another's name.
+  // vLLM detects the method of a quantized checkpoint itself, and rejects a different one.
   const quantizeHere = variant.format === 'fp8' && !/fp8/i.test(weights.repo)
   const isEmbedding = variant.modelType === 'embedding'
   const toolParser = isEmbedding ? undefined : findToolParser(variant.modelName)
@@ -97,7 +99,7 @@ function vllmArguments(
   })
 }
 
-/** Options of a command line: true stands for a bare flag, undefined and false for none. */
+/** Builds command-line options: true is a bare flag; undefined and false are omitted. */
 function toArguments(options: Record<string, string | number | boolean | undefined>): string[] {
   return Object.entries(options).flatMap(([name, value]) => {
     if (value === undefined || value === false) return []
@@ -105,7 +107,7 @@ function toArguments(options: Record<string, string | number | boolean | undefin
   })
 }
 
-/** vLLM's parsers of tool calls, by the beginning of a model's name; other models answer without tools. */
+/** vLLM's tool-call parsers by model name prefix. Other models run without tool calls. */
 const toolParsers: [RegExp, string][] = [
   [/^qwen3-coder/i, 'qwen3_coder'],
   [/^(qwen|qwq|hermes)/i, 'hermes'],
@@ -121,12 +123,12 @@ function findToolParser(modelName: string): string | undefined {
 
 function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): string[] {
   const isEmbedding = spec.variant.modelType === 'embedding'
-  // A text is embedded in one piece, so a batch must hold a whole context.
+  // llama.cpp embeds a text in one batch, so a batch must hold a full context.
   const batch = isEmbedding ? spec.contextTokens : undefined
   return toArguments({
     ...source,
     alias: spec.modelUid,
-    // The slots share the context.
+    // llama.cpp divides the context among its slots.
     'ctx-size': spec.contextTokens * spec.parallelSequences,
     parallel: spec.parallelSequences,
     'n-gpu-layers': 999,
@@ -141,7 +143,7 @@ function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): st
   })
 }
 
-/** llama.cpp finds the parts of a split file by itself from the first. */
+/** llama.cpp finds the other parts of a split file from the first. */
 function llamaCppSource(
   weights: Exclude<WeightSource, { kind: 'file' }>,
   endpoint: string,
@@ -150,7 +152,7 @@ function llamaCppSource(
   const [file] = weights.files.toSorted()
   if (file === undefined) return null
   if (weights.revision === 'main') return { 'hf-repo': weights.repo, 'hf-file': file }
-  // Its own options know no revision.
+  // llama.cpp has no option for a revision.
   const path = [...weights.repo.split('/'), 'resolve', weights.revision, ...file.split('/')]
   return { 'model-url': `${endpoint}/${path.map(encodeURIComponent).join('/')}` }
 }

@@ -21,7 +21,7 @@ export const workloadKinds = {
   leaderWorkerSet: { apiVersion: 'leaderworkerset.x-k8s.io/v1', kind: 'LeaderWorkerSet' },
 } as const
 
-/** An object of the LeaderWorkerSet API, of which the client knows no types. */
+/** The Kubernetes client has no types for the LeaderWorkerSet API. */
 export interface LeaderWorkerSet extends KubernetesObject {
   spec: {
     replicas: number
@@ -34,14 +34,14 @@ export interface LeaderWorkerSet extends KubernetesObject {
   }
 }
 
-/** What a deployment is made of. `dependents` belong to the workload and go with it. */
+/** The Kubernetes objects of one deployment. The workload owns the others, so deleting it deletes them. */
 export interface EngineObjects {
   workload: V1Deployment | LeaderWorkerSet
-  /** Given their owner, whose uid is the cluster's to say */
+  /** Takes the owner reference, because the cluster assigns the workload's uid */
   buildDependents: (owner: V1OwnerReference) => (V1Secret | V1Service | V1NetworkPolicy)[]
 }
 
-/** All objects of a deployment's engine, the same for the same spec. */
+/** Builds all objects of an engine. Deterministic for a spec. */
 export function buildObjects(
   spec: EngineSpec,
   type: InstanceType,
@@ -70,7 +70,7 @@ export function buildObjects(
   }
 }
 
-function podsOf({ deploymentId }: EngineSpec) {
+function podLabels({ deploymentId }: EngineSpec) {
   return { [labels.managedBy]: 'berth', [labels.deploymentId]: deploymentId }
 }
 
@@ -85,15 +85,15 @@ function buildDeployment(
     spec: {
       replicas: 1,
       revisionHistoryLimit: 0,
-      // Two engines of one deployment would need twice its GPUs.
+      // A rolling update would need twice the GPUs.
       strategy: { type: 'Recreate' },
-      selector: { matchLabels: podsOf(spec) },
+      selector: { matchLabels: podLabels(spec) },
       template,
     },
   }
 }
 
-/** vLLM over several nodes: a leader that serves, and workers that join its Ray cluster; the script is in vLLM's image. */
+/** vLLM on several nodes: the leader serves, and workers join its Ray cluster. The script is part of vLLM's image. */
 function buildLeaderWorkerSet(
   metadata: V1ObjectMeta,
   template: V1PodTemplateSpec,
@@ -158,20 +158,20 @@ function buildService(spec: EngineSpec, metadata: V1ObjectMeta, plan: EnginePlan
     metadata,
     spec: {
       type: 'ClusterIP',
-      selector: { ...podsOf(spec), ...(plan.nodes > 1 ? { [labels.workerIndex]: '0' } : {}) },
+      selector: { ...podLabels(spec), ...(plan.nodes > 1 ? { [labels.workerIndex]: '0' } : {}) },
       ports: [{ name: 'http', port: enginePort, targetPort: enginePort, protocol: 'TCP' }],
     },
   }
 }
 
-/** Only Berth's own pods reach an engine, and an engine reaches names, https and what downloads were set to go through. */
+/** Allows traffic from Berth's pods to the engine, and from the engine to DNS, HTTPS, the hub, and the configured proxies. */
 function buildNetworkPolicy(
   spec: EngineSpec,
   metadata: V1ObjectMeta,
   plan: EnginePlan,
   { huggingFace, proxy }: Settings,
 ): V1NetworkPolicy {
-  const own = { podSelector: { matchLabels: podsOf(spec) } }
+  const own = { podSelector: { matchLabels: podLabels(spec) } }
   const downloads = [huggingFace.endpoint, proxy.http, proxy.https].flatMap((address) =>
     address === null ? [] : [portOf(new URL(address))],
   )

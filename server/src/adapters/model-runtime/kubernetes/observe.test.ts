@@ -1,122 +1,129 @@
 import { describe, expect, test } from 'vitest'
-import { judgeEngine, judgeProvisioning } from './observe.ts'
-import type { Sight } from './observe.ts'
+import { evaluateEngine, evaluateScheduling } from './observe.ts'
+import type { EngineSnapshot } from './observe.ts'
 import {
   ago,
   endpoint,
   ended,
   makeEvent,
   makePod,
-  patience,
+  timeouts,
   ready,
   running,
-  see,
+  makeSnapshot,
   waiting,
   workload,
-} from './recorded-pods.ts'
+} from './pod-fixtures.ts'
 
-describe('what an engine is seen as', () => {
-  test('without a workload, or with one that was stopped, it is absent', () => {
-    expect(judgeEngine({ workload: null, pods: [] }, endpoint, patience)).toEqual({ phase: 'absent' })
+describe('evaluateEngine', () => {
+  test('absent: no workload, or one that was scaled to zero', () => {
+    expect(evaluateEngine({ workload: null, pods: [] }, endpoint, timeouts)).toEqual({ phase: 'absent' })
     const stopped = { workload: { ...workload, replicas: 0 }, pods: [] }
-    expect(judgeEngine(stopped, endpoint, patience)).toEqual({ phase: 'absent' })
+    expect(evaluateEngine(stopped, endpoint, timeouts)).toEqual({ phase: 'absent' })
   })
 
-  test('it is ready when its workload or all its pods are', () => {
+  test('ready: the workload or all its pods are ready', () => {
     const answer = { phase: 'ready', endpoint }
-    expect(judgeEngine({ workload: { ...workload, isReady: true }, pods: [] }, endpoint, patience)).toEqual(
-      answer,
-    )
-    const sight = see({ container: running, status: ready })
-    expect(judgeEngine(sight, endpoint, patience)).toEqual(answer)
-    const half = { ...sight, workload: { ...workload, nodes: 2 } }
-    expect(judgeEngine(half, endpoint, patience)).toMatchObject({ phase: 'starting' })
+    expect(
+      evaluateEngine({ workload: { ...workload, isReady: true }, pods: [] }, endpoint, timeouts),
+    ).toEqual(answer)
+    const snapshot = makeSnapshot({ container: running, status: ready })
+    expect(evaluateEngine(snapshot, endpoint, timeouts)).toEqual(answer)
+    const half = { ...snapshot, workload: { ...workload, nodes: 2 } }
+    expect(evaluateEngine(half, endpoint, timeouts)).toMatchObject({ phase: 'starting' })
   })
 
-  test.each<[string, Sight, string | RegExp]>([
-    ['no pod yet', { workload, pods: [] }, "The engine's pod is being made."],
-    ['not looked at by the scheduler', see({ node: null, created: 1 }), "The engine's pod waits for a node."],
+  test.each<[string, EngineSnapshot, string | RegExp]>([
+    ['no pod yet', { workload, pods: [] }, "The engine's pod is being created."],
     [
-      'no node for a while',
-      see({
+      'not yet seen by the scheduler',
+      makeSnapshot({ node: null, created: 1 }),
+      "The engine's pod is waiting for a node.",
+    ],
+    [
+      'no node for 30 seconds',
+      makeSnapshot({
         node: null,
         created: 30,
         unschedulable: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
       }),
-      'It waits for a node: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
+      "The engine's pod is waiting for a node: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
     ],
     [
-      'no node for long, but the autoscaler adds one',
-      see(
+      'no node for 5 minutes, but the autoscaler adds one',
+      makeSnapshot(
         { node: null, created: 300, unschedulable: '0/3 nodes are available.' },
         { events: [makeEvent('TriggeredScaleUp', 'pod triggered scale-up')] },
       ),
-      /^It waits for a node/,
+      /^The engine's pod is waiting for a node/,
     ],
-    ['image on its way', see({ container: waiting('ContainerCreating') }), /^Node node-1 is preparing/],
     [
-      'a registry that fails for a moment',
-      see({ container: waiting('ErrImagePull', 'i/o timeout') }),
+      'image being pulled',
+      makeSnapshot({ container: waiting('ContainerCreating') }),
+      /^Node node-1 is pulling/,
+    ],
+    [
+      'a short registry outage',
+      makeSnapshot({ container: waiting('ErrImagePull', 'i/o timeout') }),
       /i\/o timeout/,
     ],
     [
-      'its Secret is not there yet',
-      see({ created: 5, container: waiting('CreateContainerConfigError') }),
-      /waits on/,
+      'its Secret does not exist yet',
+      makeSnapshot({ created: 5, container: waiting('CreateContainerConfigError') }),
+      /waiting on/,
     ],
-    ['running', see({ container: running }), 'The engine is downloading and loading the model.'],
+    ['running', makeSnapshot({ container: running }), 'The engine is downloading and loading the model.'],
     [
-      'not answering for a moment',
-      see({ container: { ...running, started: true } }),
-      'The engine does not answer its health check at the moment.',
-    ],
-    [
-      'ended once for no known reason',
-      see({ container: { restartCount: 0, state: ended(1) } }, { lastWords: ['oops'] }),
-      'The engine ended with exit code 1 and is started again.',
+      'a failed health check',
+      makeSnapshot({ container: { ...running, started: true } }),
+      'The engine is not answering its health check.',
     ],
     [
-      'a download that broke once',
-      see(
+      'one exit for an unknown reason',
+      makeSnapshot({ container: { restartCount: 0, state: ended(1) } }, { lastLines: ['oops'] }),
+      'The engine exited with code 1 and is being restarted.',
+    ],
+    [
+      'a download that failed once',
+      makeSnapshot(
         { container: { restartCount: 1, ...running, lastState: ended(1) } },
-        { lastWords: ['Max retries exceeded'] },
+        { lastLines: ['Max retries exceeded'] },
       ),
       'The engine is downloading and loading the model.',
     ],
     [
-      "a lost pod's place was taken by one that ran",
+      'a lost pod whose replacement has run',
       {
         workload,
         pods: [
-          { pod: makePod({ container: { ...running, started: true } }), events: [], lastWords: [] },
-          { pod: makePod({ status: { phase: 'Failed', reason: 'Evicted' } }), events: [], lastWords: [] },
+          { pod: makePod({ container: { ...running, started: true } }), events: [], lastLines: [] },
+          { pod: makePod({ status: { phase: 'Failed', reason: 'Evicted' } }), events: [], lastLines: [] },
         ],
       },
-      /does not answer/,
+      /is not answering/,
     ],
-  ])('%s: it is starting', (_name, sight, message) => {
-    const seen = judgeEngine(sight, endpoint, patience)
-    expect(seen).toEqual({
+  ])('starting: %s', (_name, snapshot, message) => {
+    expect(evaluateEngine(snapshot, endpoint, timeouts)).toEqual({
       phase: 'starting',
       message: typeof message === 'string' ? message : expect.stringMatching(message),
     })
   })
 
-  test.each<[string, Sight, string, string, RegExp]>([
+  test.each<[string, EngineSnapshot, string, string, RegExp]>([
     [
-      'no room on any node',
-      see({
+      'no capacity on any node',
+      makeSnapshot({
         node: null,
         created: 121,
         unschedulable: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
       }),
       'provisioning',
       'no_capacity',
-      /^No node had room for it within 120 seconds: 0\/3 nodes are available: 3 Insufficient nvidia\.com\/gpu\.$/,
+      /^No node had capacity for the engine within 120 seconds: 0\/3 nodes are available: 3 Insufficient nvidia\.com\/gpu\.$/,
     ],
     [
-      'no node of the kind',
-      see({
+      'no matching node',
+      makeSnapshot({
         node: null,
         created: 121,
         unschedulable: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
@@ -126,22 +133,22 @@ describe('what an engine is seen as', () => {
       /node affinity\/selector\.$/,
     ],
     [
-      'no such volume claim',
-      see({
+      'a volume claim that does not exist',
+      makeSnapshot({
         node: null,
         created: 2,
         unschedulable: '0/3 nodes are available: persistentvolumeclaim "weights" not found.',
       }),
       'provisioning',
       'provider_error',
-      /claim .* is missing.*"weights"/,
+      /claim .* does not exist.*"weights"/,
     ],
     [
       'quota',
       {
         workload: {
           ...workload,
-          refusals: [
+          creationErrors: [
             'pods "dep-x-1" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: requests.nvidia.com/gpu=4',
           ],
         },
@@ -149,14 +156,14 @@ describe('what an engine is seen as', () => {
       },
       'provisioning',
       'quota_exceeded',
-      /^The namespace's quota leaves no room for it: exceeded quota: gpus/,
+      /^The namespace's resource quota does not allow another engine: exceeded quota: gpus/,
     ],
     [
       'an admission policy',
       {
         workload: {
           ...workload,
-          refusals: ['pods "dep-x-1" is forbidden: violates PodSecurity "restricted:latest"'],
+          creationErrors: ['pods "dep-x-1" is forbidden: violates PodSecurity "restricted:latest"'],
         },
         pods: [],
       },
@@ -165,43 +172,46 @@ describe('what an engine is seen as', () => {
       /violates PodSecurity/,
     ],
     [
-      'a wrong image name',
-      see({ container: waiting('InvalidImageName', "couldn't parse") }),
+      'an invalid image name',
+      makeSnapshot({ container: waiting('InvalidImageName', "couldn't parse") }),
       'engine_startup',
       'provider_error',
       /vllm\/vllm-openai:v9/,
     ],
     [
-      'no such image',
-      see({ container: waiting('ErrImagePull', 'manifest unknown') }),
+      'an image that does not exist',
+      makeSnapshot({ container: waiting('ErrImagePull', 'manifest unknown') }),
       'engine_startup',
       'provider_error',
       /can't be pulled: manifest unknown\.$/,
     ],
     [
       'a private image',
-      see({ container: waiting('ImagePullBackOff', 'pull access denied') }),
+      makeSnapshot({ container: waiting('ImagePullBackOff', 'pull access denied') }),
       'engine_startup',
       'provider_error',
       /access denied/,
     ],
     [
-      'a registry that fails for long',
-      see({ created: 301, container: waiting('ImagePullBackOff', 'Back-off pulling image') }),
+      'a registry outage of more than 5 minutes',
+      makeSnapshot({ created: 301, container: waiting('ImagePullBackOff', 'Back-off pulling image') }),
       'engine_startup',
       'provider_error',
       /can't be pulled/,
     ],
     [
-      'its Secret never comes',
-      see({ created: 61, container: waiting('CreateContainerConfigError', 'secret "dep-x" not found') }),
+      'a Secret that is never created',
+      makeSnapshot({
+        created: 61,
+        container: waiting('CreateContainerConfigError', 'secret "dep-x" not found'),
+      }),
       'engine_startup',
       'provider_error',
       /secret "dep-x" not found/,
     ],
     [
-      'a volume that is not mounted',
-      see(
+      'a volume that can not be mounted',
+      makeSnapshot(
         { created: 301, container: waiting('ContainerCreating') },
         { events: [makeEvent('FailedMount', 'timed out')] },
       ),
@@ -211,7 +221,7 @@ describe('what an engine is seen as', () => {
     ],
     [
       'eviction',
-      see({
+      makeSnapshot({
         status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory. ' },
       }),
       'runtime',
@@ -219,8 +229,8 @@ describe('what an engine is seen as', () => {
       /evicted from node node-1: The node was low on resource: memory\.$/,
     ],
     [
-      'a node that went down',
-      see({
+      'a node shutdown',
+      makeSnapshot({
         status: {
           phase: 'Failed',
           reason: 'NodeShutdown',
@@ -232,8 +242,8 @@ describe('what an engine is seen as', () => {
       /imminent node shutdown\.$/,
     ],
     [
-      'a node that is lost, as new clusters say it',
-      see({
+      'a lost node, as new clusters report it',
+      makeSnapshot({
         deleted: true,
         status: {
           conditions: [
@@ -248,27 +258,27 @@ describe('what an engine is seen as', () => {
       }),
       'runtime',
       'instance_lost',
-      /taken from node node-1: Taint manager/,
+      /removed the engine's pod from node node-1: Taint manager/,
     ],
     [
-      'a node that is lost, as old ones do',
-      see(
+      'a lost node, as old clusters report it',
+      makeSnapshot(
         { deleted: true },
         { events: [makeEvent('TaintManagerEviction', 'Marking for deletion Pod berth/dep-x-1')] },
       ),
       'runtime',
       'instance_lost',
-      /lost with node node-1, which no longer answers\.$/,
+      /lost because node node-1 stopped responding\.$/,
     ],
     [
       'preemption',
-      see({ deleted: true }, { events: [makeEvent('Preempted', 'by a/b on node node-1')] }),
+      makeSnapshot({ deleted: true }, { events: [makeEvent('Preempted', 'by a/b on node node-1')] }),
       'runtime',
       'instance_lost',
       /higher priority/,
     ],
-  ])('%s: the right stage, code and sentence', (_name, sight, stage, code, message) => {
-    expect(judgeEngine(sight, endpoint, patience)).toEqual({
+  ])('failed: %s', (_name, snapshot, stage, code, message) => {
+    expect(evaluateEngine(snapshot, endpoint, timeouts)).toEqual({
       phase: 'failed',
       stage,
       code,
@@ -277,29 +287,33 @@ describe('what an engine is seen as', () => {
   })
 })
 
-describe('whether an instance is there', () => {
-  test('from the moment that its last pod has a node', () => {
+describe('evaluateScheduling', () => {
+  test('scheduled from the moment the last pod gets a node', () => {
     const at = (created: number) => ({
       pod: makePod({ created, node: `node-${created}` }),
       events: [],
-      lastWords: [],
+      lastLines: [],
     })
-    const sight = { workload: { ...workload, nodes: 2 }, pods: [at(10), at(20)] }
-    expect(judgeProvisioning(sight, patience)).toEqual({
+    const snapshot = { workload: { ...workload, nodes: 2 }, pods: [at(10), at(20)] }
+    expect(evaluateScheduling(snapshot, timeouts)).toEqual({
       outcome: 'scheduled',
       at: ago(10),
       podName: 'dep-x-1',
       nodeName: 'node-10, node-20',
     })
-    expect(judgeProvisioning({ ...sight, pods: [at(10)] }, patience)).toMatchObject({ outcome: 'pending' })
+    expect(evaluateScheduling({ ...snapshot, pods: [at(10)] }, timeouts)).toMatchObject({
+      outcome: 'pending',
+    })
   })
 
-  test('not while its only pod is on its way out', () => {
-    expect(judgeProvisioning(see({ deleted: true }), patience)).toMatchObject({ outcome: 'pending' })
+  test('pending while its only pod is terminating', () => {
+    expect(evaluateScheduling(makeSnapshot({ deleted: true }), timeouts)).toMatchObject({
+      outcome: 'pending',
+    })
   })
 
-  test('never, where there is no room', () => {
-    const sight = see({ node: null, created: 121, unschedulable: '0/1 nodes are available.' })
-    expect(judgeProvisioning(sight, patience)).toMatchObject({ outcome: 'refused', code: 'no_capacity' })
+  test('refused when no node has capacity in time', () => {
+    const snapshot = makeSnapshot({ node: null, created: 121, unschedulable: '0/1 nodes are available.' })
+    expect(evaluateScheduling(snapshot, timeouts)).toMatchObject({ outcome: 'refused', code: 'no_capacity' })
   })
 })

@@ -6,17 +6,17 @@ import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy'>
 
-/** Who an engine runs as: nobody that an image or a node knows. */
+/** Unprivileged uid and gid of engines; no image or node defines this user */
 const engineUser = 2000
 const cacheFolder = '/cache'
-/** Seconds after which a pod leaves a node that no longer answers */
+/** Seconds until a pod is evicted from a node that stopped responding */
 const lostNodeSeconds = 60
 const probeSeconds = 10
 const gpuResource = 'nvidia.com/gpu'
-/** What an engine needs of its node beside a GPU: to tokenize, and to load weights through. */
+/** CPU, memory and shared memory per GPU, for tokenizing and loading weights */
 const perGpu = { cpus: 2, memoryBytes: 8 * 2 ** 30, sharedMemoryBytes: 4 * 2 ** 30 }
 
-/** The pod that runs an engine: unprivileged, without a token of the cluster, writing to its own volumes alone. */
+/** Builds the pod of an engine: unprivileged, without a cluster token, with a read-only root file system. */
 export function buildPodTemplate(
   spec: EngineSpec,
   type: InstanceType,
@@ -115,7 +115,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
     name,
     valueFrom: { secretKeyRef: { name: objectNameOf(spec.deploymentId), key } },
   })
-  // The user has no entry in the image, so that libraries which ask for its name or home must be told.
+  // The image has no passwd entry for the user, so libraries need its name and home from here.
   const user = [
     { name: 'HOME', value: '/tmp' },
     { name: 'USER', value: 'berth' },
@@ -143,7 +143,7 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
   ]
 }
 
-/** Weights on the node's own disk must find room there, or the node evicts whoever fills it. */
+/** Requests disk space for weights on the node's own disk. Without the request the node may evict the pod when the disk fills. */
 function requestDisk({ variant }: EngineSpec, cache: ModelCache): Record<string, string> {
   if (cache.kind === 'claim' || variant.weightBytes === null) return {}
   return { 'ephemeral-storage': String(Math.ceil(variant.weightBytes * 1.1)) }
@@ -155,7 +155,7 @@ function toCacheVolume(cache: ModelCache): V1Volume {
     : { name: 'cache', emptyDir: cache.sizeLimit === null ? {} : { sizeLimit: cache.sizeLimit } }
 }
 
-/** The processes of one engine, one for each GPU, pass tensors through it. */
+/** vLLM runs one process per GPU; they exchange tensors through shared memory. */
 function toSharedMemory(gpus: number): V1Volume {
   const sizeLimit = String(perGpu.sharedMemoryBytes * gpus)
   return { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit } }

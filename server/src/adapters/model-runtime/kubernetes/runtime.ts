@@ -9,15 +9,15 @@ import type {
 } from '../../../ports/model-runtime.ts'
 import { mergeOffers } from '../merge-offers.ts'
 import { connectCluster } from './cluster.ts'
-import { followEngineLog, readEngineLog, readLastWords } from './engine-log.ts'
+import { followEngineLog, readEngineLog, readLastLines } from './engine-log.ts'
 import { engineFormats, planEngine } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
 import { buildObjects, workloadKinds } from './objects.ts'
 import type { EngineObjects, LeaderWorkerSet } from './objects.ts'
-import { judgeEngine, judgeProvisioning } from './observe.ts'
-import type { Patience, Sight, WorkloadSight } from './observe.ts'
-import { describeLoss, findEnd, isEnding, isUneventful, newestFirst } from './pods.ts'
-import type { PodSight } from './pods.ts'
+import { evaluateEngine, evaluateScheduling } from './observe.ts'
+import type { StartTimeouts, EngineSnapshot, WorkloadSnapshot } from './observe.ts'
+import { describePodLoss, findLastExit, isTerminating, isRunningSinceStart, newestFirst } from './pods.ts'
+import type { PodSnapshot } from './pods.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
 const { deployment: deploymentKind, leaderWorkerSet: setKind } = workloadKinds
@@ -26,19 +26,19 @@ const secret = { apiVersion: 'v1', kind: 'Secret' }
 const networkPolicy = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' }
 const pod = { apiVersion: 'v1', kind: 'Pod' }
 
-/** A deployment that has its instance waits longer for another when it loses it. */
+/** How long a deployment that lost its pod may wait for another node. */
 const rescheduleWaitMs = 10 * 60_000
 
 /**
- * Opens the runtime that gives each deployment a workload of its own in one namespace of a Kubernetes cluster. The cluster
- * holds all of its state, so any number of servers may use it at a time; calls throw where the cluster can't be reached or
- * refuses, and RangeError for an id that is no UUID.
+ * Creates the runtime that runs each deployment as a workload in one namespace of a Kubernetes cluster. The cluster holds all
+ * state, so any number of servers may use it at once. Calls throw if the cluster can't be reached or refuses a request, and
+ * throw RangeError if a deployment id is not a UUID.
  */
 export async function createKubernetesRuntime(settings: KubernetesRuntimeSettings): Promise<ModelRuntime> {
   const cluster = connectCluster(settings)
   const { logger, namespace } = settings
   const types = new Map(settings.instanceTypes.map((type) => [type.name, type]))
-  /** Fingerprints of what this process applied in full: it saves requests, and nothing else depends on it */
+  /** Fingerprints of the objects that this process applied; only saves requests */
   const applied = new Map<string, string>()
 
   const workloadOf = (deploymentId: string, kind: typeof deploymentKind | typeof setKind) => ({
@@ -60,41 +60,43 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     )
   }
 
-  /** What tells how an engine is: of one that is ready its workload alone, else its pods and what happened to them too. */
-  async function look(deploymentId: string, instanceType?: string): Promise<Sight> {
+  /** Reads the workload, and the pods with their events only if the workload is not ready. */
+  async function readSnapshot(deploymentId: string, instanceType?: string): Promise<EngineSnapshot> {
     const workload = await findWorkload(deploymentId)
-    const size = workload === null ? null : sizeOf(workload)
+    const size = workload === null ? null : toWorkloadSnapshot(workload)
     if (instanceType === undefined && (size === null || size.replicas === 0 || size.isReady)) {
       return { workload: size, pods: [] }
     }
-    const pods = newestFirst(await cluster.listPods(selectorOf(deploymentId), 'recent')).filter(
+    const pods = newestFirst(await cluster.listPods(selectorOf(deploymentId), { mayBeStale: true })).filter(
       ({ metadata }) =>
         instanceType === undefined || metadata?.labels?.[labels.instanceType] === instanceType,
     )
-    const refusals = size !== null && pods.length < size.nodes ? await findRefusals(deploymentId) : []
+    const creationErrors =
+      size !== null && pods.length < size.nodes ? await listCreationErrors(deploymentId) : []
     return {
-      workload: size === null ? null : { ...size, refusals: [...size.refusals, ...refusals] },
-      pods: await Promise.all(pods.map(lookAtPod)),
+      workload:
+        size === null ? null : { ...size, creationErrors: [...size.creationErrors, ...creationErrors] },
+      pods: await Promise.all(pods.map(readPodSnapshot)),
     }
   }
 
-  async function lookAtPod(found: V1Pod): Promise<PodSight> {
+  async function readPodSnapshot(found: V1Pod): Promise<PodSnapshot> {
     const name = found.metadata?.name ?? ''
-    const end = findEnd(found)
-    if (isUneventful(found)) return toSight(found)
+    const exit = findLastExit(found)
+    if (isRunningSinceStart(found)) return toPodSnapshot(found)
     const [events, lines] = await Promise.all([
       cluster.listEvents(name),
-      end === null ? [] : readLastWords(cluster, name, end.isReplaced).catch(() => []),
+      exit === null ? [] : readLastLines(cluster, name, exit.isRestarted).catch(() => []),
     ])
-    return toSight(
+    return toPodSnapshot(
       found,
       events.toSorted((one, other) => timeOf(one) - timeOf(other)),
       lines.map(({ line }) => line),
     )
   }
 
-  /** A Deployment has a condition for it; the StatefulSet of a LeaderWorkerSet bears its name and has events alone. */
-  async function findRefusals(deploymentId: string): Promise<string[]> {
+  /** Reads creation errors of a LeaderWorkerSet from the events of its StatefulSet, which has the same name. */
+  async function listCreationErrors(deploymentId: string): Promise<string[]> {
     const events = await cluster.listEvents(objectNameOf(deploymentId))
     return events
       .filter(
@@ -104,19 +106,19 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
       .flatMap(({ message }) => message ?? [])
   }
 
-  async function observe(deploymentId: string): Promise<EngineObservation> {
-    const patience = { now: Date.now(), capacityWaitMs: Math.max(settings.capacityWaitMs, rescheduleWaitMs) }
-    return judgeEngine(await look(deploymentId), endpointOf(deploymentId), patience)
+  async function observeEngine(deploymentId: string): Promise<EngineObservation> {
+    const timeouts = { now: Date.now(), capacityWaitMs: Math.max(settings.capacityWaitMs, rescheduleWaitMs) }
+    return evaluateEngine(await readSnapshot(deploymentId), endpointOf(deploymentId), timeouts)
   }
 
-  /** Makes all objects what they should be: the owner first, so that nothing can be left behind without one. */
+  /** Applies all objects. The owner comes first, so a crash leaves no object without an owner. */
   async function applyObjects(spec: EngineSpec, objects: EngineObjects): Promise<void> {
     const { workload, buildDependents } = objects
     const fingerprint = createHash('sha256').update(JSON.stringify(workload)).digest('base64')
     if (applied.get(spec.deploymentId) === fingerprint) return
     const other = workload.kind === setKind.kind ? deploymentKind : setKind
     if (!(await cluster.remove(workloadOf(spec.deploymentId, other)))) {
-      throw new Error('The workload of the instance type before is still going.')
+      throw new Error('The workload of the previous instance type is still being deleted.')
     }
     const { metadata } = await cluster.apply<KubernetesObject>(workload)
     const { apiVersion = '', kind = '' } = workload
@@ -126,92 +128,93 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     logger.info({ deploymentId: spec.deploymentId, kind }, 'applied the objects of an engine')
   }
 
-  /** What a spec needs, or why this cluster can't give it. */
-  async function prepare(spec: EngineSpec): Promise<{ type: InstanceType; objects: EngineObjects } | string> {
+  /** Plans the objects for a spec, or returns the reason why this cluster can't run it. */
+  async function planObjects(
+    spec: EngineSpec,
+  ): Promise<{ type: InstanceType; objects: EngineObjects } | string> {
     const type = types.get(spec.instanceType)
-    if (type === undefined) return `This cluster has no instance type ${spec.instanceType}.`
+    if (type === undefined) return `This cluster does not have the instance type ${spec.instanceType}.`
     const planned = planEngine(spec, type, settings)
     if ('refusal' in planned) return planned.refusal
-    if (planned.plan.nodes > 1 && !(await cluster.knows(setKind.apiVersion, setKind.kind))) {
+    if (planned.plan.nodes > 1 && !(await cluster.supportsKind(setKind.apiVersion, setKind.kind))) {
       return (
-        `${spec.gpuCount} GPUs are more than one node has, and this cluster can't spread an engine over several: ` +
-        'LeaderWorkerSet is not installed in it.'
+        `${spec.gpuCount} GPUs are more than one node has, and this cluster can't run an engine on several nodes. ` +
+        'To allow this, install LeaderWorkerSet.'
       )
     }
     return { type, objects: buildObjects(spec, type, planned.plan, settings) }
   }
 
   async function provision(spec: EngineSpec): Promise<ProvisionResult> {
-    const prepared = await prepare(spec)
-    // Another instance type may do.
-    if (typeof prepared === 'string') return { outcome: 'refused', code: 'no_capacity', message: prepared }
-    await applyObjects(spec, prepared.objects)
-    const patience: Patience = { now: Date.now(), capacityWaitMs: settings.capacityWaitMs }
-    const seen = judgeProvisioning(await look(spec.deploymentId, spec.instanceType), patience)
-    if (seen.outcome !== 'scheduled') return seen
+    const planned = await planObjects(spec)
+    // Lets the reconciler try the next instance type.
+    if (typeof planned === 'string') return { outcome: 'refused', code: 'no_capacity', message: planned }
+    await applyObjects(spec, planned.objects)
+    const timeouts: StartTimeouts = { now: Date.now(), capacityWaitMs: settings.capacityWaitMs }
+    const scheduling = evaluateScheduling(await readSnapshot(spec.deploymentId, spec.instanceType), timeouts)
+    if (scheduling.outcome !== 'scheduled') return scheduling
     return {
       outcome: 'provisioned',
       instance: {
-        instanceId: seen.podName,
+        instanceId: scheduling.podName,
         clusterId: `kubernetes/${namespace}`,
-        gpuAllocationId: `${seen.nodeName}: ${spec.gpuCount} x ${prepared.type.gpuModel}`,
-        region: settings.region ?? prepared.type.region,
-        startedAt: seen.at,
+        gpuAllocationId: `${scheduling.nodeName}: ${spec.gpuCount} x ${planned.type.gpuModel}`,
+        region: settings.region ?? planned.type.region,
+        startedAt: scheduling.at,
       },
     }
   }
 
-  async function ensure(spec: EngineSpec): Promise<EngineObservation> {
+  async function ensureEngine(spec: EngineSpec): Promise<EngineObservation> {
     const { deploymentId } = spec
     const workload = await findWorkload(deploymentId)
-    const isStopped = workload !== null && sizeOf(workload).replicas === 0
+    const isStopped = workload !== null && toWorkloadSnapshot(workload).replicas === 0
     if (workload === null || isStopped) applied.delete(deploymentId)
-    // Asked for anew before its pods are gone, an engine would never have been stopped.
-    if (isStopped && !(await endPods(deploymentId))) {
-      return { phase: 'starting', message: 'The engine is being ended, to be started again.' }
+    // Wait until the old pods are gone; scaling up again now would keep them running.
+    if (isStopped && !(await confirmPodsGone(deploymentId))) {
+      return { phase: 'starting', message: 'The engine is being stopped before it starts again.' }
     }
-    const prepared = await prepare(spec)
-    if (typeof prepared === 'string') {
-      return { phase: 'failed', stage: 'engine_startup', code: 'launch_rejected', message: prepared }
+    const planned = await planObjects(spec)
+    if (typeof planned === 'string') {
+      return { phase: 'failed', stage: 'engine_startup', code: 'launch_rejected', message: planned }
     }
-    await applyObjects(spec, prepared.objects)
-    const seen = await observe(deploymentId)
-    return seen.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : seen
+    await applyObjects(spec, planned.objects)
+    const observation = await observeEngine(deploymentId)
+    return observation.phase === 'absent'
+      ? { phase: 'starting', message: 'The engine is about to start.' }
+      : observation
   }
 
-  /**
-   * True once no pod is left. Those that are over, and those on a node that can't confirm their end, would stay until somebody
-   * looks: they are removed.
-   */
-  async function endPods(deploymentId: string): Promise<boolean> {
+  /** True once no pod is left. Force-deletes lost pods, which would otherwise stay listed. */
+  async function confirmPodsGone(deploymentId: string): Promise<boolean> {
     const pods = await cluster.listPods(selectorOf(deploymentId))
-    for (const { pod: found } of (await Promise.all(pods.filter(isEnding).map(lookAtPod))).filter(
-      (sight) => describeLoss(sight) !== null,
-    )) {
-      await cluster.remove({ ...pod, name: found.metadata?.name ?? '' }, { now: true })
+    const terminating = await Promise.all(pods.filter(isTerminating).map(readPodSnapshot))
+    for (const snapshot of terminating) {
+      if (describePodLoss(snapshot) === null) continue
+      await cluster.remove({ ...pod, name: snapshot.pod.metadata?.name ?? '' }, { now: true })
     }
     return pods.length === 0
   }
 
-  async function stop(deploymentId: string): Promise<boolean> {
+  async function stopEngine(deploymentId: string): Promise<boolean> {
     applied.delete(deploymentId)
     const workload = await findWorkload(deploymentId)
-    if (workload !== null && sizeOf(workload).replicas !== 0) {
+    if (workload !== null && toWorkloadSnapshot(workload).replicas !== 0) {
       const kind = workload.kind === setKind.kind ? setKind : deploymentKind
       await cluster.setReplicas(workloadOf(deploymentId, kind), 0)
     }
-    return endPods(deploymentId)
+    return confirmPodsGone(deploymentId)
   }
 
   async function release(deploymentId: string): Promise<boolean> {
     applied.delete(deploymentId)
     const name = objectNameOf(deploymentId)
-    const gone: boolean[] = []
+    const removed: boolean[] = []
     for (const kind of [deploymentKind, setKind, service, networkPolicy, secret]) {
-      gone.push(await cluster.remove({ ...kind, name }))
+      removed.push(await cluster.remove({ ...kind, name }))
     }
-    const isEmpty = await endPods(deploymentId)
-    return isEmpty && gone.every(Boolean)
+    const hasNoPods = await confirmPodsGone(deploymentId)
+    return hasNoPods && removed.every(Boolean)
   }
 
   async function listDeploymentIds(): Promise<string[]> {
@@ -226,10 +229,10 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   return {
     name: 'kubernetes',
     async listOffers() {
-      const there = settings.instanceTypes.filter(({ vendor }) => vendor === 'nvidia')
+      const available = settings.instanceTypes.filter(({ vendor }) => vendor === 'nvidia')
       return mergeOffers(
         settings.instanceTypes,
-        there.map(({ name, region }) => ({
+        available.map(({ name, region }) => ({
           instanceType: name,
           formats: engineFormats,
           region: settings.region ?? region,
@@ -237,9 +240,9 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
       )
     },
     provision,
-    ensureEngine: ensure,
-    observeEngine: observe,
-    stopEngine: stop,
+    ensureEngine,
+    observeEngine,
+    stopEngine,
     release,
     listDeploymentIds,
     readLogs: (deploymentId, limit) => readEngineLog(cluster, deploymentId, limit),
@@ -248,11 +251,11 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   }
 }
 
-/** A Deployment has a condition for pods that it can't make; what else there is says it by events. */
-function sizeOf(workload: V1Deployment | LeaderWorkerSet): WorkloadSight {
+/** A Deployment reports creation errors in a condition. A LeaderWorkerSet reports them only as events. */
+function toWorkloadSnapshot(workload: V1Deployment | LeaderWorkerSet): WorkloadSnapshot {
   if (isLeaderWorkerSet(workload)) {
     const { replicas, leaderWorkerTemplate } = workload.spec
-    return { replicas, nodes: leaderWorkerTemplate.size, isReady: false, refusals: [] }
+    return { replicas, nodes: leaderWorkerTemplate.size, isReady: false, creationErrors: [] }
   }
   const { metadata, spec, status } = workload
   const replicas = spec?.replicas ?? 1
@@ -265,7 +268,7 @@ function sizeOf(workload: V1Deployment | LeaderWorkerSet): WorkloadSight {
       status?.replicas === replicas &&
       status.updatedReplicas === replicas &&
       status.readyReplicas === replicas,
-    refusals: failure?.status === 'True' && failure.message !== undefined ? [failure.message] : [],
+    creationErrors: failure?.status === 'True' && failure.message !== undefined ? [failure.message] : [],
   }
 }
 
@@ -273,12 +276,12 @@ function isLeaderWorkerSet(workload: V1Deployment | LeaderWorkerSet): workload i
   return workload.kind === setKind.kind
 }
 
-function toSight(
+function toPodSnapshot(
   found: V1Pod,
   events: readonly CoreV1Event[] = [],
-  lastWords: readonly string[] = [],
-): PodSight {
-  return { pod: found, events, lastWords }
+  lastLines: readonly string[] = [],
+): PodSnapshot {
+  return { pod: found, events, lastLines }
 }
 
 function timeOf({ lastTimestamp, eventTime, metadata }: CoreV1Event): number {

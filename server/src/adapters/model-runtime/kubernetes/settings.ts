@@ -1,34 +1,34 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 
-/** What the Kubernetes runtime writes to the server's log. */
+/** The part of the server's logger that the Kubernetes runtime uses. */
 export interface RuntimeLogger {
   info(details: object, message: string): void
   warn(details: object, message: string): void
 }
 
-/** Where pods keep model weights: on a volume claim that they share, or on their node's disk until they end. */
+/** Where pods keep model weights: on a shared volume claim, or on their node's disk until the pod ends. */
 export type ModelCache = { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
 
-/** Settings of the runtime that runs each engine as a workload of one namespace of a Kubernetes cluster. */
+/** Settings of the runtime that runs engines in one namespace of a Kubernetes cluster. */
 export interface KubernetesRuntimeSettings {
-  /** Nothing outside this namespace is read or written */
+  /** The only namespace that the runtime reads and writes */
   namespace: string
-  /** Path of a kubeconfig file; null: the service account of the pod that the server runs in */
+  /** Path of a kubeconfig file; null uses the service account of the server's pod */
   kubeconfig: string | null
-  /** What region deployments report; null: that of the instance type */
+  /** Region that deployments report; null uses the instance type's region */
   region: string | null
-  /** The instance types that this cluster has nodes for */
+  /** Instance types for which the cluster has nodes */
   instanceTypes: readonly InstanceType[]
-  /** GPUs of one node at most: what needs more is spread over several by a LeaderWorkerSet */
+  /** Maximum GPUs of one node. Larger engines run on several nodes in a LeaderWorkerSet */
   gpusPerNode: number
   images: { vllm: string; llamaCpp: string }
   modelCache: ModelCache
-  /** Address of an engine; `{service}` and `{namespace}` stand for its Service's */
+  /** URL of an engine; `{service}` and `{namespace}` are replaced with those of its Service */
   engineAddress: string
-  /** Milliseconds that a pod may wait for a node before its instance type counts as not to be had */
+  /** Milliseconds that a pod may wait for a node before its instance type counts as unavailable */
   capacityWaitMs: number
   huggingFace: { endpoint: string; token: string | null }
-  /** Proxies for downloads, and hosts (comma separated) reached without */
+  /** Proxies for downloads; `exceptions` lists hosts that bypass them, separated by commas */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
   logger: RuntimeLogger
 }

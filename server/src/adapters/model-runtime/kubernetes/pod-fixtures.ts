@@ -1,12 +1,12 @@
 import type { CoreV1Event, V1Pod } from '@kubernetes/client-node'
-import type { Sight, WorkloadSight } from './observe.ts'
+import type { EngineSnapshot, WorkloadSnapshot } from './observe.ts'
 
-// Pods and events in the shapes in which the API server shows them, for the tests beside this file.
+// Pods and events in the API server's format, for the tests in this folder.
 
 export const now = Date.parse('2026-01-01T12:00:00Z')
 export const endpoint = { baseUrl: 'http://dep-x.berth.svc:8000' }
-export const patience = { now, capacityWaitMs: 120_000 }
-export const workload: WorkloadSight = { replicas: 1, nodes: 1, isReady: false, refusals: [] }
+export const timeouts = { now, capacityWaitMs: 120_000 }
+export const workload: WorkloadSnapshot = { replicas: 1, nodes: 1, isReady: false, creationErrors: [] }
 
 /** Seconds before now. */
 export const ago = (seconds: number) => new Date(now - seconds * 1000)
@@ -20,7 +20,7 @@ export interface PodFacts {
   deleted?: boolean
 }
 
-/** A pod as the API server shows it; scheduled to node-1 a minute ago unless said otherwise. */
+/** By default the pod was scheduled to node-1 a minute ago. */
 export function makePod({
   created = 60,
   node = 'node-1',
@@ -70,11 +70,11 @@ export function makeEvent(reason: string, message: string): CoreV1Event {
   return { reason, message, metadata: {}, involvedObject: {} }
 }
 
-export function see(
+export function makeSnapshot(
   facts: PodFacts,
-  { events = [], lastWords = [] }: { events?: CoreV1Event[]; lastWords?: string[] } = {},
-): Sight {
-  return { workload, pods: [{ pod: makePod(facts), events, lastWords }] }
+  { events = [], lastLines = [] }: { events?: CoreV1Event[]; lastLines?: string[] } = {},
+): EngineSnapshot {
+  return { workload, pods: [{ pod: makePod(facts), events, lastLines }] }
 }
 
 export const waiting = (reason: string, message?: string) => ({ state: { waiting: { reason, message } } })

@@ -1,14 +1,14 @@
 import type { EngineFailure } from '../../../ports/model-runtime.ts'
-import { findEnd, findEngine, sentence, shorten } from './pods.ts'
-import type { PodSight } from './pods.ts'
+import { findLastExit, findEngine, sentence, shorten } from './pods.ts'
+import type { PodSnapshot } from './pods.ts'
 
-/** What an engine writes before it ends, and what it means; the first that matches counts. */
-const meanings: {
+/** Maps an engine's last log lines to a failure. The first matching rule applies. */
+const exitRules: {
   pattern: RegExp
   failure: Omit<EngineFailure, 'message'>
   message: string
-  /** It may go well the next time */
-  mayPass?: true
+  /** A restart may succeed */
+  isTransient?: true
 }[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
@@ -19,88 +19,90 @@ const meanings: {
     pattern:
       /401 client error|403 client error|gatedrepoerror|access to model .* is restricted|(status|http|error)\D{0,12}40[13]\b/i,
     failure: { stage: 'model_download', code: 'download_failed' },
-    message: "The hub refused the model's weights: its license must be accepted there and HF_TOKEN be set.",
+    message:
+      "The download of the model's weights was denied. If the model is gated on Hugging Face, accept its license there and set HF_TOKEN.",
   },
   {
     pattern:
       /404 client error|repositorynotfounderror|revisionnotfounderror|entrynotfounderror|(status|http|error)\D{0,12}404\b/i,
     failure: { stage: 'model_download', code: 'model_not_found' },
-    message: "The hub does not have the model's weights.",
+    message: "The model's weights were not found at the download source.",
   },
   {
     pattern:
       /torch\.(cuda\.)?outofmemoryerror|cuda (error: )?out of memory|cudamalloc failed: out of memory|no available memory for the cache blocks|free memory on device .* is less than|kv cache .* (larger|needed).* than/i,
     failure: { stage: 'model_launch', code: 'out_of_memory' },
-    message: "The GPU's memory is too small for the model.",
+    message: 'The model needs more GPU memory than the instance has.',
   },
   {
     pattern:
       /model architectures? .* (is|are) not supported|does not recognize this architecture|unknown model architecture/i,
     failure: { stage: 'model_launch', code: 'launch_rejected' },
-    message: "The engine does not know the model's architecture.",
+    message: "The engine does not support the model's architecture.",
   },
   {
     pattern:
       /must be divisible by tensor parallel size|is only supported on gpus with compute capability|quantization method .* is not supported|max_model_len .* is greater than|unrecognized arguments|error: (invalid|unknown) argument/i,
     failure: { stage: 'model_launch', code: 'launch_rejected' },
-    message: 'The engine refused to run the model this way.',
+    message: 'The engine does not support this configuration of the model.',
   },
   {
     pattern:
       /cuda driver version is insufficient|no cuda-capable device|failed to infer device type|nvml.*(not found|can't communicate)/i,
     failure: { stage: 'engine_startup', code: 'provider_error' },
-    message: 'The engine found no GPU that it can use on its node.',
+    message: 'The engine found no usable GPU on its node.',
   },
   {
     pattern:
       /temporary failure in name resolution|could not resolve host|max retries exceeded|connection ?error.*(hugging|hub|resolve)|localentrynotfounderror|failed to download/i,
     failure: { stage: 'model_download', code: 'download_failed' },
     message: "The model's weights could not be downloaded.",
-    mayPass: true,
+    isTransient: true,
   },
 ]
 
 const crashesBeforeFailure = 3
 
 /**
- * What the end of an engine means, where it means a failure: its node starts it again by itself, which is waited for while
- * nothing says that it would end the same way.
+ * The failure behind an engine's last exit, or null if a restart may still succeed. The kubelet restarts a container that exits,
+ * so an exit alone is no failure.
  */
-export function judgeEnd(sight: PodSight): EngineFailure | null {
-  const end = findEnd(sight.pod)
-  const engine = findEngine(sight.pod)
-  // What has started since has survived its end, however often and long ago that was.
-  if (end === null || (engine?.state?.running !== undefined && engine.started === true)) return null
-  if (end.reason === 'OOMKilled') {
-    const message = 'The engine was killed because it took more memory than its pod or node has.'
+export function diagnoseExit(snapshot: PodSnapshot): EngineFailure | null {
+  const exit = findLastExit(snapshot.pod)
+  const engine = findEngine(snapshot.pod)
+  // An engine that has started since then has recovered, regardless of the number of restarts.
+  if (exit === null || (engine?.state?.running !== undefined && engine.started === true)) return null
+  if (exit.reason === 'OOMKilled') {
+    const message = 'The engine was killed because it used more memory than its pod or node has.'
     return { stage: 'runtime', code: 'out_of_memory', message }
   }
-  const probe = sight.events.findLast(
+  const probe = snapshot.events.findLast(
     ({ reason, message }) => reason === 'Killing' && /failed \w+ probe/.test(message ?? ''),
   )
   if (probe?.message?.includes('startup probe') === true) {
-    const message = 'The engine was not ready in the time that downloading and loading may take.'
+    const message =
+      'The engine did not become ready within the time allowed for downloading and loading the model.'
     return { stage: 'health_check', code: 'readiness_timeout', message }
   }
-  const keepsEnding =
+  const isCrashLooping =
     engine?.state?.waiting?.reason === 'CrashLoopBackOff' ||
     (engine?.restartCount ?? 0) >= crashesBeforeFailure
-  for (const { pattern, failure, message, mayPass } of meanings) {
-    const words = sight.lastWords.findLast((line) => pattern.test(line))
-    if (words === undefined || (mayPass && !keepsEnding)) continue
-    return { ...failure, message: `${message} It said: ${sentence(words)}` }
+  for (const { pattern, failure, message, isTransient } of exitRules) {
+    const line = snapshot.lastLines.findLast((text) => pattern.test(text))
+    if (line === undefined || (isTransient && !isCrashLooping)) continue
+    return { ...failure, message: `${message} Engine log: ${sentence(line)}` }
   }
-  if (!keepsEnding) return null
+  if (!isCrashLooping) return null
   if (probe !== undefined) {
-    const message = 'The engine stopped answering its health check again and again.'
+    const message = 'The engine repeatedly failed its health check.'
     return { stage: 'health_check', code: 'engine_unreachable', message }
   }
-  const words = sight.lastWords.at(-1)
+  const lastLine = snapshot.lastLines.at(-1)
   return {
     stage: 'model_launch',
     code: 'engine_crashed',
-    message: `The engine keeps ending with exit code ${end.exitCode}${
-      words === undefined ? '.' : `; it last said: ${shorten(words)}`
+    message: `The engine keeps crashing with exit code ${exit.exitCode}. ${
+      lastLine === undefined ? 'Its log is empty.' : `Last log line: ${shorten(lastLine)}`
     }`,
   }
 }
