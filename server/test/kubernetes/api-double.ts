@@ -7,23 +7,21 @@ import { listen } from '../support/listen.ts'
 
 type Json = Record<string, any>
 
-/** As much of a Kubernetes API server and its controllers as the runtime speaks to; the real one has tests of its own. */
+/** A test double for the part of a Kubernetes API server and its controllers that the runtime uses. */
 export interface KubernetesApi {
-  /** Path of a kubeconfig for it */
+  /** Path of a kubeconfig for this server */
   kubeconfig: string
   /** Every request so far, as `GET /apis/apps/v1/…` */
   requests: string[]
-  /** What there is of a kind, by its plural */
+  /** All objects of a kind, by its plural */
   list(plural: string): Json[]
-  /** Changes the status of every pod there is now, and that of its Deployment with it. */
+  /** Sets the status of every pod and of its Deployment. */
   setPods(status: Json): void
-  /** Puts an object there, an event for instance. */
-  add(plural: string, object: Json): void
-  /** Pods that are told to go stay, as they do for their grace period; false: those that were told go now */
-  keepsPods: boolean
+  /** Keeps deleted pods in the terminating state; false removes them now */
+  holdsTerminatingPods: boolean
   /** The log of every container */
   log: string
-  /** The status of all answers from now on; null: as usual */
+  /** Answers all further requests with this status; null restores normal answers */
   failWith(status: number | null): void
   close(): Promise<void>
 }
@@ -43,7 +41,7 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const objects = new Map<string, Json>()
   const requests: string[] = []
   let failure: number | null = null
-  const all = (plural: string) =>
+  const list = (plural: string) =>
     [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object] : []))
 
   function apply(plural: string, name: string, body: Json): Json {
@@ -60,7 +58,7 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     return object
   }
 
-  /** What the controllers of Deployments do. */
+  /** Plays the Deployment controller. */
   function control(name: string, { spec, metadata }: Json): void {
     const key = `pods/${name}-1`
     if (spec.replicas === 0)
@@ -91,41 +89,41 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
     return true
   }
 
-  function endPods(): void {
-    for (const { metadata } of all('pods')) {
+  function removeTerminatingPods(): void {
+    for (const { metadata } of list('pods')) {
       if (metadata.deletionTimestamp !== undefined) objects.delete(`pods/${metadata.name}`)
     }
   }
 
   function answer(method: string, url: URL, body: string): { status: number; body: Json | string } {
-    if (!api.keepsPods) endPods()
-    // A 404 for everything is not the cluster's own.
+    if (!api.holdsTerminatingPods) removeTerminatingPods()
+    // A proxy's 404 has no Kubernetes Status body.
     if (failure === 404) return { status: 404, body: 'not found' }
     if (failure !== null) return { status: failure, body: { kind: 'Status', code: failure } }
     const missing = { status: 404, body: { kind: 'Status', apiVersion: 'v1', code: 404 } }
     const [, group = '', rest = ''] = /^\/(?:api|apis)\/(v1|[^/]+\/[^/]+)(.*)$/.exec(url.pathname) ?? []
-    const known = kinds[group]
-    if (known === undefined) return missing
+    const resourceKinds = kinds[group]
+    if (resourceKinds === undefined) return missing
     if (rest === '') {
-      const resources = known.map(([kind, name]) => ({ kind, name, namespaced: true }))
+      const resources = resourceKinds.map(([kind, name]) => ({ kind, name, namespaced: true }))
       return {
         status: 200,
         body: { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: group, resources },
       }
     }
     const [, , , plural = '', name, part] = rest.split('/')
-    const kind = known.find(([, each]) => each === plural)?.[0]
+    const kind = resourceKinds.find(([, each]) => each === plural)?.[0]
     if (kind === undefined) return missing
     if (part === 'log') return { status: 200, body: api.log }
     if (name === undefined) {
-      const wanted = (url.searchParams.get('labelSelector') ?? '').split(',').filter((each) => each !== '')
-      const about = url.searchParams.get('fieldSelector')?.split('=')[1]
-      const items = all(plural).filter(({ metadata, involvedObject }) => {
-        const matches = wanted.every((each) => {
+      const required = (url.searchParams.get('labelSelector') ?? '').split(',').filter((each) => each !== '')
+      const involved = url.searchParams.get('fieldSelector')?.split('=')[1]
+      const items = list(plural).filter(({ metadata, involvedObject }) => {
+        const matches = required.every((each) => {
           const [label = '', value] = each.split('=')
           return value === undefined ? label in (metadata.labels ?? {}) : metadata.labels?.[label] === value
         })
-        return matches && (about === undefined || involvedObject?.name === about)
+        return matches && (involved === undefined || involvedObject?.name === involved)
       })
       return { status: 200, body: { kind: `${kind}List`, apiVersion: group, metadata: {}, items } }
     }
@@ -167,21 +165,20 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
   const api: KubernetesApi = {
     kubeconfig,
     requests,
-    list: all,
+    list,
     setPods(status) {
-      for (const pod of all('pods')) {
+      for (const pod of list('pods')) {
         Object.assign(pod['status'], status)
         pod['spec'].nodeName = 'node-1'
       }
       const readyReplicas = status['conditions']?.some(({ type }: Json) => type === 'Ready') ? 1 : 0
-      for (const { metadata, ...deployment } of all('deployments')) {
+      for (const { metadata, ...deployment } of list('deployments')) {
         const { generation: observedGeneration } = metadata
         const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
         objects.set(`deployments/${metadata.name}`, { ...deployment, metadata, status: counts })
       }
     },
-    add: (plural, object) => void objects.set(`${plural}/${object['metadata'].name}`, object),
-    keepsPods: false,
+    holdsTerminatingPods: false,
     log: '',
     failWith: (status) => {
       failure = status

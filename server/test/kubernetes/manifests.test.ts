@@ -18,7 +18,7 @@ const find = (kind: string, name: string) =>
   objects.find((object: any) => object.kind === kind && object.metadata.name === name)
 const deployments = ['berth-api', 'berth-worker'].map((name) => find('Deployment', name))
 
-/** What current clusters serve. */
+/** API versions that current clusters serve. */
 const apiVersions: Record<string, string> = {
   Namespace: 'v1',
   ServiceAccount: 'v1',
@@ -33,7 +33,7 @@ const apiVersions: Record<string, string> = {
 }
 
 describe('manifests', () => {
-  test('every file is a resource, and every object has the API version of current clusters', () => {
+  test('kustomization.yaml lists every file, and every object has a current API version', () => {
     const files = readdirSync(folder).filter((file) => file !== 'kustomization.yaml')
     expect(kustomization.resources.toSorted()).toEqual(files.toSorted())
     for (const { apiVersion, kind, metadata } of objects) {
@@ -43,7 +43,7 @@ describe('manifests', () => {
     expect(new Set(objects.map(({ kind }: any) => kind))).toEqual(new Set(Object.keys(apiVersions)))
   })
 
-  test('the role is no wider than the runtime needs, and reads no secret', () => {
+  test('the role grants only what the runtime needs, and can not read secrets', () => {
     const { rules } = find('Role', 'berth-engines')
     const allowed = Object.fromEntries(rules.map((rule: any) => [rule.resources.join(), rule.verbs.join()]))
     expect(allowed).toEqual({
@@ -60,11 +60,11 @@ describe('manifests', () => {
   })
 
   test.each(deployments)(
-    '$metadata.name: unprivileged, under the service account, with settings that are right',
+    '$metadata.name: unprivileged, with the service account and valid settings',
     (object) => {
       const { spec, metadata } = object.spec.template
       expect(metadata.labels).toMatchObject(object.spec.selector.matchLabels)
-      // Engines let in pods of this name alone.
+      // The engines' network policies admit only pods with this label.
       expect(metadata.labels['app.kubernetes.io/name']).toBe('berth')
       expect(spec).toMatchObject({
         serviceAccountName: 'berth',
@@ -89,7 +89,7 @@ describe('manifests', () => {
     },
   )
 
-  test("README's overlay gives settings that are right, and names instance types that are there", () => {
+  test("the README's overlay has valid settings and known instance types", () => {
     const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8')
     const overlay = parse(/^```yaml\n(.+?)^```$/ms.exec(readme)?.[1] ?? '')
     const changes = overlay.patches.flatMap(({ target, patch }: any) =>
@@ -106,11 +106,11 @@ describe('manifests', () => {
       DATABASE_URL: 'postgres://berth:secret@database/berth',
       SECRET_KEY: 'x'.repeat(32),
     })
-    const there = readInstanceTypesFile(instanceTypesFile, billing.currency).map(({ name }) => name)
-    expect(there).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
+    const known = readInstanceTypesFile(instanceTypesFile, billing.currency).map(({ name }) => name)
+    expect(known).toEqual(expect.arrayContaining(kubernetes!.instanceTypes!))
   })
 
-  test('with the overlay and the secret of the README there is nothing to warn of', () => {
+  test("no warnings with the README's overlay and secret", () => {
     const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8')
     const patched = [...readme.matchAll(/path: \/data\/(\w+), value: "([^"]*)"/g)]
     const secret = [...readme.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name)
@@ -129,21 +129,21 @@ describe('manifests', () => {
     }
   })
 
-  test('services, budgets, the autoscaler and policies select pods that are there', () => {
+  test('services, disruption budgets, the autoscaler and network policies select existing pods', () => {
     const pods = deployments.map(({ spec }) => spec.template.metadata.labels)
     const selectors = objects.flatMap(({ kind, spec }: any) =>
       kind === 'Service' ? [spec.selector] : [spec?.selector?.matchLabels, spec?.podSelector?.matchLabels],
     )
-    const given = selectors.filter((selector: unknown) => selector !== undefined)
-    expect(given.length).toBeGreaterThan(6)
-    for (const selector of given) expect(pods).toContainEqual(expect.objectContaining(selector))
+    const defined = selectors.filter((selector: unknown) => selector !== undefined)
+    expect(defined.length).toBeGreaterThan(6)
+    for (const selector of defined) expect(pods).toContainEqual(expect.objectContaining(selector))
     const { scaleTargetRef, minReplicas } = find('HorizontalPodAutoscaler', 'berth-api').spec
     expect(find(scaleTargetRef.kind, scaleTargetRef.name)).toBeDefined()
     expect(minReplicas).toBeGreaterThan(1)
     expect(find('Deployment', 'berth-api').spec.replicas).toBeUndefined()
   })
 
-  test('README counts the connections that all pods may open', () => {
+  test('the README states the number of database connections of all pods', () => {
     const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8').replaceAll(/\s+/g, ' ')
     const { databasePoolSize: pool } = readConfig(find('ConfigMap', 'berth-settings').data)
     const { minReplicas, maxReplicas } = find('HorizontalPodAutoscaler', 'berth-api').spec
@@ -154,9 +154,9 @@ describe('manifests', () => {
     expect(readme).toContain(`${count(maxReplicas + 1, replicas + 1)} while an upgrade`)
   })
 
-  test('kubectl renders them', async ({ skip }) => {
+  test('kubectl renders the manifests', async ({ skip }) => {
     const run = promisify(execFile)
-    if (!(await run('kubectl', ['version', '--client']).catch(() => null))) skip('there is no kubectl')
+    if (!(await run('kubectl', ['version', '--client']).catch(() => null))) skip('kubectl is not installed')
     const { stdout } = await run('kubectl', ['kustomize', folder])
     const rendered = parseAllDocuments(stdout).map((document) => document.toJS())
     expect(rendered).toHaveLength(objects.length)
@@ -170,7 +170,7 @@ describe('manifests', () => {
 describe('image and compose file', () => {
   const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
 
-  test('the image is made of files that are there, and runs as nobody in particular', () => {
+  test('the Dockerfile copies existing files and runs as an unprivileged user', () => {
     const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list = '']) =>
       list.split(' '),
     )
@@ -180,7 +180,7 @@ describe('image and compose file', () => {
     expect(dockerfile).not.toMatch(/node:latest/)
   })
 
-  test('the compose file gives settings that are right, and keeps every volume that it uses', () => {
+  test('the compose file has valid settings and declares every volume', () => {
     const { services, volumes } = parse(readFileSync(join(root, 'deploy/compose.yaml'), 'utf8'))
     const environment = services.berth.environment as Record<string, string>
     expect(settingNames).toEqual(expect.arrayContaining(Object.keys(environment)))
@@ -191,8 +191,8 @@ describe('image and compose file', () => {
     const config = readConfig(Object.fromEntries(filled))
     expect(config).toMatchObject({ runtime: 'local', role: 'all' })
     expect(warningsOf(config)).toEqual([])
-    const forOthers = { PUBLIC_URL: 'https://berth.example.com' }
-    for (const warning of warningsOf(readConfig({ ...Object.fromEntries(filled), ...forOthers }))) {
+    const behindProxy = { PUBLIC_URL: 'https://berth.example.com' }
+    for (const warning of warningsOf(readConfig({ ...Object.fromEntries(filled), ...behindProxy }))) {
       expect(Object.keys(environment)).toContain(warning.split(' ')[0])
     }
     for (const { volumes: mounts } of Object.values<any>(services)) {

@@ -9,11 +9,11 @@ let api: KubernetesApi
 let runtime: ModelRuntime
 beforeEach(async () => {
   api = await startKubernetesApi()
-  runtime = await open()
+  runtime = await openRuntime()
 })
 afterEach(() => api.close())
 
-const open = () =>
+const openRuntime = () =>
   createKubernetesRuntime({
     namespace: 'berth',
     kubeconfig: api.kubeconfig,
@@ -69,7 +69,7 @@ const at = new Date().toISOString()
 const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: at }
 const ready = { phase: 'Running', conditions: [scheduled, { type: 'Ready', status: 'True' }] }
 
-async function bringUp() {
+async function startEngine() {
   await runtime.provision(spec)
   api.setPods(ready)
   expect(await runtime.ensureEngine(spec)).toEqual({
@@ -78,13 +78,13 @@ async function bringUp() {
   })
 }
 
-test('listOffers: 90 % of the memory of each type, in the region of the settings', async () => {
+test('listOffers: 90 % of the memory of each type, in the configured region', async () => {
   expect(await runtime.listOffers()).toEqual([
     expect.objectContaining({ instanceType: 'l4-x1', region: 'eu', memoryBytes: 18 * 2 ** 30 }),
   ])
 })
 
-test('provision: pending until the pod has a node, whose clock starts then', async () => {
+test('provision: pending until the pod has a node; started_at is the time of scheduling', async () => {
   expect(await runtime.provision(spec)).toMatchObject({ outcome: 'pending' })
   api.setPods({ conditions: [scheduled] })
   expect(await runtime.provision(spec)).toMatchObject({
@@ -93,33 +93,33 @@ test('provision: pending until the pod has a node, whose clock starts then', asy
   })
   expect(await runtime.provision({ ...spec, instanceType: 'h100-x8' })).toMatchObject({
     outcome: 'refused',
-    message: 'This cluster has no instance type h100-x8.',
+    message: 'This cluster does not have the instance type h100-x8.',
   })
 })
 
-test('provision: a process that died between two objects is finished by the next', async () => {
+test('provision: another process completes the objects of one that crashed', async () => {
   await runtime.provision(spec)
   const names = ['secrets', 'services', 'networkpolicies']
   expect(names.map((plural) => api.list(plural).length)).toEqual([1, 1, 1])
-  const whole = api.list('services')[0]
+  const before = api.list('services')[0]
   api.requests.length = 0
   await runtime.provision(spec)
   expect(api.requests.filter((request) => request.startsWith('PATCH'))).toEqual([])
-  await (await open()).provision(spec)
+  await (await openRuntime()).provision(spec)
   expect(api.requests.filter((request) => request.startsWith('PATCH'))).toHaveLength(4)
-  expect(api.list('services')[0]?.['spec']).toEqual(whole?.['spec'])
+  expect(api.list('services')[0]?.['spec']).toEqual(before?.['spec'])
   expect(api.list('pods')).toHaveLength(1)
 })
 
-test('observeEngine: one request for an engine that is ready', async () => {
-  await bringUp()
+test('observeEngine: a ready engine costs one request', async () => {
+  await startEngine()
   api.requests.length = 0
   expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'ready' })
   expect(api.requests).toEqual([`GET /apis/apps/v1/namespaces/berth/deployments/dep-${deploymentId}`])
 })
 
-test('observeEngine: the last words of an engine that keeps ending', async () => {
-  await bringUp()
+test('observeEngine: diagnoses a crash loop from the last log lines', async () => {
+  await startEngine()
   api.log = `${at} loading\n${at} unknown model architecture: 'future'\n`
   api.setPods({
     conditions: [scheduled],
@@ -144,8 +144,8 @@ test('observeEngine: the last words of an engine that keeps ending', async () =>
   ])
 })
 
-test('stopEngine and release: confirmed once nothing is left', async () => {
-  await bringUp()
+test('stopEngine and release: true once all objects are gone', async () => {
+  await startEngine()
   expect(await runtime.stopEngine(deploymentId)).toBe(true)
   expect(await runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
   expect(await runtime.listDeploymentIds()).toEqual([deploymentId])
@@ -158,26 +158,26 @@ test('stopEngine and release: confirmed once nothing is left', async () => {
   }
 })
 
-test('ensureEngine: one that is being stopped is asked for again only when its pods are gone', async () => {
-  await bringUp()
-  api.keepsPods = true
+test('ensureEngine: an engine that is being stopped starts again only after its pods are gone', async () => {
+  await startEngine()
+  api.holdsTerminatingPods = true
   expect(await runtime.stopEngine(deploymentId)).toBe(false)
-  for (const each of [runtime, await open()]) {
+  for (const each of [runtime, await openRuntime()]) {
     expect(await each.ensureEngine(spec)).toEqual({
       phase: 'starting',
-      message: 'The engine is being ended, to be started again.',
+      message: 'The engine is being stopped before it starts again.',
     })
   }
   expect(api.list('deployments')[0]?.['spec'].replicas).toBe(0)
-  api.keepsPods = false
+  api.holdsTerminatingPods = false
   expect(await runtime.stopEngine(deploymentId)).toBe(true)
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
   expect(api.list('deployments')[0]?.['spec'].replicas).toBe(1)
   expect(api.list('pods')[0]?.['metadata'].deletionTimestamp).toBeUndefined()
 })
 
-test('a pod that a lost node can not confirm is removed with its deployment', async () => {
-  await bringUp()
+test('stopEngine: removes the pod of a lost node', async () => {
+  await startEngine()
   api.setPods({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' })
   expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
   await runtime.stopEngine(deploymentId)
@@ -185,9 +185,9 @@ test('a pod that a lost node can not confirm is removed with its deployment', as
 })
 
 test.each([500, 401, 403, 404, 429])(
-  'a cluster that answers %i is a passing fault of every call',
+  'every call throws while the cluster answers %i, and recovers',
   async (status) => {
-    await bringUp()
+    await startEngine()
     api.failWith(status)
     for (const call of [
       () => runtime.provision(spec),

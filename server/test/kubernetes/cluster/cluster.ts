@@ -13,21 +13,21 @@ import {
 import type { KubernetesObject } from '@kubernetes/client-node'
 import { parseAllDocuments } from 'yaml'
 
-/** A namespace of its own in the real cluster of `KUBECONFIG`, with the service account that `deploy/` ships. */
+/** A temporary namespace in the cluster of `KUBECONFIG`, with the service account from `deploy/kubernetes`. */
 export interface TestCluster {
   namespace: string
-  /** May do everything */
+  /** Clients with all permissions */
   admin: { core: CoreV1Api; apps: AppsV1Api; objects: KubernetesObjectApi }
-  /** Kubeconfig of the shipped service account */
+  /** Path of a kubeconfig for the service account */
   kubeconfig: string
-  /** A client of the shipped service account */
+  /** A client with the permissions of the service account */
   berth: CoreV1Api
-  /** Adds a node that nobody but this test's pods are scheduled to, with a kubelet at `kubeletPort`. */
+  /** Adds a node that only this test's pods select, with a kubelet at `kubeletPort`. */
   addNode(gpus: number, kubeletPort: number): Promise<string>
-  /** Patches the status of a pod as its kubelet would. */
+  /** Patches the status of a pod, as a kubelet does. */
   patchPod(name: string, status: Record<string, unknown>): Promise<void>
   patchNode(name: string, status: Record<string, unknown>): Promise<void>
-  /** Taints a node, or keeps pods off it. */
+  /** Taints or cordons a node. */
   patchNodeSpec(name: string, spec: Record<string, unknown>): Promise<void>
   close(): Promise<void>
 }
@@ -73,8 +73,8 @@ export async function openTestCluster(adminKubeconfig: string): Promise<TestClus
       const name = `${namespace}-${randomBytes(3).toString('hex')}`
       nodes.push(name)
       await core.createNode({ body: { metadata: { name, labels: { 'berth.dev/test': namespace } } } })
-      const room = { cpu: '64', memory: '512Gi', pods: '110', 'nvidia.com/gpu': String(gpus) }
-      const capacity = { ...room, 'ephemeral-storage': '500Gi' }
+      const resources = { cpu: '64', memory: '512Gi', pods: '110', 'nvidia.com/gpu': String(gpus) }
+      const capacity = { ...resources, 'ephemeral-storage': '500Gi' }
       await patchNode(name, {
         capacity,
         allocatable: capacity,
@@ -99,7 +99,7 @@ export async function openTestCluster(adminKubeconfig: string): Promise<TestClus
   }
 }
 
-/** What a kubelet says every few seconds, or its node is taken for lost. */
+/** The heartbeat condition of a node. Kubernetes marks the node as lost without it. */
 export function nodeReady(): Record<string, unknown> {
   const now = new Date().toISOString()
   return {

@@ -1,37 +1,37 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   adminKubeconfig,
-  bringUp,
+  startEngine,
   makeSpec,
-  openStage,
-  patient,
+  openTestBed,
+  waitOptions,
   provision,
   waitForPhase,
   waitForRelease,
 } from './support.ts'
-import type { Stage } from './support.ts'
+import type { TestBed } from './support.ts'
 
 describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane', () => {
-  let stage: Stage
+  let testBed: TestBed
   beforeAll(async () => {
-    stage = await openStage()
+    testBed = await openTestBed()
   })
   afterEach(async () => {
-    stage.kubelet.script(() => 'run')
-    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
+    testBed.kubelet.script(() => 'run')
+    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
   })
-  afterAll(() => stage?.close())
+  afterAll(() => testBed?.close())
 
-  test('an engine is started, answers only with its key, is stopped, started again and released', async () => {
-    const { runtime } = stage
+  test('an engine starts, requires its key, stops, starts again, and is released', async () => {
+    const { runtime } = testBed
     const spec = makeSpec()
-    const { provisioned, baseUrl } = await bringUp(runtime, spec)
+    const { provisioned, baseUrl } = await startEngine(runtime, spec)
     expect(provisioned).toMatchObject({
       outcome: 'provisioned',
       instance: {
         instanceId: expect.stringContaining(`dep-${spec.deploymentId}-`),
-        clusterId: `kubernetes/${stage.cluster.namespace}`,
-        gpuAllocationId: `${stage.node}: 1 x NVIDIA L4`,
+        clusterId: `kubernetes/${testBed.cluster.namespace}`,
+        gpuAllocationId: `${testBed.node}: 1 x NVIDIA L4`,
         region: 'test-region',
       },
     })
@@ -49,7 +49,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect((await ask('wrong')).status).toBe(401)
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
 
-    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), patient)
+    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect((await ask(spec.apiKey)).status).toBe(200)
@@ -57,8 +57,8 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     await waitForRelease(runtime, spec.deploymentId)
     expect(await runtime.listDeploymentIds()).toEqual([])
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
-    const { core, apps } = stage.cluster.admin
-    const { namespace } = stage.cluster
+    const { core, apps } = testBed.cluster.admin
+    const { namespace } = testBed.cluster
     const left = await Promise.all([
       apps.listNamespacedDeployment({ namespace }),
       apps.listNamespacedReplicaSet({ namespace }),
@@ -69,34 +69,34 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(left.map(({ items }) => items.length)).toEqual([0, 0, 0, 0, 0])
   })
 
-  test('one that is being stopped on a node that does not answer is not asked for anew before it is gone', async () => {
-    const { runtime, kubelet, node, cluster } = stage
+  test('an engine stopping on a silent node does not start again until it is gone', async () => {
+    const { runtime, kubelet, node, cluster } = testBed
     const spec = makeSpec()
     const { deploymentId } = spec
-    await bringUp(runtime, spec)
+    await startEngine(runtime, spec)
     const readReplicas = async () => {
       const { namespace, admin } = cluster
       const found = await admin.apps.readNamespacedDeployment({ name: `dep-${deploymentId}`, namespace })
       return found.spec?.replicas
     }
-    kubelet.dead.add(node)
+    kubelet.silentNodes.add(node)
     expect(await runtime.stopEngine(deploymentId)).toBe(false)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     expect(await readReplicas()).toBe(0)
-    kubelet.dead.delete(node)
+    kubelet.silentNodes.delete(node)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(await readReplicas()).toBe(1)
   })
 
-  test('applying the same again, by another process too, changes nothing', async () => {
+  test('applying the same spec again changes nothing, also from another process', async () => {
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
+    await startEngine(testBed.runtime, spec)
     const read = async () => {
       const name = `dep-${spec.deploymentId}`
-      const { namespace } = stage.cluster
-      const deployment = await stage.cluster.admin.apps.readNamespacedDeployment({ name, namespace })
-      const service = await stage.cluster.admin.core.readNamespacedService({ name, namespace })
-      const pods = await stage.cluster.admin.core.listNamespacedPod({ namespace })
+      const { namespace } = testBed.cluster
+      const deployment = await testBed.cluster.admin.apps.readNamespacedDeployment({ name, namespace })
+      const service = await testBed.cluster.admin.core.readNamespacedService({ name, namespace })
+      const pods = await testBed.cluster.admin.core.listNamespacedPod({ namespace })
       return {
         generation: deployment.metadata?.generation,
         service: service.metadata?.resourceVersion,
@@ -104,7 +104,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       }
     }
     const before = await read()
-    const others = await Promise.all([stage.open(), stage.open()])
+    const others = await Promise.all([testBed.open(), testBed.open()])
     for (const other of others) {
       expect(await other.provision(spec)).toMatchObject({ outcome: 'provisioned' })
       expect(await other.ensureEngine(spec)).toMatchObject({ phase: 'ready' })
@@ -112,26 +112,26 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(await read()).toEqual(before)
   })
 
-  test('what was deleted by somebody is found absent and made anew', async () => {
+  test('a workload deleted by someone else is absent, and is created again', async () => {
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
-    const { namespace, admin } = stage.cluster
+    await startEngine(testBed.runtime, spec)
+    const { namespace, admin } = testBed.cluster
     await admin.apps.deleteNamespacedDeployment({ name: `dep-${spec.deploymentId}`, namespace })
-    await waitForPhase(() => stage.runtime.observeEngine(spec.deploymentId), 'absent')
-    await waitForPhase(() => stage.runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'absent')
+    await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'ready')
     await vi.waitFor(async () => {
       const secrets = await admin.core.listNamespacedSecret({
         namespace,
         labelSelector: `berth.dev/deployment-id=${spec.deploymentId}`,
       })
       expect(secrets.items).toHaveLength(1)
-    }, patient)
+    }, waitOptions)
   })
 
-  test('everything belongs to the workload, is labelled, and grants the engine nothing', async () => {
+  test('the workload owns all objects, all are labeled, and the pod has no cluster token', async () => {
     const spec = makeSpec()
-    await provision(stage.runtime, spec)
-    const { namespace, admin } = stage.cluster
+    await provision(testBed.runtime, spec)
+    const { namespace, admin } = testBed.cluster
     const name = `dep-${spec.deploymentId}`
     const deployment = await admin.apps.readNamespacedDeployment({ name, namespace })
     const dependents = [
@@ -157,34 +157,34 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(JSON.stringify(pod)).not.toContain('hf_secret')
   })
 
-  test('its log is read and followed', async () => {
+  test('logs can be read and followed', async () => {
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
-    const lines = await stage.runtime.readLogs(spec.deploymentId, 3)
+    await startEngine(testBed.runtime, spec)
+    const lines = await testBed.runtime.readLogs(spec.deploymentId, 3)
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.at(-1)?.line).toMatch(/ready after/)
     expect(lines.at(-1)?.at.getTime()).toBeGreaterThan(Date.now() - 60_000)
     const stop = new AbortController()
     const followed: string[] = []
     const following = (async () => {
-      for await (const { line } of stage.runtime.followLogs(spec.deploymentId, stop.signal)) {
+      for await (const { line } of testBed.runtime.followLogs(spec.deploymentId, stop.signal)) {
         followed.push(line)
       }
     })()
     await vi.waitFor(async () => {
-      stage.kubelet.say(spec.deploymentId, 'a new line')
+      testBed.kubelet.appendLog(spec.deploymentId, 'a new line')
       expect(followed).toContain('a new line')
-    }, patient)
+    }, waitOptions)
     stop.abort()
     await following
-    expect(await stage.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])
+    expect(await testBed.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])
   })
 
-  test('it is unknown, and released at once, where it never was', async () => {
+  test('an unknown deployment is absent, and its release is confirmed at once', async () => {
     const { deploymentId } = makeSpec()
-    expect(await stage.runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
-    expect(await stage.runtime.stopEngine(deploymentId)).toBe(true)
-    expect(await stage.runtime.release(deploymentId)).toBe(true)
-    await expect(stage.runtime.release('../secrets')).rejects.toThrow(RangeError)
+    expect(await testBed.runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
+    expect(await testBed.runtime.stopEngine(deploymentId)).toBe(true)
+    expect(await testBed.runtime.release(deploymentId)).toBe(true)
+    await expect(testBed.runtime.release('../secrets')).rejects.toThrow(RangeError)
   })
 })

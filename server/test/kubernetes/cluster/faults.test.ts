@@ -3,16 +3,16 @@ import { statusOf } from './kubelet.ts'
 import type { PodScript } from './kubelet.ts'
 import {
   adminKubeconfig,
-  bringUp,
+  startEngine,
   makeInstanceTypes,
   makeSpec,
-  openStage,
-  patient,
+  openTestBed,
+  waitOptions,
   provision,
   waitForPhase,
   waitForRelease,
 } from './support.ts'
-import type { Stage } from './support.ts'
+import type { TestBed } from './support.ts'
 
 const waiting = (reason: string, message?: string) => ({ state: { waiting: { reason, message } } })
 const ended = (exitCode: number, reason = 'Error') => ({
@@ -28,44 +28,44 @@ const crashed = (exitCode: number) => ({
 })
 
 describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane', () => {
-  let stage: Stage
+  let testBed: TestBed
   beforeAll(async () => {
-    stage = await openStage()
+    testBed = await openTestBed()
   })
   afterEach(async () => {
-    stage.kubelet.script(() => 'run')
-    stage.kubelet.logLines.length = 0
-    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
+    testBed.kubelet.script(() => 'run')
+    testBed.kubelet.logLines.length = 0
+    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
   })
-  afterAll(() => stage?.close())
+  afterAll(() => testBed?.close())
 
-  test('no node has enough free GPUs: refused with no_capacity after the wait, and another type is tried', async () => {
+  test('no node has enough free GPUs: refused with no_capacity after the wait; another type succeeds', async () => {
     const large = makeSpec({ instanceType: 'test-x8', gpuCount: 8 })
-    await bringUp(stage.runtime, large)
+    await startEngine(testBed.runtime, large)
     const spec = makeSpec()
-    expect(await stage.runtime.provision(spec)).toMatchObject({ outcome: 'pending' })
-    expect(await provision(stage.runtime, spec)).toEqual({
+    expect(await testBed.runtime.provision(spec)).toMatchObject({ outcome: 'pending' })
+    expect(await provision(testBed.runtime, spec)).toEqual({
       outcome: 'refused',
       code: 'no_capacity',
-      message: expect.stringMatching(/^No node had room .* Insufficient nvidia\.com\/gpu\.$/),
+      message: expect.stringMatching(/^No node had capacity .* Insufficient nvidia\.com\/gpu\.$/),
     })
-    await waitForRelease(stage.runtime, large.deploymentId)
+    await waitForRelease(testBed.runtime, large.deploymentId)
     const other = { ...spec, instanceType: 'test-x2', gpuCount: 2 }
-    expect(await provision(stage.runtime, other)).toMatchObject({ outcome: 'provisioned' })
-    await waitForPhase(() => stage.runtime.ensureEngine(other), 'ready')
+    expect(await provision(testBed.runtime, other)).toMatchObject({ outcome: 'provisioned' })
+    await waitForPhase(() => testBed.runtime.ensureEngine(other), 'ready')
   })
 
   test('no node is of the type: refused with no_capacity', async () => {
-    const runtime = await stage.open({ instanceTypes: makeInstanceTypes('nowhere') })
+    const runtime = await testBed.open({ instanceTypes: makeInstanceTypes('nowhere') })
     expect(await provision(runtime, makeSpec())).toMatchObject({
       code: 'no_capacity',
       message: expect.stringMatching(/node selector|node affinity/),
     })
   })
 
-  test("the namespace's quota is used up: refused with quota_exceeded", async () => {
-    const { core } = stage.cluster.admin
-    const { namespace } = stage.cluster
+  test('the resource quota is exhausted: refused with quota_exceeded', async () => {
+    const { core } = testBed.cluster.admin
+    const { namespace } = testBed.cluster
     await core.createNamespacedResourceQuota({
       namespace,
       body: { metadata: { name: 'gpus' }, spec: { hard: { 'requests.nvidia.com/gpu': '1' } } },
@@ -73,9 +73,9 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
     await vi.waitFor(async () => {
       const quota = await core.readNamespacedResourceQuota({ name: 'gpus', namespace })
       expect(quota.status?.hard).toBeDefined()
-    }, patient)
+    }, waitOptions)
     const spec = makeSpec({ instanceType: 'test-x2', gpuCount: 2 })
-    const answer = await provision(stage.runtime, spec)
+    const answer = await provision(testBed.runtime, spec)
     await core.deleteNamespacedResourceQuota({ name: 'gpus', namespace })
     expect(answer).toEqual({
       outcome: 'refused',
@@ -96,7 +96,7 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
       },
     ],
     [
-      'killed for want of memory',
+      'killed for using too much memory',
       { restartCount: 1, state: { terminated: ended(137, 'OOMKilled') } },
       [],
       { stage: 'runtime', code: 'out_of_memory' },
@@ -126,73 +126,73 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
       {
         stage: 'model_launch',
         code: 'engine_crashed',
-        message: 'The engine keeps ending with exit code 139; it last said: Segmentation fault',
+        message: 'The engine keeps crashing with exit code 139. Last log line: Segmentation fault',
       },
     ],
   ]
-  test.each(faults)('%s: the right stage, code and sentence', async (_name, container, lines, expected) => {
+  test.each(faults)('%s: reports testBed, code and message', async (_name, container, lines, expected) => {
     const script: PodScript = (pod) => statusOf(pod, container)
-    stage.kubelet.script(script)
-    stage.kubelet.logLines.push(...lines)
+    testBed.kubelet.script(script)
+    testBed.kubelet.logLines.push(...lines)
     const spec = makeSpec()
     await vi.waitFor(async () => {
-      expect(await stage.runtime.provision(spec)).not.toMatchObject({ outcome: 'pending' })
-    }, patient)
-    const seen = await waitForPhase(() => stage.runtime.ensureEngine(spec), 'failed')
+      expect(await testBed.runtime.provision(spec)).not.toMatchObject({ outcome: 'pending' })
+    }, waitOptions)
+    const seen = await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'failed')
     expect(seen).toEqual({ phase: 'failed', message: expect.any(String), ...expected })
   })
 
-  test('an evicted pod: instance_lost, though the cluster made another; stopped and started again it is ready', async () => {
+  test('an evicted pod: instance_lost, even though the cluster creates another; a restart succeeds', async () => {
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
-    const { namespace, admin } = stage.cluster
+    await startEngine(testBed.runtime, spec)
+    const { namespace, admin } = testBed.cluster
     const [pod] = (await admin.core.listNamespacedPod({ namespace })).items
-    await stage.cluster.patchPod(pod?.metadata?.name ?? '', {
+    await testBed.cluster.patchPod(pod?.metadata?.name ?? '', {
       phase: 'Failed',
       reason: 'Evicted',
       message: 'The node was low on resource: ephemeral-storage.',
       conditions: [{ type: 'Ready', status: 'False' }],
     })
-    stage.kubelet.script(() => 'leave')
-    const seen = await waitForPhase(() => stage.runtime.observeEngine(spec.deploymentId), 'failed')
+    testBed.kubelet.script(() => 'ignore')
+    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'failed')
     expect(seen).toMatchObject({
       code: 'instance_lost',
       message: expect.stringMatching(
         /evicted from node .*: The node was low on resource: ephemeral-storage\.$/,
       ),
     })
-    stage.kubelet.script(() => 'run')
+    testBed.kubelet.script(() => 'run')
     await restart(spec)
   })
 
-  test('a node that no longer answers: instance_lost; the engine starts on another node', async () => {
-    const node = await stage.cluster.addNode(8, stage.kubelet.port)
-    const { core } = stage.cluster.admin
+  test('a node stops responding: instance_lost; the engine starts on another node', async () => {
+    const node = await testBed.cluster.addNode(8, testBed.kubelet.port)
+    const { core } = testBed.cluster.admin
     const cordon = (name: string, unschedulable: boolean) =>
-      stage.cluster.patchNodeSpec(name, { unschedulable })
-    await cordon(stage.node, true)
-    stage.kubelet.nodes.push(node)
+      testBed.cluster.patchNodeSpec(name, { unschedulable })
+    await cordon(testBed.node, true)
+    testBed.kubelet.nodes.push(node)
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
-    stage.kubelet.dead.add(node)
-    await cordon(stage.node, false)
-    await stage.cluster.patchNodeSpec(node, { taints: [{ key: 'berth.dev/gone', effect: 'NoExecute' }] })
-    const seen = await waitForPhase(() => stage.runtime.observeEngine(spec.deploymentId), 'failed')
+    await startEngine(testBed.runtime, spec)
+    testBed.kubelet.silentNodes.add(node)
+    await cordon(testBed.node, false)
+    await testBed.cluster.patchNodeSpec(node, { taints: [{ key: 'berth.dev/gone', effect: 'NoExecute' }] })
+    const seen = await waitForPhase(() => testBed.runtime.observeEngine(spec.deploymentId), 'failed')
     expect(seen).toEqual({
       phase: 'failed',
       stage: 'runtime',
       code: 'instance_lost',
-      message: `The engine was lost with node ${node}, which no longer answers.`,
+      message: `The engine was lost because node ${node} stopped responding.`,
     })
     await restart(spec)
-    const [pod] = (await core.listNamespacedPod({ namespace: stage.cluster.namespace })).items
-    expect(pod?.spec?.nodeName).toBe(stage.node)
-    stage.kubelet.dead.delete(node)
+    const [pod] = (await core.listNamespacedPod({ namespace: testBed.cluster.namespace })).items
+    expect(pod?.spec?.nodeName).toBe(testBed.node)
+    testBed.kubelet.silentNodes.delete(node)
   })
 
   async function restart(spec: ReturnType<typeof makeSpec>) {
-    const { runtime } = stage
-    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), patient)
+    const { runtime } = testBed
+    await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(await runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'ready' })
   }

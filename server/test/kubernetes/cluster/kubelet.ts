@@ -13,25 +13,26 @@ import { listen } from '../../support/listen.ts'
 import type { TestCluster } from './cluster.ts'
 import { nodeReady } from './cluster.ts'
 
-/** What a test does with a pod in the place of running it: the status that the kubelet says it has. */
-export type PodScript = (pod: V1Pod) => Record<string, unknown> | 'run' | 'leave'
+/** Decides what the kubelet does with a pod: run it, ignore it, or report the returned status. */
+export type PodScript = (pod: V1Pod) => Record<string, unknown> | 'run' | 'ignore'
 
 /**
- * Plays the kubelets of the test's nodes: runs each scheduled pod as a process of our own engine on loopback, with the key from
- * the pod's Secret and the name and context of its arguments, says how it is, serves its log, and ends it when the pod goes.
+ * Plays the kubelets of the test's nodes. Runs each scheduled pod as a process of Berth's own engine on loopback, with the key from
+ * the pod's Secret and the name and context from its arguments. Reports the pod's status, serves its log, and stops the process
+ * when the pod is deleted.
  */
 export interface Kubelet {
   port: number
   nodes: string[]
-  /** What becomes of pods from now on; pods that run already go on */
+  /** Sets the script for new pods; running pods keep running */
   script(next: PodScript): void
-  /** What the log of every container begins with, and of scripted ones is */
+  /** The log of pods that the script does not run */
   logLines: string[]
-  /** Writes a line to the log of a deployment's engine. */
-  say(deploymentId: string, line: string): void
-  /** Nodes that no longer say anything, nor end their pods */
-  dead: Set<string>
-  /** Where `KUBERNETES_ENGINE_ADDRESS` leads: what kube-proxy does, from the Endpoints of the cluster */
+  /** Appends a line to the log of a deployment's engine. */
+  appendLog(deploymentId: string, line: string): void
+  /** Nodes without heartbeat that do not stop their pods */
+  silentNodes: Set<string>
+  /** For `KUBERNETES_ENGINE_ADDRESS`: forwards to the Service's endpoints, as kube-proxy does */
   serviceUrl: string
   close(): Promise<void>
 }
@@ -89,26 +90,26 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
   const proxyPort = await listen(proxy)
   let script: PodScript = () => 'run'
   const closing = new AbortController()
-  let beat = 0
+  let lastHeartbeatAt = 0
 
   const kubelet: Kubelet = {
     port,
     nodes: [],
     logLines: [],
-    dead: new Set(),
+    silentNodes: new Set(),
     serviceUrl: `http://127.0.0.1:${proxyPort}/{service}`,
     script: (next) => {
       script = next
     },
-    say(deploymentId, line) {
+    appendLog(deploymentId, line) {
       for (const [name, { lines }] of containers) {
         if (name.includes(deploymentId)) lines.push(stamp(line))
       }
     },
     async close() {
       closing.abort()
-      await turning
-      for (const name of containers.keys()) await end(name)
+      await syncLoop
+      for (const name of containers.keys()) await stopContainer(name)
       for (const server of [logs, proxy]) {
         server.closeAllConnections()
         await new Promise((resolve) => server.close(resolve))
@@ -116,42 +117,42 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     },
   }
 
-  async function turn(): Promise<void> {
-    if (Date.now() - beat > 5000) {
-      beat = Date.now()
+  async function syncPods(): Promise<void> {
+    if (Date.now() - lastHeartbeatAt > 5000) {
+      lastHeartbeatAt = Date.now()
       for (const name of kubelet.nodes) {
-        if (!kubelet.dead.has(name)) await cluster.patchNode(name, { conditions: [nodeReady()] })
+        if (!kubelet.silentNodes.has(name)) await cluster.patchNode(name, { conditions: [nodeReady()] })
       }
     }
     const pods = (await core.listNamespacedPod({ namespace })).items
-    const there = new Set(pods.map(({ metadata }) => metadata?.name))
-    for (const name of containers.keys()) if (!there.has(name)) await end(name)
+    const existing = new Set(pods.map(({ metadata }) => metadata?.name))
+    for (const name of containers.keys()) if (!existing.has(name)) await stopContainer(name)
     for (const pod of pods) {
       const node = pod.spec?.nodeName
-      if (node === undefined || kubelet.dead.has(node)) continue
-      await keep(pod).catch(ignoreMissing)
+      if (node === undefined || kubelet.silentNodes.has(node)) continue
+      await syncPod(pod).catch(ignoreMissing)
     }
   }
 
-  async function keep(pod: V1Pod): Promise<void> {
+  async function syncPod(pod: V1Pod): Promise<void> {
     const name = pod.metadata?.name ?? ''
     if (pod.metadata?.deletionTimestamp !== undefined) {
-      await end(name)
+      await stopContainer(name)
       await core.deleteNamespacedPod({ name, namespace, gracePeriodSeconds: 0 })
       return
     }
-    if (pod.status?.phase === 'Failed') return end(name)
+    if (pod.status?.phase === 'Failed') return stopContainer(name)
     const running = containers.get(name)
-    const told = running === undefined ? script(pod) : 'run'
-    if (told === 'leave') return
-    if (told !== 'run') {
-      const text = JSON.stringify(told)
+    const action = running === undefined ? script(pod) : 'run'
+    if (action === 'ignore') return
+    if (action !== 'run') {
+      const text = JSON.stringify(action)
       if (scripted.get(name) === text) return
       scripted.set(name, text)
-      return cluster.patchPod(name, told)
+      return cluster.patchPod(name, action)
     }
     if (running === undefined) {
-      const container = await start(pod)
+      const container = await startContainer(pod)
       containers.set(name, container)
       return cluster.patchPod(name, runningStatus(pod, container.ip, false))
     }
@@ -161,7 +162,7 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     if (running.ready) await cluster.patchPod(name, runningStatus(pod, running.ip, true))
   }
 
-  async function start(pod: V1Pod): Promise<Container> {
+  async function startContainer(pod: V1Pod): Promise<Container> {
     const [container] = pod.spec?.containers ?? []
     const args = container?.args ?? []
     const option = (name: string) => args[args.indexOf(name) + 1] ?? ''
@@ -200,7 +201,7 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     return { child, folder, ip, lines, ready: false }
   }
 
-  async function end(name: string): Promise<void> {
+  async function stopContainer(name: string): Promise<void> {
     const container = containers.get(name)
     if (container === undefined) return
     containers.delete(name)
@@ -213,9 +214,9 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
     await rm(folder, { recursive: true, force: true })
   }
 
-  const turning = (async () => {
+  const syncLoop = (async () => {
     while (!closing.signal.aborted) {
-      await turn().catch((error: unknown) => {
+      await syncPods().catch((error: unknown) => {
         if (!closing.signal.aborted) process.stderr.write(`kubelet: ${String(error)}\n`)
       })
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -224,12 +225,12 @@ export async function startKubelet(cluster: TestCluster): Promise<Kubelet> {
   return kubelet
 }
 
-/** A line as a kubelet gives it, with the time to the nanosecond. */
+/** Prefixes a line with its time in nanoseconds, as a kubelet does. */
 function stamp(line: string): string {
   return `${new Date().toISOString().replace('Z', '000000Z')} ${line}`
 }
 
-/** What a kubelet says of a pod whose container is in this state. */
+/** The status that a kubelet reports for a pod with this container status. */
 export function statusOf(pod: V1Pod, container: Record<string, unknown>, more: Record<string, unknown> = {}) {
   const [first] = pod.spec?.containers ?? []
   return {
@@ -271,8 +272,8 @@ function ignoreMissing(error: unknown): void {
 async function makeCertificate(): Promise<{ key: string; cert: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-certificate-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const how = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=kubelet']
-  await promisify(execFile)('openssl', [...how, '-keyout', key, '-out', cert])
+  const options = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1', '-subj', '/CN=kubelet']
+  await promisify(execFile)('openssl', [...options, '-keyout', key, '-out', cert])
   const pair = { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') }
   await rm(folder, { recursive: true })
   return pair

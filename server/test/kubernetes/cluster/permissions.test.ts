@@ -2,23 +2,23 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import type { ApiException } from '@kubernetes/client-node'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { adminKubeconfig, bringUp, makeSpec, openStage, provision, waitForRelease } from './support.ts'
-import type { Stage } from './support.ts'
+import { adminKubeconfig, startEngine, makeSpec, openTestBed, provision, waitForRelease } from './support.ts'
+import type { TestBed } from './support.ts'
 
 describe.skipIf(adminKubeconfig === undefined)('permissions on a real control plane', () => {
-  let stage: Stage
+  let testBed: TestBed
   beforeAll(async () => {
-    stage = await openStage()
+    testBed = await openTestBed()
   })
   afterEach(async () => {
-    for (const id of await stage.runtime.listDeploymentIds()) await waitForRelease(stage.runtime, id)
+    for (const id of await testBed.runtime.listDeploymentIds()) await waitForRelease(testBed.runtime, id)
   })
-  afterAll(() => stage?.close())
+  afterAll(() => testBed?.close())
 
-  test('the shipped role reads no secret, no node and no other namespace', async () => {
-    const { berth, namespace, admin } = stage.cluster
+  test('the role can not read secrets, nodes or other namespaces', async () => {
+    const { berth, namespace, admin } = testBed.cluster
     const spec = makeSpec()
-    await provision(stage.runtime, spec)
+    await provision(testBed.runtime, spec)
     const name = `dep-${spec.deploymentId}`
     expect(await admin.core.readNamespacedSecret({ name, namespace })).toBeDefined()
     for (const attempt of [
@@ -38,20 +38,20 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     }
   })
 
-  test('a wrong token is a fault that passes, not an answer', async () => {
-    const text = (await readFile(stage.cluster.kubeconfig, 'utf8')).replace(/(token"?: ?"?)\w/, '$1x')
-    const kubeconfig = `${stage.cluster.kubeconfig}.bad`
+  test('an invalid token throws instead of reporting an engine as gone', async () => {
+    const text = (await readFile(testBed.cluster.kubeconfig, 'utf8')).replace(/(token"?: ?"?)\w/, '$1x')
+    const kubeconfig = `${testBed.cluster.kubeconfig}.bad`
     await writeFile(kubeconfig, text)
-    const runtime = await stage.open({ kubeconfig })
+    const runtime = await testBed.open({ kubeconfig })
     await expect(runtime.observeEngine(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
     await expect(runtime.release(makeSpec().deploymentId)).rejects.toThrow(/401|Unauthorized/)
     await rm(kubeconfig)
   })
 
-  test('objects of another namespace and of others are neither held nor released', async () => {
-    const { admin, namespace } = stage.cluster
+  test('objects in other namespaces or without our label are neither listed nor released', async () => {
+    const { admin, namespace } = testBed.cluster
     const spec = makeSpec()
-    await bringUp(stage.runtime, spec)
+    await startEngine(testBed.runtime, spec)
     const metadata = {
       name: `dep-${spec.deploymentId}`,
       labels: { 'app.kubernetes.io/managed-by': 'berth', 'berth.dev/deployment-id': spec.deploymentId },
@@ -63,37 +63,37 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     await admin.core.createNamespacedService({
       namespace,
       body: {
-        metadata: { name: 'of-others', labels: { 'berth.dev/deployment-id': makeSpec().deploymentId } },
+        metadata: { name: 'foreign', labels: { 'berth.dev/deployment-id': makeSpec().deploymentId } },
         spec: { ports: [{ port: 1 }] },
       },
     })
-    expect(await stage.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await waitForRelease(stage.runtime, spec.deploymentId)
+    expect(await testBed.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
+    await waitForRelease(testBed.runtime, spec.deploymentId)
     const theirs = await admin.core.readNamespacedService({ name: metadata.name, namespace: 'default' })
     expect(theirs.metadata?.deletionTimestamp).toBeUndefined()
     await admin.core.deleteNamespacedService({ name: metadata.name, namespace: 'default' })
-    expect(await admin.core.readNamespacedService({ name: 'of-others', namespace })).toBeDefined()
+    expect(await admin.core.readNamespacedService({ name: 'foreign', namespace })).toBeDefined()
   })
 
-  test('more GPUs than a node has: refused without LeaderWorkerSet, and made with it', async () => {
+  test('more GPUs than a node has: refused without LeaderWorkerSet, created with it', async () => {
     const spec = makeSpec({ instanceType: 'test-x16', gpuCount: 16 })
     spec.variant.format = 'pytorch'
-    expect(await stage.runtime.provision(spec)).toEqual({
+    expect(await testBed.runtime.provision(spec)).toEqual({
       outcome: 'refused',
       code: 'no_capacity',
-      message: expect.stringContaining('LeaderWorkerSet is not installed'),
+      message: expect.stringContaining('install LeaderWorkerSet'),
     })
-    const { objects } = stage.cluster.admin
+    const { objects } = testBed.cluster.admin
     const definition = parse(leaderWorkerSets)
     await objects.create(definition)
     try {
       await expect
-        .poll(async () => (await stage.runtime.provision(spec)).outcome, { timeout: 30_000 })
+        .poll(async () => (await testBed.runtime.provision(spec)).outcome, { timeout: 30_000 })
         .toBe('pending')
       const found = await objects.read<{ metadata: object; spec: Record<string, any> }>({
         apiVersion: 'leaderworkerset.x-k8s.io/v1',
         kind: 'LeaderWorkerSet',
-        metadata: { name: `dep-${spec.deploymentId}`, namespace: stage.cluster.namespace },
+        metadata: { name: `dep-${spec.deploymentId}`, namespace: testBed.cluster.namespace },
       })
       const { size, workerTemplate, leaderTemplate } = found.spec['leaderWorkerTemplate']
       expect(size).toBe(2)
@@ -101,16 +101,16 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
       expect(leaderTemplate.spec.containers[0].args).toEqual(
         expect.arrayContaining(['--tensor-parallel-size', '8', '--pipeline-parallel-size', '2']),
       )
-      expect(await stage.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-      await waitForRelease(stage.runtime, spec.deploymentId)
-      expect(await stage.runtime.listDeploymentIds()).toEqual([])
+      expect(await testBed.runtime.listDeploymentIds()).toEqual([spec.deploymentId])
+      await waitForRelease(testBed.runtime, spec.deploymentId)
+      expect(await testBed.runtime.listDeploymentIds()).toEqual([])
     } finally {
       await objects.delete(definition)
     }
   })
 })
 
-/** As much of the real definition as the API server needs to take such objects, in the client's own spelling. */
+/** The part of the LeaderWorkerSet definition that the API server needs, in the client's spelling. */
 const leaderWorkerSets = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -7,8 +7,8 @@ import type { Client } from '../../support/client.ts'
 import { waitForStatus } from '../../support/deployments.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
-import { adminKubeconfig, openStage, patient } from './support.ts'
-import type { Stage } from './support.ts'
+import { adminKubeconfig, openTestBed, waitOptions } from './support.ts'
+import type { TestBed } from './support.ts'
 
 const catalog = `
 models:
@@ -32,7 +32,7 @@ models:
     default: { format: ggufv2, billions: 0.0005, quantization: F16 }
 `
 
-/** A cheaper type of which there is no node, and one of which there is. */
+/** A cheaper type without nodes, and one with a node. */
 const instanceTypes = (namespace: string) => `
 currency: usd
 gpus:
@@ -51,26 +51,26 @@ gpus:
 `
 
 describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane', () => {
-  let stage: Stage
+  let testBed: TestBed
   let server: TestServer
   let client: Client
   let folder: string
   beforeAll(async () => {
-    stage = await openStage()
+    testBed = await openTestBed()
     folder = await mkdtemp(join(tmpdir(), 'berth-kubernetes-'))
     const files = {
       CATALOG_FILE: join(folder, 'models.yaml'),
       INSTANCE_TYPES_FILE: join(folder, 'types.yaml'),
     }
     await writeFile(files.CATALOG_FILE, catalog)
-    await writeFile(files.INSTANCE_TYPES_FILE, instanceTypes(stage.cluster.namespace))
+    await writeFile(files.INSTANCE_TYPES_FILE, instanceTypes(testBed.cluster.namespace))
     server = await startTestServer({
       settings: {
         ...files,
         RUNTIME: 'kubernetes',
-        KUBECONFIG: stage.cluster.kubeconfig,
-        KUBERNETES_NAMESPACE: stage.cluster.namespace,
-        KUBERNETES_ENGINE_ADDRESS: stage.kubelet.serviceUrl,
+        KUBECONFIG: testBed.cluster.kubeconfig,
+        KUBERNETES_NAMESPACE: testBed.cluster.namespace,
+        KUBERNETES_ENGINE_ADDRESS: testBed.kubelet.serviceUrl,
         KUBERNETES_CAPACITY_WAIT: '1',
       },
     })
@@ -78,7 +78,7 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
   })
   afterAll(async () => {
     await server?.close()
-    await stage?.close()
+    await testBed?.close()
     await rm(folder, { recursive: true, force: true })
   })
 
@@ -96,22 +96,22 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
     return created.body.id as string
   }
 
-  test('a model is deployed where there is room, answers a chat, survives its eviction and is given back', async () => {
+  test('a deployment finds a node, answers a chat, survives an eviction, and is released', async () => {
     const id = await deploy()
-    const running = await waitForStatus(client, id, 'running', patient.timeout)
+    const running = await waitForStatus(client, id, 'running', waitOptions.timeout)
     expect(running).toMatchObject({
       selected_instance_type: 'l4-x1',
-      cluster_id: `kubernetes/${stage.cluster.namespace}`,
+      cluster_id: `kubernetes/${testBed.cluster.namespace}`,
       instance_id: expect.stringContaining(`dep-${id}-`),
     })
     const answered = await chat(running.inference_model_uid)
     expect(answered.status).toBe(200)
     expect(answered.body.usage.completion_tokens).toBeGreaterThan(0)
 
-    const { namespace, admin } = stage.cluster
+    const { namespace, admin } = testBed.cluster
     const [pod] = (await admin.core.listNamespacedPod({ namespace })).items
-    stage.kubelet.script(() => 'leave')
-    await stage.cluster.patchPod(pod?.metadata?.name ?? '', {
+    testBed.kubelet.script(() => 'ignore')
+    await testBed.cluster.patchPod(pod?.metadata?.name ?? '', {
       phase: 'Failed',
       reason: 'Evicted',
       message: 'The node was low on resource: memory.',
@@ -121,48 +121,48 @@ describe.skipIf(adminKubeconfig === undefined)('a server on a real control plane
       const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
       return JSON.stringify(body)
     }
-    await vi.waitFor(async () => expect(await events()).toContain('low on resource: memory'), patient)
+    await vi.waitFor(async () => expect(await events()).toContain('low on resource: memory'), waitOptions)
     expect((await chat(running.inference_model_uid)).status).toBe(503)
-    stage.kubelet.script(() => 'run')
+    testBed.kubelet.script(() => 'run')
     await vi.waitFor(async () => expect((await chat(running.inference_model_uid)).status).toBe(200), {
-      timeout: patient.timeout,
+      timeout: waitOptions.timeout,
       interval: 500,
     })
     expect(await events()).toContain('Trying l4-x1')
 
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
-    await waitForStatus(client, id, 'terminated', patient.timeout)
+    await waitForStatus(client, id, 'terminated', waitOptions.timeout)
     expect((await admin.core.listNamespacedPod({ namespace })).items).toEqual([])
     expect(await server.application.runtime.listDeploymentIds()).toEqual([])
   })
 
-  test('without room anywhere a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
-    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: true })
+  test('without capacity a deployment fails with no_capacity, holds nothing and costs nothing', async () => {
+    await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: true })
     const id = await deploy()
-    const failed = await waitForStatus(client, id, 'failed', patient.timeout)
+    const failed = await waitForStatus(client, id, 'failed', waitOptions.timeout)
     expect(failed).toMatchObject({
       failure_stage: 'provisioning',
-      failure_reason: expect.stringMatching(/^no_capacity: No node had room for it/),
+      failure_reason: expect.stringMatching(/^no_capacity: No node had capacity for the engine/),
       instance_id: null,
     })
     await vi.waitFor(
       async () => expect(await server.application.runtime.listDeploymentIds()).toEqual([]),
-      patient,
+      waitOptions,
     )
-    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
+    await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: false })
   })
 
-  test('a deployment is deleted while it waits for a node', async () => {
-    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: true })
+  test('a deployment can be deleted while it waits for a node', async () => {
+    await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: true })
     const id = await deploy()
     await waitForStatus(client, id, 'provisioning')
     expect((await client.delete(`/api/v1/model-deployments/${id}`)).status).toBeLessThan(300)
-    await waitForStatus(client, id, 'terminated', patient.timeout)
+    await waitForStatus(client, id, 'terminated', waitOptions.timeout)
     expect(await server.application.runtime.listDeploymentIds()).toEqual([])
-    await stage.cluster.patchNodeSpec(stage.node, { unschedulable: false })
+    await testBed.cluster.patchNodeSpec(testBed.node, { unschedulable: false })
   })
 
-  test('nobody without a session reaches the engine', async () => {
+  test('inference requires a session', async () => {
     const answer = await createClient(server.url).post('/v1/chat/completions', { model: 'x', messages: [] })
     expect(answer.status).toBe(401)
   })

@@ -14,14 +14,14 @@ import type { TestCluster } from './cluster.ts'
 import { startKubelet } from './kubelet.ts'
 import type { Kubelet } from './kubelet.ts'
 
-/** How long a test waits for what must happen, on a host that has other work too. */
-export const patient = { timeout: 90_000, interval: 100 }
+/** Generous, because the host may be busy. */
+export const waitOptions = { timeout: 90_000, interval: 100 }
 
-/** Path of the kubeconfig of a real cluster; undefined: the suite is skipped. */
+/** Path of the cluster's kubeconfig; the suite is skipped if undefined. */
 export const adminKubeconfig = process.env['KUBECONFIG']
 
-/** A namespace, one node of 8 GPUs and its kubelet. */
-export interface Stage {
+/** A namespace with a runtime, one node with 8 GPUs, and its kubelet. */
+export interface TestBed {
   cluster: TestCluster
   kubelet: Kubelet
   node: string
@@ -30,12 +30,12 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export async function openStage(): Promise<Stage> {
+export async function openTestBed(): Promise<TestBed> {
   const cluster = await openTestCluster(adminKubeconfig ?? '')
   const kubelet = await startKubelet(cluster)
   const node = await cluster.addNode(8, kubelet.port)
   kubelet.nodes.push(node)
-  const open: Stage['open'] = (changes = {}) =>
+  const open: TestBed['open'] = (changes = {}) =>
     createKubernetesRuntime({
       namespace: cluster.namespace,
       kubeconfig: cluster.kubeconfig,
@@ -64,7 +64,7 @@ export async function openStage(): Promise<Stage> {
   }
 }
 
-/** Types that find the nodes of this test alone. */
+/** Instance types that select only the nodes of this test. */
 export function makeInstanceTypes(namespace: string): InstanceType[] {
   return [1, 2, 8, 16].map((gpuCount) => ({
     name: `test-x${gpuCount}`,
@@ -107,29 +107,28 @@ export function makeSpec(changes: Partial<EngineSpec> = {}): EngineSpec {
   }
 }
 
-/** Asks until an instance is there or refused. */
+/** Calls `provision` until the result is final. */
 export async function provision(runtime: ModelRuntime, spec: EngineSpec): Promise<ProvisionResult> {
   return vi.waitFor(async () => {
     const answer = await runtime.provision(spec)
     if (answer.outcome === 'pending') throw new Error(answer.message)
     return answer
-  }, patient)
+  }, waitOptions)
 }
 
-/** Asks until the engine is in a phase. */
+/** Calls `observe` until the engine reaches a phase. */
 export async function waitForPhase<Phase extends EngineObservation['phase']>(
-  look: () => Promise<EngineObservation>,
+  observe: () => Promise<EngineObservation>,
   phase: Phase,
 ): Promise<Extract<EngineObservation, { phase: Phase }>> {
   return vi.waitFor(async () => {
-    const seen = await look()
-    if (seen.phase !== phase) throw new Error(`expected ${phase}, saw ${JSON.stringify(seen)}`)
-    return seen as Extract<EngineObservation, { phase: Phase }>
-  }, patient)
+    const observation = await observe()
+    if (observation.phase !== phase) throw new Error(`expected ${phase}, got ${JSON.stringify(observation)}`)
+    return observation as Extract<EngineObservation, { phase: Phase }>
+  }, waitOptions)
 }
 
-/** Brings an engine up. */
-export async function bringUp(runtime: ModelRuntime, spec: EngineSpec) {
+export async function startEngine(runtime: ModelRuntime, spec: EngineSpec) {
   const provisioned = await provision(runtime, spec)
   const ready = await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   return { provisioned, baseUrl: ready.endpoint.baseUrl }
@@ -138,5 +137,5 @@ export async function bringUp(runtime: ModelRuntime, spec: EngineSpec) {
 export async function waitForRelease(runtime: ModelRuntime, deploymentId: string): Promise<void> {
   await vi.waitFor(async () => {
     if (!(await runtime.release(deploymentId))) throw new Error('not released yet')
-  }, patient)
+  }, waitOptions)
 }

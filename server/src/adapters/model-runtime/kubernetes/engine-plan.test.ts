@@ -86,32 +86,44 @@ describe('arguments', () => {
   })
 
   test.each<[string, Partial<ModelVariant>, number, string, string | undefined]>([
-    ['before Ampere there is no bfloat16', {}, 7.5, '--dtype', 'half'],
-    ['from Ampere on the checkpoint says', {}, 8, '--dtype', undefined],
+    ['half precision on GPUs before Ampere, which lack bfloat16', {}, 7.5, '--dtype', 'half'],
+    ["the checkpoint's own type on Ampere and later", {}, 8, '--dtype', undefined],
     [
-      'a checkpoint in fp8 says so itself',
+      'no option for an fp8 checkpoint',
       { format: 'fp8', weights: { kind: 'huggingface', repo: 'a/B-FP8', revision: 'main', files: [] } },
       8.9,
       '--quantization',
       undefined,
     ],
-    ['another is made fp8 while it loads', { format: 'fp8' }, 8.9, '--quantization', 'fp8'],
-    ['awq says so itself', { format: 'awq' }, 8.9, '--quantization', undefined],
+    ['fp8 quantization on load for other checkpoints', { format: 'fp8' }, 8.9, '--quantization', 'fp8'],
+    ['no option for an awq checkpoint', { format: 'awq' }, 8.9, '--quantization', undefined],
     ['embeddings', { modelType: 'embedding' }, 8.9, '--runner', 'pooling'],
-    ['embeddings use no tools', { modelType: 'embedding' }, 8.9, '--tool-call-parser', undefined],
-    ['a model without known tools', { modelName: 'falcon3' }, 8.9, '--tool-call-parser', undefined],
+    [
+      'embeddings without a tool-call parser',
+      { modelType: 'embedding' },
+      8.9,
+      '--tool-call-parser',
+      undefined,
+    ],
+    [
+      'a model without a known tool-call parser',
+      { modelName: 'falcon3' },
+      8.9,
+      '--tool-call-parser',
+      undefined,
+    ],
   ])('vLLM: %s', (_name, variant, computeCapability, option, value) => {
     expect(valueOf(plan(variant, 1, { ...l4, computeCapability }).args, option)).toBe(value)
   })
 
-  test('llama.cpp: its slots share the context, and a split file begins with its first part', () => {
+  test('llama.cpp: slots share the context, and a split file is loaded from its first part', () => {
     expect(plan(gguf()).args.join(' ')).toBe(
       '--hf-repo o/m-GGUF --hf-file m-1.gguf --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
         '--host 0.0.0.0 --port 8000 --no-webui --metrics --jinja',
     )
   })
 
-  test('llama.cpp: a pinned revision and an address of its own', () => {
+  test('llama.cpp: a pinned revision, and a URL', () => {
     expect(valueOf(plan(gguf({ revision: 'abc' })).args, '--model-url')).toBe(
       'https://huggingface.co/o/m-GGUF/resolve/abc/m-1.gguf',
     )
@@ -119,7 +131,7 @@ describe('arguments', () => {
     expect(valueOf(plan({ format: 'ggufv2', weights }).args, '--model-url')).toBe(weights.url)
   })
 
-  test('llama.cpp: a text is embedded in one batch', () => {
+  test('llama.cpp: embeds a text in one batch', () => {
     const { args } = plan({ ...gguf(), modelType: 'embedding' })
     expect(args).toContain('--embeddings')
     expect(valueOf(args, '--ubatch-size')).toBe('8192')
@@ -127,13 +139,13 @@ describe('arguments', () => {
 })
 
 test.each<[string, Partial<ModelVariant>, number]>([
-  ['weights beside the catalog', { weights: { kind: 'file', path: 'a.gguf' } }, 1],
-  ['vLLM from an address', { weights: { kind: 'url', url: 'https://example.com/a' } }, 1],
-  ['a format of others', { format: 'mlx' }, 1],
-  ['llama.cpp over two nodes', gguf(), 16],
-  ['no file named', gguf({ files: [] }), 1],
-  ['GPUs that can not be spread evenly', {}, 9],
-])('%s: refused with a sentence', (_name, variant, gpuCount) => {
+  ['a local weights file', { weights: { kind: 'file', path: 'a.gguf' } }, 1],
+  ['vLLM weights from a URL', { weights: { kind: 'url', url: 'https://example.com/a' } }, 1],
+  ['an unsupported format', { format: 'mlx' }, 1],
+  ['llama.cpp on two nodes', gguf(), 16],
+  ['no GGUF file listed', gguf({ files: [] }), 1],
+  ['GPUs that can not be divided evenly', {}, 9],
+])('refused with a reason: %s', (_name, variant, gpuCount) => {
   expect(plan(variant, gpuCount)).toMatchObject({ refusal: expect.stringMatching(/^\w.*\.$/) })
 })
 
@@ -148,7 +160,7 @@ describe('objects', () => {
     return JSON.parse(JSON.stringify({ workload, secret, service, policy }))
   }
 
-  test('a pod is unprivileged, without a token, on the nodes of its type', () => {
+  test('a pod is unprivileged, has no token, and selects the nodes of its instance type', () => {
     const pod = build(2).workload.spec.template.spec
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
@@ -172,7 +184,7 @@ describe('objects', () => {
     )
   })
 
-  test('secrets are in the Secret alone', () => {
+  test('secrets appear only in the Secret', () => {
     const { secret, ...others } = build(1)
     const text = JSON.stringify(others)
     for (const value of ['engine-secret', 'hf_secret', 'u:p@proxy']) expect(text).not.toContain(value)
@@ -180,7 +192,7 @@ describe('objects', () => {
     expect(secret.metadata.ownerReferences).toEqual([owner])
   })
 
-  test('only Berth reaches the engine, and the engine only names, https and its proxy', () => {
+  test('only Berth reaches the engine; the engine reaches only DNS, HTTPS and its proxy', () => {
     const { spec } = build(1).policy
     expect(spec.ingress ?? spec._ingress).toHaveLength(1)
     expect(spec.egress.flatMap(({ ports = [] }) => ports.map(({ port }: { port: number }) => port))).toEqual([
@@ -188,7 +200,7 @@ describe('objects', () => {
     ])
   })
 
-  test('more GPUs than a node has: a LeaderWorkerSet whose leader alone serves', () => {
+  test('more GPUs than a node has: a LeaderWorkerSet in which only the leader serves', () => {
     const { workload, service, policy } = build(16)
     expect(workload.kind).toBe('LeaderWorkerSet')
     const { size, leaderTemplate, workerTemplate } = workload.spec.leaderWorkerTemplate
@@ -199,7 +211,7 @@ describe('objects', () => {
     expect(policy.spec.egress).toHaveLength(3)
   })
 
-  test('the same spec gives the same objects', () => {
+  test('the same spec builds the same objects', () => {
     expect(build(2)).toEqual(build(2))
   })
 })
