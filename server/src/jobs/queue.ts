@@ -1,30 +1,42 @@
 import { fromKysely, PgBoss } from 'pg-boss'
 import type { Database } from '../database/tables.ts'
-import { schedule, taskNames } from './tasks.ts'
-import type { TaskName, Tasks } from './tasks.ts'
+
+/** What a job of each name carries. Each feature adds its own jobs in its `jobs.ts`. */
+export interface JobPayloads {}
+
+export type JobName = keyof JobPayloads
+
+interface JobOf<Name extends JobName> {
+  name: Name
+  /** When the job runs by itself, in UTC: minute, hour, day of month, month, day of week */
+  cron?: string
+  /** How many jobs of this name one worker runs at a time; 1 by default */
+  concurrency?: number
+  /** Runs one job. If it throws, the job is retried later. */
+  run: (payload: JobPayloads[Name]) => Promise<void>
+}
+
+/** A kind of background work: its name, its schedule and its handler. */
+export type Job = { [Name in JobName]: JobOf<Name> }[JobName]
 
 export interface Jobs {
-  /** Enqueues a job in the transaction of `db`: it is there exactly if the transaction commits, and done `afterSeconds` at the earliest. */
-  enqueue<Name extends TaskName>(
+  /** Enqueues a job in the transaction of `db`: the job exists only if the transaction commits. It runs after `afterSeconds` at the earliest. */
+  enqueue<Name extends JobName>(
     db: Database,
-    task: Name,
-    payload: Tasks[Name],
+    name: Name,
+    payload: JobPayloads[Name],
     options?: { afterSeconds?: number | undefined },
   ): Promise<void>
-  /** Begins to do the jobs of a kind, up to `atOnce` (1) of them at a time; a handler that throws has its job done again later. */
-  handle<Name extends TaskName>(
-    task: Name,
-    handler: (payload: Tasks[Name]) => Promise<void>,
-    options?: { atOnce?: number | undefined },
-  ): Promise<void>
-  /** Lets the jobs under way finish. */
+  /** Schedules these jobs and starts to run them. */
+  work(jobs: readonly Job[]): Promise<void>
+  /** Waits for the jobs that are running, then closes the queue. */
   close(): Promise<void>
 }
 
 const retries = { retryLimit: 10, retryDelay: 5, retryBackoff: true, retryDelayMax: 3_600 }
 const expiry = { expireInSeconds: 300, heartbeatSeconds: 10 }
 
-/** Opens the queue in the database at `url`, creating its tables when they are not there. `runsSchedule`: workers only. */
+/** Opens the queue in the database at `url` and creates its tables if they don't exist. `runsSchedule`: workers only. */
 export async function openQueue(
   url: string,
   options: { runsSchedule: boolean; onError: (error: unknown) => void },
@@ -40,31 +52,49 @@ export async function openQueue(
   })
   boss.on('error', onError)
   await boss.start()
-  for (const task of taskNames) await boss.createQueue(task, { ...retries, ...expiry, notify: true })
-  if (runsSchedule) {
-    for (const { task, cron } of schedule) await boss.schedule(task, cron, null, { singletonKey: task })
+
+  const created = new Map<JobName, Promise<void>>()
+
+  /** Creates the queue of a job at its first use, so that an API process can enqueue before any worker has started. */
+  function createQueue(name: JobName): Promise<void> {
+    let creation = created.get(name)
+    if (creation === undefined) {
+      creation = boss.createQueue(name, { ...retries, ...expiry, notify: true })
+      creation.catch(() => created.delete(name))
+      created.set(name, creation)
+    }
+    return creation
   }
+
+  async function runJob({ run }: Job, { id, data }: { id: string; data: unknown }) {
+    try {
+      await run(data as never)
+      return { id, status: 'completed' as const }
+    } catch (error) {
+      onError(error)
+      return { id, status: 'failed' as const, output: { message: String(error) } }
+    }
+  }
+
+  async function startJob(job: Job): Promise<void> {
+    const { name, cron, concurrency = 1 } = job
+    await createQueue(name)
+    if (cron !== undefined) await boss.schedule(name, cron, null, { singletonKey: name })
+    const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
+    // Notifications announce new jobs; polling finds the delayed ones.
+    const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
+    await boss.work(name, { ...polling, ...batches }, (batch) =>
+      Promise.all(batch.map((queued) => runJob(job, queued))),
+    )
+  }
+
   return {
-    async enqueue(db, task, payload, { afterSeconds = 0 } = {}) {
-      await boss.send(task, payload, { db: fromKysely(db), startAfter: afterSeconds })
+    async enqueue(db, name, payload, { afterSeconds = 0 } = {}) {
+      await createQueue(name)
+      await boss.send(name, payload, { db: fromKysely(db), startAfter: afterSeconds })
     },
-    async handle(task, handler, { atOnce = 1 } = {}) {
-      const batches = { batchSize: atOnce, burstWhenBatchFull: true, perJobResults: true } as const
-      // A new job wakes us; the poll is for those that were put off.
-      const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
-      await boss.work(task, { ...polling, ...batches }, (jobs) =>
-        Promise.all(
-          jobs.map(async ({ id, data }) => {
-            try {
-              await handler(data as never)
-              return { id, status: 'completed' }
-            } catch (error) {
-              onError(error)
-              return { id, status: 'failed', output: { message: String(error) } }
-            }
-          }),
-        ),
-      )
+    async work(jobs) {
+      for (const job of jobs) await startJob(job)
     },
     async close() {
       await boss.stop({ graceful: true, timeout: 10_000 })

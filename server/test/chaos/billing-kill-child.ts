@@ -1,7 +1,7 @@
 // One step of billing in a process of its own, which kills itself before the n-th query that it sends to PostgreSQL.
 import pg from 'pg'
 import { pino } from 'pino'
-import { createApplication } from '../../src/application.ts'
+import { createApplication } from '../../src/create-application.ts'
 import { readConfig } from '../../src/config.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { steps } from './billing-steps.ts'

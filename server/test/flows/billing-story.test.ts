@@ -1,7 +1,7 @@
 import { Decimal } from 'decimal.js'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { TaskName } from '../../src/jobs/tasks.ts'
+import type { JobName } from '../../src/jobs/queue.ts'
 import {
   activate,
   cardNumbers,
@@ -74,7 +74,7 @@ async function live(milliseconds: number): Promise<void> {
   }
 }
 
-async function countJobs(task: TaskName): Promise<number> {
+async function countJobs(task: JobName): Promise<number> {
   const { rows } = await sql<{ count: number }>`SELECT count(*) AS count FROM pgboss.job WHERE name = ${task}
     AND state IN ('created', 'retry', 'active') AND start_after <= now()`.execute(server.application.db)
   return rows[0]!.count

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { recoverLinkToken } from './link-token.ts'
@@ -9,7 +9,7 @@ import { findUserEmail, findOpenReset } from './password-reset-store.ts'
  * hold any text of somebody who registered another's address.
  */
 export async function composePasswordResetMail(
-  { db, clock, config, secretKey }: Application,
+  { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   resetId: number,
 ): Promise<MailText | null> {
   const reset = await findOpenReset(db, { id: resetId }, clock())
@@ -34,7 +34,7 @@ export async function composePasswordResetMail(
 
 /** Writes the mail that tells of a new password. */
 export async function composePasswordChangedMail(
-  { db }: Application,
+  { db }: Pick<Services, 'db'>,
   userId: number,
 ): Promise<MailText | null> {
   const user = await findUserEmail(db, userId)

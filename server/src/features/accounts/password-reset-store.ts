@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
+import type { PasswordResetsTable } from './tables.ts'
 
-export type PasswordReset = Selectable<Tables['password_resets']>
+export type PasswordReset = Selectable<PasswordResetsTable>
 
 export async function countResetsSince(db: Database, userId: number, since: Date): Promise<number> {
   const { count } = await db

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
 import { lockAccount } from './lock-account.ts'
@@ -15,6 +15,8 @@ import { hashPassword } from './passwords.ts'
 import { clearFailedSignIns } from './sign-in.ts'
 import { lockUserByEmail } from './store.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
+
 const hour = 3_600_000
 const mostPerHour = 5
 
@@ -23,14 +25,14 @@ const mostPerHour = 5
  * and how long it takes, is the same for every address.
  */
 export async function requestPasswordReset(
-  { db, jobs }: Pick<Application, 'db' | 'jobs'>,
+  { db, jobs }: Pick<Services, 'db' | 'jobs'>,
   email: string,
 ): Promise<void> {
   await jobs.enqueue(db, 'request-password-reset', { email })
 }
 
 /** Sends a reset link that is good for an hour, once, and voids the earlier ones; at most 5 an hour for one account. */
-export async function issuePasswordReset(application: Application, email: string): Promise<void> {
+export async function issuePasswordReset(application: Deps, email: string): Promise<void> {
   const at = application.clock()
   await application.db.transaction().execute(async (transaction) => {
     const user = await lockUserByEmail(transaction, email)
@@ -53,7 +55,7 @@ export async function issuePasswordReset(application: Application, email: string
  * `invalid_or_expired_token` for a link that is unknown, used, void or too old.
  */
 export async function confirmPasswordReset(
-  application: Application,
+  application: Deps,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
   const { db, clock } = application

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { createOrganization } from '../organizations/create-organization.ts'
 import { createAccount } from './create-account.ts'
 import { hashPassword } from './passwords.ts'
@@ -16,7 +16,7 @@ export interface Registration {
 
 /** Creates an account and an organization with the account as its super_admin. Throws the conflict `email_taken`. */
 export async function registerAccount(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   registration: Registration,
 ): Promise<{ userId: number; passwordHash: string }> {
   const { password, organization, ...person } = registration

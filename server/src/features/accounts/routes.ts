@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Application } from '../../application.ts'
 import {
   clearSessionCookie,
   notAuthenticated,
@@ -8,6 +7,7 @@ import {
 } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import { updateProfile } from './update-profile.ts'
 import { registerAccount } from './register-account.ts'
@@ -28,9 +28,11 @@ import { getUser } from './store.ts'
 import { endSession, findViewer, startSession } from './sessions.ts'
 import { invalidCredentials, signIn } from './sign-in.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
+
 const tags = ['Accounts']
 
-export function publicAccountRoutes(app: App, application: Application): void {
+export function publicAccountRoutes(app: App, application: Deps): void {
   const { sessionCookie } = application.config
 
   async function answerWithSession(
@@ -97,7 +99,7 @@ export function publicAccountRoutes(app: App, application: Application): void {
   )
 }
 
-export function passwordResetRoutes(app: App, application: Application): void {
+export function passwordResetRoutes(app: App, application: Deps): void {
   app.post(
     '/v1/auth/password-reset/request',
     {
@@ -139,7 +141,7 @@ export function passwordResetRoutes(app: App, application: Application): void {
   )
 }
 
-export function accountRoutes(app: App, application: Application): void {
+export function accountRoutes(app: App, application: Deps): void {
   const { sessionCookie } = application.config
 
   app.get(

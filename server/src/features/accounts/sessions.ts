@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Application } from '../../application.ts'
 import { createNotifiedCache } from '../../database/notified-cache.ts'
 import type { NotifiedCache } from '../../database/notified-cache.ts'
 import type { Notifications } from '../../database/notifications.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { hashToken } from './link-token.ts'
 import { invalidCredentials } from './sign-in.ts'
@@ -33,7 +33,7 @@ export interface FoundViewer {
  * the hash of the password that was checked, it throws `invalid_credentials` when the password was replaced meanwhile.
  */
 export async function startSession(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   session: {
     userId: number
     authMethod: string
@@ -66,7 +66,7 @@ export async function startSession(
  * `renewed` tells that its cookie must be sent again.
  */
 export async function findViewer(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   token: string,
 ): Promise<FoundViewer | null> {
   const now = clock()
@@ -103,7 +103,7 @@ export function createSessionCache(notifications: Notifications): SessionCache {
 
 /** The viewer that memory has for a token; null where it has none or the session is due to be renewed. */
 export function recallViewer(
-  { sessions, clock }: Pick<Application, 'sessions' | 'clock'>,
+  { sessions, clock }: Pick<Services, 'clock'> & { sessions: SessionCache },
   token: string,
 ): Viewer | null {
   const kept = sessions.get(toKey(token))
@@ -112,7 +112,7 @@ export function recallViewer(
 
 /** As `findViewer`, and remembers what it finds for `recallViewer`. */
 export async function findAndRememberViewer(
-  application: Pick<Application, 'db' | 'clock' | 'sessions'>,
+  application: Pick<Services, 'db' | 'clock'> & { sessions: SessionCache },
   token: string,
 ): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
   const key = toKey(token)
@@ -132,6 +132,6 @@ function toKey(token: string): string {
 }
 
 /** Ends the session of a token; the token is worthless at once. */
-export async function endSession({ db }: Pick<Application, 'db'>, token: string): Promise<void> {
+export async function endSession({ db }: Pick<Services, 'db'>, token: string): Promise<void> {
   await deleteSession(db, hashToken(token))
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import { verifyPassword } from './passwords.ts'
 import { countSignInAttempt, clearSignInAttempts, refundSignInAttempt } from './sign-in-rate-limits.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
@@ -14,7 +14,7 @@ const mostFailures = { account: 10, address: 100 }
  * that tries in parallel can't pass the limit; an unknown address takes as long and answers the same as a wrong password.
  */
 export async function signIn(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   credentials: { email: string; password: string },
   address: string,
 ): Promise<{ userId: number; passwordHash: string }> {

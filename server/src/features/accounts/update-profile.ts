@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Application } from '../../application.ts'
 import { ApplicationError, NotFoundError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { isMember } from '../organizations/memberships.ts'
 import { renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
@@ -25,7 +25,7 @@ export interface ProfileChanges {
  * `not_found` for an organization that the viewer is no member of, and the conflict `profile_complete`.
  */
 export async function updateProfile(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   { userId }: Pick<Viewer, 'userId'>,
   changes: ProfileChanges,
 ): Promise<void> {

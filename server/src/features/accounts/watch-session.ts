@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { hashToken } from './link-token.ts'
 import { findSession } from './store.ts'
 
@@ -7,7 +7,7 @@ import { findSession } from './store.ts'
  * revoked or too old, and where the database can't say.
  */
 export function watchSession(
-  { db, clock, notifications }: Pick<Application, 'db' | 'clock' | 'notifications'>,
+  { db, clock, notifications }: Pick<Services, 'db' | 'clock' | 'notifications'>,
   { token, userId }: { token: string; userId: number },
   left: AbortSignal,
 ): AbortSignal {

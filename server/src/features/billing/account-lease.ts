@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import { acquireLease, releaseLease } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
@@ -14,7 +14,7 @@ const pollMilliseconds = 50
  * transaction open. The lease of a crashed process expires; throws `billing_busy` after ten seconds of waiting.
  */
 export async function withLease<Result>(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   accountId: number,
   work: (account: BillingAccount, lease: AccountLease) => Promise<Result>,
 ): Promise<Result> {

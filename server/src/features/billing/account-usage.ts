@@ -1,8 +1,9 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { formatDecimal, subtract } from '../metering/decimal.ts'
 import { sumAmount } from '../metering/summary.ts'
 import { countActiveDeployments } from './store.ts'
 import type { BillingAccount } from './store.ts'
+import type { Price } from '../metering/prices.ts'
 
 /** How much of what an account allows is in use. */
 export interface AccountUsage {
@@ -13,7 +14,7 @@ export interface AccountUsage {
 }
 
 export async function readAccountUsage(
-  application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
+  application: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
   { organization_id: organizationId, billing_mode: mode }: BillingAccount,
 ): Promise<AccountUsage> {
   const { db, config } = application

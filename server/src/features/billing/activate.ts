@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Viewer } from '../../viewer.ts'
 import { withLease } from './account-lease.ts'
@@ -16,7 +16,7 @@ import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
 
-type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
+type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
 
 /** When a job looks after an activation that was begun. */
 const resumeSeconds = 60

@@ -1,11 +1,12 @@
 import type { Selectable } from 'kysely'
 import { v7 as uuidv7 } from 'uuid'
-import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { isLive } from './account-state.ts'
 import type { SyncedState } from './account-state.ts'
 import type { AccountChanges, BillingAccount } from './store.ts'
+import type { BillingActivationsTable } from './tables.ts'
 
-export type Activation = Selectable<Tables['billing_activations']>
+export type Activation = Selectable<BillingActivationsTable>
 
 export function findActivation(db: Database, id: string): Promise<Activation | undefined> {
   return db.selectFrom('billing_activations').selectAll().where('id', '=', id).executeTakeFirst()

@@ -1,6 +1,6 @@
-import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { CollectionMethod } from '../../ports/payment-processor.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
@@ -11,7 +11,7 @@ import type { BillingAccount } from './store.ts'
 
 /** Has the next invoices charged to the card, or sent to be paid by hand. */
 export async function setCollectionMethod(
-  application: Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
+  application: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
   viewer: Viewer,
   method: CollectionMethod,
 ): Promise<BillingAccount> {

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { NotFoundError } from '../../errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
 import { callProcessor } from './errors.ts'
@@ -10,7 +10,7 @@ import type { BillingAccount } from './store.ts'
  * another account of it has, is replaced. Call it under the account's lease.
  */
 export async function ensureCustomer(
-  { db, payments, clock, log }: Pick<Application, 'db' | 'payments' | 'clock' | 'log'>,
+  { db, payments, clock, log }: Pick<Services, 'db' | 'payments' | 'clock' | 'log'>,
   { id, organization_id: organizationId, processor_customer_id: known }: BillingAccount,
   contact: { email: string; organizationName: string },
 ): Promise<string> {
@@ -25,7 +25,7 @@ export async function ensureCustomer(
 
 /** A card of the account; what another customer has is as unknown as what nobody has. */
 export async function getCard(
-  { payments, log }: Pick<Application, 'payments' | 'log'>,
+  { payments, log }: Pick<Services, 'payments' | 'log'>,
   { processor_customer_id: customerId }: BillingAccount,
   cardId: string,
 ): Promise<SavedCard> {

@@ -1,17 +1,18 @@
 import { Decimal } from 'decimal.js'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { sumAmount } from '../metering/summary.ts'
 import { findBlock } from './account-state.ts'
 import { blocked } from './errors.ts'
 import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
+import type { Price } from '../metering/prices.ts'
 
 /**
  * What an organization in its trial has used so far, a decimal string; null for one that pays. Read before the transaction of
  * `assertCanDeploy`, because it reads from a snapshot of its own.
  */
 export async function readTrialUsage(
-  application: Pick<Application, 'db' | 'config' | 'clock' | 'prices'>,
+  application: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
   organizationId: number,
 ): Promise<string | null> {
   const { db, config, clock } = application
@@ -25,7 +26,7 @@ export async function readTrialUsage(
  */
 export async function assertCanDeploy(
   transaction: DatabaseTransaction,
-  { config, clock }: Pick<Application, 'config' | 'clock'>,
+  { config, clock }: Pick<Services, 'config' | 'clock'>,
   organizationId: number,
   trialUse: string | null,
 ): Promise<void> {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
+import type { BillingEventsTable } from './tables.ts'
 
-export type BillingEvent = Selectable<Tables['billing_events']>
+export type BillingEvent = Selectable<BillingEventsTable>
 
 /** False when the event was in the inbox before. */
 export async function insertEvent(

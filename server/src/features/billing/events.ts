@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
 import { finishEvent, getEvent, insertEvent } from './event-store.ts'
@@ -7,7 +7,7 @@ import { findAccountByCustomer } from './store.ts'
 
 /** Takes a webhook's event into the inbox, with a job that follows it up. One that was taken before does nothing. */
 export async function receiveWebhook(
-  { db, jobs, clock, payments }: Pick<Application, 'db' | 'jobs' | 'clock' | 'payments'>,
+  { db, jobs, clock, payments }: Pick<Services, 'db' | 'jobs' | 'clock' | 'payments'>,
   rawBody: Buffer,
   signature: string,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function receiveWebhook(
 
 /** True for an event that was not in the inbox yet. */
 export async function storeEvent(
-  { db, jobs }: Pick<Application, 'db' | 'jobs'>,
+  { db, jobs }: Pick<Services, 'db' | 'jobs'>,
   event: ProcessorEvent,
 ): Promise<boolean> {
   return db.transaction().execute(async (transaction) => {
@@ -35,7 +35,7 @@ export async function storeEvent(
  * last asked is in what it said then.
  */
 export async function applyBillingEvent(
-  application: Pick<Application, 'db' | 'config' | 'clock' | 'payments'>,
+  application: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   eventId: string,
 ): Promise<void> {
   const { db } = application

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { SetupSession } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
 import { withLease } from './account-lease.ts'
@@ -7,7 +7,7 @@ import { callProcessor } from './errors.ts'
 import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 
-type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 /** Opens a page of the processor's on which a person saves a card. */
 export async function createSetupSession(

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
@@ -9,7 +9,7 @@ import { callProcessor } from './errors.ts'
 
 import { ensureAccount } from './store.ts'
 
-type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 export async function listPaymentMethods(application: Deps, viewer: Viewer): Promise<SavedCard[]> {
   const { db, config, clock, log, payments } = application

@@ -1,9 +1,10 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { MeteredPrice } from '../../ports/payment-processor.ts'
 import { listMeteredPrices } from '../metering/prices.ts'
 import { listPlacedInstances } from './store.ts'
+import type { Price } from '../metering/prices.ts'
 
-type Deps = Pick<Application, 'db' | 'prices' | 'clock' | 'payments' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime'> & { prices: readonly Price[] }
 
 /**
  * Keeps the sandbox's prices those of the price file, for every instance that the runtime offers; where these are more than a
@@ -20,7 +21,7 @@ export async function publishSandboxPrices(application: Deps): Promise<void> {
 }
 
 /** Tells an operator of what is charged for and could not be: instances that are not published, or too many of them. */
-export async function checkPrices(application: Deps & Pick<Application, 'log'>): Promise<void> {
+export async function checkPrices(application: Deps & Pick<Services, 'log'>): Promise<void> {
   const { payments, log } = application
   const offered = await listOfferedPrices(application)
   if (offered.length > payments.mostPrices) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { addHours, floorHour } from '../metering/hours.ts'
 import type { BillingAccount } from './store.ts'
 import { isCountSettled, judgeReports, planAttempt, toEventTime } from './usage-report-plan.ts'
@@ -7,7 +7,7 @@ import { claimReport, listUnconfirmedReports, markSent, readReportedTotals } fro
 import type { UsageReport } from './usage-report-store.ts'
 import type { UsageReporter } from './usage-reporter.ts'
 
-type Deps = Pick<Application, 'db' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'payments'>
 
 /** Compares an account's day-old unconfirmed reports with the totals at the processor, price by price. */
 export async function reconcileUsageReports(

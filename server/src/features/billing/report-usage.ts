@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { UsageEventPlan } from '../metering/ledger.ts'
 import { readUsageEvents } from '../metering/usage-events.ts'
 import { isLive } from './account-state.ts'
@@ -18,7 +18,7 @@ import type { UsageReport } from './usage-report-store.ts'
 import { createUsageReporter } from './usage-reporter.ts'
 import type { UsageReporter } from './usage-reporter.ts'
 
-type Deps = Pick<Application, 'db' | 'config' | 'clock' | 'log' | 'payments'>
+type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 /** Reports the sealed usage of every organization with a live subscription to the payment processor. Safe to run at any time. */
 export async function reportUsage(application: Deps): Promise<void> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { readAccountUsage } from './account-usage.ts'
@@ -32,12 +32,17 @@ import {
 import { createPortalSession, createSetupSession } from './hosted-pages.ts'
 import { ensureAccount } from './store.ts'
 import type { BillingAccount } from './store.ts'
+import type { Price } from '../metering/prices.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments'> & {
+  prices: readonly Price[]
+}
 
 const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 const read = { permission: 'readUsage' } as const
 
-export function billingRoutes(app: App, application: Application): void {
+export function billingRoutes(app: App, application: Deps): void {
   const { config, payments, log } = application
   const getAccount = ({ organizationId }: { organizationId: number }): Promise<BillingAccount> =>
     ensureAccount(application.db, config, organizationId, application.clock())
@@ -239,7 +244,7 @@ export function billingRoutes(app: App, application: Application): void {
 }
 
 /** The payment processor's way in; needs a scope of its own, because the body is taken as bytes. */
-export function billingWebhookRoute(app: App, application: Application): void {
+export function billingWebhookRoute(app: App, application: Deps): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { NotNull, Selectable, Updateable } from 'kysely'
 import type { Config } from '../../config.ts'
-import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import type { BillingAccountsTable } from './tables.ts'
 
-export type BillingAccount = Selectable<Tables['billing_accounts']>
+export type BillingAccount = Selectable<BillingAccountsTable>
 export type AccountChanges = Omit<
-  Updateable<Tables['billing_accounts']>,
+  Updateable<BillingAccountsTable>,
   'id' | 'organization_id' | 'lease_number' | 'leased_until' | 'updated_at'
 >
 

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { isLive } from './account-state.ts'
 import { listActivationsBegunBefore } from './activation-store.ts'
 import { findSweptUntil, deleteHandledEvents, listOverdueEvents, setSweptUntil } from './event-store.ts'
@@ -15,7 +15,7 @@ const overdueMinutes = 10
 const keptDays = 90
 const atATime = 500
 
-type Deps = Pick<Application, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
+type Deps = Pick<Services, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
 
 /** Takes in events whose webhook never arrived, and enqueues again what waits for longer than its job should take. */
 export async function sweepBillingEvents(application: Deps): Promise<void> {

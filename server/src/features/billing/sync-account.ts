@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
 import { leaseUnavailable, withLease } from './account-lease.ts'
 import { deriveAccountState, isReflected } from './account-state.ts'
@@ -13,7 +13,7 @@ import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
  * requested; `userId`: the user who made the change. Throws `billing_busy` when the lease has expired.
  */
 export async function applySubscription(
-  { db, config, clock }: Pick<Application, 'db' | 'config' | 'clock'>,
+  { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
   lease: AccountLease,
   subscription: ProcessorSubscription | null,
   options: {
@@ -61,7 +61,7 @@ function changesOf(account: BillingAccount, fields: AccountChanges): AccountChan
 
 /** Syncs an account with the processor, unless its last sync is later than the event received at `eventReceivedAt`. */
 export async function syncAccount(
-  application: Pick<Application, 'db' | 'config' | 'clock' | 'payments'>,
+  application: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   accountId: number,
   eventReceivedAt: Date | null = null,
 ): Promise<BillingAccount> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { UsageCheck } from '../metering/anomalies.ts'
 import { isLive, subscriptionStatuses } from './account-state.ts'
 
@@ -11,7 +11,7 @@ const unwrittenPatience = sql`interval '1 day'`
 const liveStatuses = subscriptionStatuses.filter(isLive)
 
 /** Looks for usage of postpaid organizations that the processor was not told of, or of which nobody knows whether it arrived. */
-export function usageReportChecks({ db, clock }: Pick<Application, 'db' | 'clock'>): UsageCheck[] {
+export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
   return [
     {
       kind: 'unsent_usage',

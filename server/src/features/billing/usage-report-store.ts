@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
+import type { UsageSendsTable } from './tables.ts'
 import type { UsagePosition } from '../metering/usage-events.ts'
 
-export type UsageReport = Selectable<Tables['usage_sends']>
+export type UsageReport = Selectable<UsageSendsTable>
 
 /** Reports with status `pending` or `unknown`: the processor may or may not have them. */
 export function listUnconfirmedReports(db: Database, organizationId: number): Promise<UsageReport[]> {

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { markSent, markUnknown } from './usage-report-store.ts'
 import type { UsageReport } from './usage-report-store.ts'
 
@@ -18,7 +18,7 @@ export function createUsageReporter({
   clock,
   payments,
   log,
-}: Pick<Application, 'db' | 'clock' | 'payments' | 'log'>): UsageReporter {
+}: Pick<Services, 'db' | 'clock' | 'payments' | 'log'>): UsageReporter {
   const failures = new Map<string, number>()
   return {
     isPaused: (priceKey) => (failures.get(priceKey) ?? 0) >= maxConsecutiveFailures,

@@ -1,12 +1,12 @@
-import type { Application } from '../../application.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
 import { findVariant } from './catalog-file.ts'
 import type { CatalogModel, VariantChoice } from './catalog-file.ts'
 import { findEnabledModelByName, listEnabledEntries } from './store.ts'
 
 /** The variant of an enabled model that a caller asks for, or null where there is no such model or variant. */
 export async function findDeployableVariant(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   modelName: string,
   choice: VariantChoice,
 ): Promise<ModelVariant | null> {
@@ -15,6 +15,6 @@ export async function findDeployableVariant(
 }
 
 /** The enabled models with their variants, in the catalog's order. */
-export function listDeployableModels({ db }: Pick<Application, 'db'>): Promise<CatalogModel[]> {
+export function listDeployableModels({ db }: Pick<Services, 'db'>): Promise<CatalogModel[]> {
   return listEnabledEntries(db)
 }

@@ -1,8 +1,8 @@
-import type { Application } from '../../application.ts'
 import { NotFoundError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
 import {
   deployableModelBody,
   deployableModelsBody,
@@ -15,7 +15,7 @@ import { findModelById, listModels } from './store.ts'
 
 const tags = ['Catalog']
 
-export function catalogRoutes(app: App, { db }: Application): void {
+export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
   app.get(
     '/api/v1/deployable-models',
     {

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import type { Tables } from '../../database/tables.ts'
 import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import { listVariants } from './catalog-file.ts'
+import type { DeployableModelsTable } from './tables.ts'
 
 const enabledOnly = queryBoolean(true).describe('false: show disabled models too')
 
@@ -60,7 +60,7 @@ export const deployableModelBody = z
 export const deployableModelsBody = z.object({ items: z.array(deployableModelBody) })
 
 export function toDeployableModelBody(
-  row: Selectable<Tables['deployable_models']>,
+  row: Selectable<DeployableModelsTable>,
 ): z.infer<typeof deployableModelBody> {
   const { entry } = row
   return {

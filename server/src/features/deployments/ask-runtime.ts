@@ -1,9 +1,9 @@
-import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 
 /** Throws `runtime_unavailable` where the runtime throws; `what` it was asked is told, and why it does not answer only logged. */
 export async function askRuntime<Answer>(
-  { log }: Pick<Application, 'log'>,
+  { log }: Pick<Services, 'log'>,
   what: 'what it offers' | 'what the engine wrote',
   ask: () => Promise<Answer>,
 ): Promise<Answer> {

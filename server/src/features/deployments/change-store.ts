@@ -3,10 +3,11 @@ import type { Updateable, UpdateObject } from 'kysely'
 import type { Database, DatabaseTransaction, Tables } from '../../database/tables.ts'
 import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
+import type { DeploymentsTable } from './tables.ts'
 
 /** What a step may write: all but the status, which only moves, and the lease. */
 export type DeploymentChanges = Omit<
-  Updateable<Tables['deployments']>,
+  Updateable<DeploymentsTable>,
   'id' | 'status' | 'updated_at' | 'status_changed_at' | 'leased_by' | 'leased_until' | 'lease_number'
 >
 

@@ -1,11 +1,12 @@
-import type { Application } from '../../application.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
+import type { Price } from '../metering/prices.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionResult } from './instance-selection.ts'
 import type { Serving } from './memory-estimate.ts'
 
-type World = Pick<Application, 'runtime' | 'prices' | 'clock' | 'config'>
+type World = Pick<Services, 'runtime' | 'clock' | 'config'> & { prices: readonly Price[] }
 
 /** What a model is served with on a runtime made for GPUs. */
 const gpuServing: Serving = { contextTokens: 8192, parallelSequences: 4 }

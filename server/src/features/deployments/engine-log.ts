@@ -1,6 +1,6 @@
-import type { Application } from '../../application.ts'
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
 import { askRuntime } from './ask-runtime.ts'
 import type { Deployment } from './store.ts'
 
@@ -9,7 +9,7 @@ const mostLines = 1_000
 /** Characters of a failed engine's lines that are kept, at most */
 const mostKept = 256 * 1024
 
-type Needs = Pick<Application, 'db' | 'log' | 'runtime'>
+type Needs = Pick<Services, 'db' | 'log' | 'runtime'>
 
 /**
  * The last lines that the engine wrote, oldest first: those that were kept when it failed, else what the runtime has. Throws

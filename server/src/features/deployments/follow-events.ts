@@ -1,10 +1,10 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { listEvents } from './store.ts'
 import type { DeploymentEvent } from './store.ts'
 
 /** All events of a deployment and then each new one, until the signal fires. */
 export async function* followEvents(
-  { db, notifications }: Pick<Application, 'db' | 'notifications'>,
+  { db, notifications }: Pick<Services, 'db' | 'notifications'>,
   deploymentId: string,
   signal: AbortSignal,
 ): AsyncIterable<DeploymentEvent> {

@@ -1,13 +1,13 @@
 import { validate as isUuid } from 'uuid'
-import type { Application } from '../../application.ts'
 import { NotFoundError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { findOwnDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** One of the viewer's own deployments; a `NotFoundError` for an absent one, another's, or what is no id at all. */
 export async function getOwnDeployment(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   id: string,
 ): Promise<Deployment> {

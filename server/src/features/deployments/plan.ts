@@ -1,14 +1,15 @@
-import type { Application } from '../../application.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
+import type { Price } from '../metering/prices.ts'
 import { askRuntime } from './ask-runtime.ts'
 import { chooseInstance, chooseServing, listPricedOffers } from './choose-instance.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { findRequestedVariant } from './request.ts'
 
-type World = Pick<Application, 'db' | 'runtime' | 'prices' | 'clock' | 'config' | 'log'>
+type World = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log'> & { prices: readonly Price[] }
 
 /** Says what a deployment would be given and why, creating nothing. */
 export async function planDeployment(

@@ -1,17 +1,18 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { findDeployableVariant } from '../catalog/find-variant.ts'
+import type { Price } from '../metering/prices.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** Records the wish for a deployment, if the organization may have one more; a worker does the rest. */
 export async function requestDeployment(
-  application: Pick<Application, 'db' | 'clock' | 'config' | 'prices'>,
+  application: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
 ): Promise<Deployment> {
@@ -46,7 +47,7 @@ export async function requestDeployment(
 
 /** The variant that a caller asks for; throws `model_not_deployable` where the catalog has none. */
 export async function findRequestedVariant(
-  application: Pick<Application, 'db'>,
+  application: Pick<Services, 'db'>,
   { modelName, ...choice }: { modelName: string } & VariantChoice,
 ): Promise<ModelVariant> {
   const variant = await findDeployableVariant(application, modelName, choice)

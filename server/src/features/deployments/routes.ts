@@ -1,11 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
 import { readSessionToken } from '../../http/current-viewer.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
 import { watchSession } from '../accounts/watch-session.ts'
+import type { Price } from '../metering/prices.ts'
 import { readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
@@ -31,10 +32,14 @@ import {
 import { listEvents, listOwnDeployments } from './store.ts'
 import { terminateDeployment } from './terminate.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'> & {
+  prices: readonly Price[]
+}
+
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
 
-export function deploymentRoutes(app: App, application: Application): void {
+export function deploymentRoutes(app: App, application: Deps): void {
   const watchSessionOf = (request: FastifyRequest) => (left: AbortSignal) => {
     const token = readSessionToken(request, application.config.sessionCookie) ?? ''
     return watchSession(application, { token, userId: request.viewer.userId }, left)

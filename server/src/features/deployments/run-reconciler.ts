@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { endLeasesFrom, leaseDueDeployments, renewLeases } from './lease-store.ts'
 import { reconcileDeployment } from './reconcile.ts'
+import type { World } from './reconcile/step.ts'
 import { countScheduledDeployments } from './store.ts'
+
+type Deps = World & Pick<Services, 'notifications'>
 
 const leaseSeconds = 6
 const renewMilliseconds = 2_000
@@ -21,7 +24,7 @@ const lookPause = { shortest: 5_000, longest: 60_000 }
  * Reconciles whatever is due until it is stopped: woken by notifications, and by a timer because one may be lost. Stopping
  * waits for the steps under way.
  */
-export async function runReconciler(application: Application): Promise<{ stop(): Promise<void> }> {
+export async function runReconciler(application: Deps): Promise<{ stop(): Promise<void> }> {
   const { config, db, log, notifications } = application
   // A DATA_DIR has one worker at a time, so what is still leased from here was leased by one that was killed.
   const place = `${hostname()}:${config.dataDirectory}:`

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { hurryDeployment, listNamedDeployments, listRunningDeployments } from './store.ts'
@@ -22,7 +22,7 @@ export interface ServingDeployment {
  * uid, else all of a model's name, newest first.
  */
 export async function listCandidates(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   name: string,
 ): Promise<ServingDeployment[]> {
@@ -34,7 +34,7 @@ export async function listCandidates(
 
 /** All of the viewer's running deployments, newest first. */
 export async function listServing(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   viewer: Viewer,
 ): Promise<ServingDeployment[]> {
   const rows = await listRunningDeployments(db, viewer.userId)
@@ -43,7 +43,7 @@ export async function listServing(
 
 /** Says that a deployment's engine did not answer, so that a worker looks at it now. */
 export function reportSilentEngine(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   { deploymentId }: ServingDeployment,
 ): Promise<void> {
   return hurryDeployment(db, deploymentId)

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { Insertable, Selectable } from 'kysely'
 import { notify } from '../../database/notifications.ts'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
+import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
-export type Deployment = Selectable<Tables['deployments']>
+export type Deployment = Selectable<DeploymentsTable>
 /** What is shown of a deployment; not the whole variant, which is large. */
 export type ShownDeployment = Pick<Deployment, (typeof shownColumns)[number]>
-export type DeploymentEvent = Selectable<Tables['deployment_events']>
+export type DeploymentEvent = Selectable<DeploymentEventsTable>
 const shownColumns = [
   'id',
   'user_id',
@@ -34,7 +35,7 @@ const shownColumns = [
 /** Inserts a deployment that is due at once, by the database's clock as workers go by it. */
 export async function insertDeployment(
   db: Database,
-  row: Omit<Insertable<Tables['deployments']>, 'reconcile_at'>,
+  row: Omit<Insertable<DeploymentsTable>, 'reconcile_at'>,
   message: string,
 ): Promise<Deployment> {
   const inserted = await db

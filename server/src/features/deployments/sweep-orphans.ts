@@ -1,11 +1,11 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { listHolders } from './store.ts'
 
 /**
  * The ids under which the runtime holds anything without a deployment that may own it: terminated ones, failed ones that have given
  * everything back, and unknown ones.
  */
-export async function listOrphans({ db, runtime }: Pick<Application, 'db' | 'runtime'>): Promise<string[]> {
+export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
   const held = await runtime.listDeploymentIds()
   const holders = await listHolders(db, held)
   return held.filter((id) => !holders.has(id))
@@ -16,7 +16,7 @@ export async function sweepOrphans({
   db,
   runtime,
   log,
-}: Pick<Application, 'db' | 'runtime' | 'log'>): Promise<void> {
+}: Pick<Services, 'db' | 'runtime' | 'log'>): Promise<void> {
   for (const id of await listOrphans({ db, runtime })) {
     try {
       const released = await runtime.release(id)

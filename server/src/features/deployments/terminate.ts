@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from './get.ts'
 import { moveDeployment } from './change-store.ts'
@@ -6,7 +6,7 @@ import type { Deployment } from './store.ts'
 
 /** Begins a deployment's termination, whatever it is doing; one that is ending or has ended stays as it is. */
 export async function terminateDeployment(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   id: string,
 ): Promise<Deployment> {

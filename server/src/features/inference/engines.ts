@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { openStatistics } from '../statistics/recorder.ts'
 import type { StatisticsRecorder } from '../statistics/recorder.ts'
 import { createAdmission } from './admission.ts'
@@ -43,7 +43,7 @@ export interface EngineSettings {
 
 /** Opens no connection to an engine by itself. */
 export async function openEngineConnections(
-  world: Pick<Application, 'db' | 'clock' | 'log' | 'notifications'>,
+  world: Pick<Services, 'db' | 'clock' | 'log' | 'notifications'>,
   { client, timeouts, limits, tracesEndpoint }: EngineSettings,
 ): Promise<EngineConnections> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)

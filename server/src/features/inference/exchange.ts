@@ -1,18 +1,25 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { reportSilentEngine } from '../deployments/serving.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
+import type { TokenJournal } from '../metering/token-journal.ts'
 import type { Entrant } from './admission.ts'
 import { Answer } from './answer.ts'
 import { EngineFailure } from './engine-client/client.ts'
 import type { AnswerHandler, AnswerHead, EngineCall } from './engine-client/client.ts'
+import type { EngineConnections } from './engines.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 import type { EngineTarget } from './targets.ts'
 import type { RequestSpan } from './traces.ts'
 import { toUpstreamError } from './upstream-errors.ts'
+
+export type ExchangeDeps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'secretKey'> & {
+  engines: EngineConnections
+  tokens: TokenJournal
+}
 
 export type InferencePath = '/v1/chat/completions' | '/v1/embeddings'
 
@@ -46,7 +53,7 @@ export interface CallerSide {
  * closures would be made anew a dozen times.
  */
 export class Exchange implements AnswerHandler, Entrant {
-  readonly application: Application
+  readonly application: ExchangeDeps
   readonly path: InferencePath
   readonly side: CallerSide
   readonly asked: InferenceRequest
@@ -78,7 +85,7 @@ export class Exchange implements AnswerHandler, Entrant {
   endedAt = 0
 
   constructor(
-    application: Application,
+    application: ExchangeDeps,
     path: InferencePath,
     side: CallerSide,
     asked: InferenceRequest,

@@ -1,5 +1,5 @@
-import type { Application } from '../../application.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { listCandidates } from '../deployments/serving.ts'
 import type { ServingDeployment } from '../deployments/serving.ts'
@@ -11,7 +11,7 @@ const notReadySeconds = 5
  * is none. An id names one deployment, the engine's uid too, a model's name all that run it.
  */
 export async function findTargets(
-  application: Pick<Application, 'db'>,
+  application: Pick<Services, 'db'>,
   viewer: Viewer,
   model: string,
 ): Promise<[ServingDeployment, ...ServingDeployment[]]> {

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
+import type { Services } from '../../services.ts'
 import { listServing } from '../deployments/serving.ts'
 import { logExchange } from './account.ts'
 import { Exchange } from './exchange.ts'
 import type { CallerSide, InferencePath } from './exchange.ts'
+import type { ExchangeDeps } from './exchange.ts'
 import { measureExchanges } from './metrics.ts'
 import { recordStatistics } from './record-statistics.ts'
 import { readInferenceRequest } from './request-body.ts'
@@ -21,12 +22,14 @@ import {
 import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget } from './targets.ts'
 
+type Deps = ExchangeDeps & Pick<Services, 'config'>
+
 const tags = ['Inference']
 const errorStatuses = [400, 401, 403, 404, 413, 415, 429, 500, 502, 503, 504] as const
 const errors = Object.fromEntries(errorStatuses.map((status) => [status, openAiErrorBody]))
 
 /** The routes that speak OpenAI's protocol: in a scope of their own, because bodies stay raw and errors have another shape. */
-export function inferenceRoutes(app: App, application: Application): void {
+export function inferenceRoutes(app: App, application: Deps): void {
   app.setErrorHandler((error, request, reply) => {
     // The caller has left, which ended the engine's request with an error that nobody needs to hear of.
     if (reply.raw.destroyed) return reply.hijack()
@@ -93,7 +96,7 @@ export function inferenceRoutes(app: App, application: Application): void {
 
 /** Answers by itself, at once where memory knows where to go; what it throws is answered in the usual way. */
 function infer(
-  application: Application,
+  application: Deps,
   path: InferencePath,
   side: CallerSide & { request: FastifyRequest; reply: FastifyReply },
 ): void {

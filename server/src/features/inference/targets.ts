@@ -1,10 +1,11 @@
-import type { Application } from '../../application.ts'
 import { createNotifiedCache } from '../../database/notified-cache.ts'
 import type { NotifiedCache } from '../../database/notified-cache.ts'
 import type { Notifications } from '../../database/notifications.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { deriveEngineKey } from '../deployments/engine-spec.ts'
 import type { ServingDeployment } from '../deployments/serving.ts'
+import type { EngineConnections } from './engines.ts'
 import { findTargets } from './find-target.ts'
 import { toUpstreamError } from './upstream-errors.ts'
 
@@ -39,7 +40,7 @@ export function recallTargets(
 
 /** As `recallTargets`, from the database; throws what the caller is told where there is none. */
 export async function loadTargets(
-  application: Pick<Application, 'db' | 'engines' | 'runtime' | 'secretKey'>,
+  application: Pick<Services, 'db' | 'runtime' | 'secretKey'> & { engines: EngineConnections },
   viewer: Viewer,
   model: string,
 ): Promise<readonly EngineTarget[]> {
@@ -54,7 +55,7 @@ export async function loadTargets(
 
 /** Leaves out whom no authorization is to be had for; throws what the caller is told where nobody is left. */
 async function toTargets(
-  application: Pick<Application, 'runtime' | 'secretKey'>,
+  application: Pick<Services, 'runtime' | 'secretKey'>,
   found: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
   const results = await Promise.allSettled(found.map((serving) => toTarget(application, serving)))
@@ -65,7 +66,7 @@ async function toTargets(
 }
 
 async function toTarget(
-  { runtime, secretKey }: Pick<Application, 'runtime' | 'secretKey'>,
+  { runtime, secretKey }: Pick<Services, 'runtime' | 'secretKey'>,
   serving: ServingDeployment,
 ): Promise<EngineTarget> {
   const url = serving.engineUrl ?? ''

@@ -1,6 +1,6 @@
-import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 import { confirmEmail } from '../accounts/confirm-email.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { switchOrganization } from '../accounts/switch-organization.ts'
@@ -32,7 +32,7 @@ export async function claimInvitation(
  * one, and their address is proven, since who has the token received the mail.
  */
 export async function acceptInvitation(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   userId: number,
   tokenHash: Buffer,
 ): Promise<Invitation> {
@@ -64,7 +64,7 @@ export async function acceptInvitationWithin(
 
 /** Declines an invitation by its token, for the user that it is addressed to. */
 export async function rejectInvitationByToken(
-  application: Pick<Application, 'db' | 'clock'>,
+  application: Pick<Services, 'db' | 'clock'>,
   userId: number,
   tokenHash: Buffer,
 ): Promise<Invitation> {
@@ -74,7 +74,7 @@ export async function rejectInvitationByToken(
 
 /** Declines an invitation by its id; one to somebody else is as good as absent. */
 export async function rejectInvitation(
-  application: Pick<Application, 'db' | 'clock'>,
+  application: Pick<Services, 'db' | 'clock'>,
   userId: number,
   id: number,
 ): Promise<Invitation> {
@@ -84,7 +84,7 @@ export async function rejectInvitation(
 }
 
 function reject(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   userId: number,
   key: InvitationKey,
 ): Promise<Invitation> {
@@ -94,7 +94,7 @@ function reject(
   })
 }
 
-async function requireInvitee(db: Application['db'], userId: number, tokenHash: Buffer): Promise<void> {
+async function requireInvitee(db: Services['db'], userId: number, tokenHash: Buffer): Promise<void> {
   const invitation = await findInvitation(db, { tokenHash })
   if (invitation === undefined) throw invitationNotFound()
   if (invitation.invitee_user_id !== userId) {

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { recoverLinkToken } from '../accounts/link-token.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
@@ -18,7 +18,7 @@ const roleNames = { viewer: 'a viewer', member: 'a member', admin: 'an admin' }
  * when a newer mail takes the place of this one.
  */
 export async function composeInvitationMail(
-  { db, clock, config, secretKey }: Pick<Application, 'db' | 'clock' | 'config' | 'secretKey'>,
+  { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   invitationId: number,
   mailId: number,
 ): Promise<MailText | null> {

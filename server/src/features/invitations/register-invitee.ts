@@ -1,5 +1,5 @@
-import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { createAccount, emailTaken } from '../accounts/create-account.ts'
 import { claimInvitation } from './answer-invitation.ts'
@@ -17,7 +17,7 @@ export interface InviteeDetails {
 
 /** Creates the account of somebody who was invited and has none, and returns the user's id. */
 export async function registerInvitee(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
 ): Promise<number> {

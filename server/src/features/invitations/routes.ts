@@ -1,7 +1,7 @@
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { notAuthenticated, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
 import { findViewer, startSession } from '../accounts/sessions.ts'
@@ -23,9 +23,11 @@ import { inviteToOrganization, resendInvitation } from './send-invitation.ts'
 import { findInvitation, listInvitations, listInvitationsTo } from './store.ts'
 import type { Invitation } from './store.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+
 const tags = ['Invitations']
 
-export function publicInvitationRoutes(app: App, application: Application): void {
+export function publicInvitationRoutes(app: App, application: Deps): void {
   const { db, clock, config } = application
 
   app.get(
@@ -80,7 +82,7 @@ export function publicInvitationRoutes(app: App, application: Application): void
   )
 }
 
-export function invitationRoutes(app: App, application: Application): void {
+export function invitationRoutes(app: App, application: Deps): void {
   const { db, clock } = application
   const present = (invitation: Invitation) => toInvitationBody(invitation, clock())
 

@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import type { InvitationRole } from '../../roles.ts'
@@ -16,7 +16,7 @@ import {
 } from './store.ts'
 import type { Invitation } from './store.ts'
 
-type Deps = Pick<Application, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
+type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
 /** Invites an e-mail address into the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Application } from '../../application.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
 import { insertMail } from './store.ts'
 import type { MailKind } from './store.ts'
 
@@ -9,7 +9,7 @@ import type { MailKind } from './store.ts'
  * `recipient` is one address that was checked before.
  */
 export async function queueMail(
-  { jobs, clock, config }: Pick<Application, 'jobs' | 'clock' | 'config'>,
+  { jobs, clock, config }: Pick<Services, 'jobs' | 'clock' | 'config'>,
   transaction: DatabaseTransaction,
   mail: { kind: MailKind; subjectId: number; recipient: string },
 ): Promise<number> {

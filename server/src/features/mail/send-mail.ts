@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Delivery } from '../../ports/mailer.ts'
 import { sanitizeDeliveryError } from './sanitize-delivery-error.ts'
 import type { MailText } from './format-mail.ts'
@@ -6,12 +6,10 @@ import { isPastRetryDeadline, retryDelaySeconds } from './retry-schedule.ts'
 import { finishMail, markSent, rescheduleMail, leaseMail } from './store.ts'
 import type { Mail, MailKind } from './store.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
+
 /** Writes the text of a mail at the moment it is sent; null when nobody wants it any more. */
-export type MailComposer = (
-  application: Application,
-  subjectId: number,
-  mailId: number,
-) => Promise<MailText | null>
+export type MailComposer = (subjectId: number, mailId: number) => Promise<MailText | null>
 export type Composers = Record<MailKind, MailComposer>
 
 /** Longer than any attempt: a mailer gives up after a minute. */
@@ -22,11 +20,7 @@ const leaseSeconds = 90
  * again after a wait that grows. A process that dies after the mail server took the mail and before that is recorded sends it
  * a second time, with the same Message-ID: SMTP has no way to ask.
  */
-export async function sendMail(
-  application: Application,
-  mailId: number,
-  composers: Composers,
-): Promise<void> {
+export async function sendMail(application: Deps, mailId: number, composers: Composers): Promise<void> {
   const { db, clock, log } = application
   const mail = await leaseMail(db, mailId, leaseSeconds)
   if (mail === undefined) return
@@ -48,13 +42,9 @@ export async function sendMail(
   }
 }
 
-async function deliver(
-  application: Application,
-  mail: Mail,
-  compose: MailComposer,
-): Promise<Delivery | null> {
+async function deliver(application: Deps, mail: Mail, compose: MailComposer): Promise<Delivery | null> {
   try {
-    const text = await compose(application, mail.subject_id, mail.id)
+    const text = await compose(mail.subject_id, mail.id)
     if (text === null) return null
     return await application.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
   } catch (error) {
@@ -63,7 +53,7 @@ async function deliver(
   }
 }
 
-async function sendLater({ db, jobs }: Application, mail: Mail, reason: string): Promise<void> {
+async function sendLater({ db, jobs }: Deps, mail: Mail, reason: string): Promise<void> {
   const wait = retryDelaySeconds(mail.attempts)
   await db.transaction().execute(async (transaction) => {
     if (await rescheduleMail(transaction, mail, reason, wait)) {

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
+import type { MailsTable } from './tables.ts'
 
-export type Mail = Selectable<Tables['mails']>
+export type Mail = Selectable<MailsTable>
 export type MailKind = Mail['kind']
 
 export async function insertMail(

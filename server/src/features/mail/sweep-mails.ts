@@ -1,11 +1,11 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { claimOverdueMails } from './store.ts'
 
 const overdueSeconds = 30
 const atATime = 500
 
 /** Enqueues the mails that are due and that no job seems to stand for: their worker died, or their job was lost. */
-export async function sweepMails({ db, jobs, log }: Pick<Application, 'db' | 'jobs' | 'log'>): Promise<void> {
+export async function sweepMails({ db, jobs, log }: Pick<Services, 'db' | 'jobs' | 'log'>): Promise<void> {
   const mailIds = await db.transaction().execute(async (transaction) => {
     const overdue = await claimOverdueMails(transaction, overdueSeconds, atATime)
     for (const mailId of overdue) await jobs.enqueue(transaction, 'send-mail', { mailId })

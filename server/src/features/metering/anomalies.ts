@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { recordFindings } from './anomaly-store.ts'
 import type { Finding } from './anomaly-store.ts'
 
@@ -10,7 +10,7 @@ export interface UsageCheck {
 
 /** Runs checks, opens an anomaly for what is newly found and closes those that are gone; a check that throws changes nothing. */
 export async function runUsageChecks(
-  { db, clock, log }: Pick<Application, 'db' | 'clock' | 'log'>,
+  { db, clock, log }: Pick<Services, 'db' | 'clock' | 'log'>,
   checks: readonly UsageCheck[],
 ): Promise<void> {
   for (const { kind, find } of checks) {

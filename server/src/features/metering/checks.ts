@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import type { RawBuilder } from 'kysely'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import { listOrphans } from '../deployments/sweep-orphans.ts'
 import { runUsageChecks } from './anomalies.ts'
 import type { UsageCheck } from './anomalies.ts'
 import type { Finding } from './anomaly-store.ts'
 
-type Deps = Pick<Application, 'db' | 'clock' | 'log' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime'>
 
 /** How long something that is over can still be found: a billing period and some days. */
 const lookBack = sql`interval '35 days'`

@@ -1,8 +1,9 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import type { UsageBucket } from './ledger.ts'
 import { meters } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
+import type { Price } from './prices.ts'
 import { findSealedThrough, sumSealedDays } from './store.ts'
 import type { DaySum } from './store.ts'
 import { listOpenBuckets, readSnapshot } from './summary.ts'
@@ -21,7 +22,7 @@ export interface DayUsage {
 
 /** Usage of the days in [from, to), both midnights in UTC, in order; what runs is counted up to now. */
 export function listDailyUsage(
-  world: Pick<Application, 'db' | 'clock' | 'prices' | 'config'>,
+  world: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
   organizationId: number,
   days: { from: Date; to: Date },
 ): Promise<DayUsage[]> {

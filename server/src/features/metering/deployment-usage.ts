@@ -1,6 +1,7 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from '../deployments/get.ts'
+import type { Price } from './prices.ts'
 import { sumTokens } from './store.ts'
 import { sumAmount } from './summary.ts'
 
@@ -16,7 +17,7 @@ export interface DeploymentUsage {
 }
 
 export async function getDeploymentUsage(
-  application: Pick<Application, 'db' | 'clock' | 'prices' | 'config'>,
+  application: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
   viewer: Viewer,
   id: string,
 ): Promise<DeploymentUsage> {

@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
 import { getCurrentPeriod } from '../billing/current-period.ts'
 import { listOpenAnomalies } from './anomaly-store.ts'
 import { listDailyUsage } from './daily-usage.ts'
 import { getDeploymentUsage } from './deployment-usage.ts'
+import type { Price } from './prices.ts'
 import {
   dailyUsageBody,
   dailyUsageQuery,
@@ -20,8 +21,10 @@ import {
 import { summarizeUsage } from './summary.ts'
 import { chooseUsageDays, toMoments } from './usage-days.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
+
 /** What deployments and organizations used, and what is wrong with it. */
-export function meteringRoutes(app: App, application: Application): void {
+export function meteringRoutes(app: App, application: Deps): void {
   app.get(
     '/api/v1/model-deployments/:deployment_id/usage',
     {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import { planSettlement } from './ledger.ts'
 import type { PriceFinder } from './ledger.ts'
@@ -8,7 +8,7 @@ import type { Price } from './prices.ts'
 import { lockLedger } from './spans.ts'
 import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './store.ts'
 
-type Deps = Pick<Application, 'db' | 'clock' | 'prices'>
+type Deps = Pick<Services, 'db' | 'clock'> & { prices: readonly Price[] }
 
 /** How far this machine's clock may be ahead of the database's: less than an hour waits for its seal. */
 const mostAheadMilliseconds = 5 * 60_000
@@ -17,7 +17,7 @@ const mostAheadMilliseconds = 5 * 60_000
  * Writes the hourly buckets of every organization with usage up to now and seals hours that are over; may be run at any time. A
  * machine whose clock is ahead leaves it to others, because what it sealed too early could never be mended.
  */
-export async function settleUsage(world: Deps & Pick<Application, 'log'>): Promise<void> {
+export async function settleUsage(world: Deps & Pick<Services, 'log'>): Promise<void> {
   const ahead = await measureClock(world.db)
   if (ahead > mostAheadMilliseconds) {
     world.log.error(

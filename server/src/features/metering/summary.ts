@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
 import { countOpenAnomalies } from './anomaly-store.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
@@ -10,8 +10,9 @@ import type { Dimensions, MeterName } from './meters.ts'
 import { createPriceFinder } from './settle.ts'
 import { findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
 import type { UsageScope, UsageSum } from './store.ts'
+import type { Price } from './prices.ts'
 
-type Deps = Pick<Application, 'db' | 'clock' | 'prices' | 'config'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
 
 /** Usage of one meter in one combination of its dimensions at one price; quantities and amounts are decimal strings. */
 export interface UsageTotal {

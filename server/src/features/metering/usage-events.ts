@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { addHours, latest } from './hours.ts'
 import { planUsageEvents } from './ledger.ts'
 import type { UsageEventPlan } from './ledger.ts'
@@ -27,7 +27,7 @@ interface UsageRead {
  * read once is read the same for ever.
  */
 export async function* readUsageEvents(
-  { db }: Pick<Application, 'db'>,
+  { db }: Pick<Services, 'db'>,
   organizationId: number,
   { from, remainders }: UsagePosition,
 ): AsyncGenerator<UsageRead, void> {

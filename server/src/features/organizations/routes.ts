@@ -1,6 +1,6 @@
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
 import {
   membersBody,
   organizationBody,
@@ -14,7 +14,7 @@ import { getOrganization, listMembers, listOwnOrganizations, updateOrganization 
 
 const tags = ['Organization']
 
-export function organizationRoutes(app: App, { db, clock }: Application): void {
+export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' | 'clock'>): void {
   app.get(
     '/v1/organization',
     {

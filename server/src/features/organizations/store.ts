@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
 import type { RoleName } from '../../roles.ts'
+import type { OrganizationsTable } from './tables.ts'
 
-export type Organization = Selectable<Tables['organizations']>
+export type Organization = Selectable<OrganizationsTable>
 
 /** What may be changed of an organization; what is left out stays. */
 export interface OrganizationChanges {

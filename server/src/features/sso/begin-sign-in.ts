@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { Application } from '../../application.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
+import type { Services } from '../../services.ts'
 import { insertFlow } from './store.ts'
 
 /** How long a browser may take at the provider. */
@@ -16,7 +16,7 @@ export interface BegunSignIn {
 
 /** Begins a sign-in through the provider, plain or with an invitation to accept; null when the provider can't be reached. */
 export async function beginSignIn(
-  { db, clock }: Pick<Application, 'db' | 'clock'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   identityProvider: IdentityProvider,
   purpose: { returnTo: string; invitationTokenHash: Buffer | null },
 ): Promise<BegunSignIn | null> {

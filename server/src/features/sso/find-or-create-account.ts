@@ -1,4 +1,4 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
@@ -20,7 +20,7 @@ const tries = 3
  * invitation, accepts it in the same transaction. Throws a `SsoRefusal`, and then nothing has changed.
  */
 export async function findOrCreateAccount(
-  application: Pick<Application, 'db' | 'clock'>,
+  application: Pick<Services, 'db' | 'clock'>,
   identity: Identity,
   invitationTokenHash: Buffer | null,
 ): Promise<number> {

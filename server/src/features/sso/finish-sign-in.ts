@@ -1,5 +1,5 @@
-import type { Application } from '../../application.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
+import type { Services } from '../../services.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { findOrCreateAccount } from './find-or-create-account.ts'
 import { SsoRefusal } from './errors.ts'
@@ -15,7 +15,7 @@ const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso
  * The flow is over before the provider is asked, so that nothing works twice; an odd state ends no flow.
  */
 export async function finishSignIn(
-  application: Pick<Application, 'db' | 'clock' | 'log'>,
+  application: Pick<Services, 'db' | 'clock' | 'log'>,
   identityProvider: IdentityProvider,
   callback: { flowToken: string | null; state: string | null; query: string },
 ): Promise<FinishedSignIn> {

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify'
-import type { Application } from '../../application.ts'
 import { ApplicationError, NotFoundError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
 import { bodyProblems, problems } from '../../http/openapi.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
+import type { Services } from '../../services.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { startSession } from '../accounts/sessions.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
@@ -23,11 +23,13 @@ import {
   toSignInPage,
 } from './schemas.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'log'>
+
 const tags = ['Accounts']
 const flowCookie = 'sso_flow'
 const browserRoute = { exposeHeadRoute: false } as const
 
-export function ssoRoutes(app: App, application: Application): void {
+export function ssoRoutes(app: App, application: Deps): void {
   const { config, db, clock, identityProvider } = application
   const { sessionCookie, publicUrl, sso } = config
   // Lax, whatever the session's cookie is: it must come back when the provider sends the browser here.

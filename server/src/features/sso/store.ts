@@ -1,9 +1,10 @@
 import type { Insertable, Selectable } from 'kysely'
-import type { Database, Tables } from '../../database/tables.ts'
+import type { Database } from '../../database/tables.ts'
+import type { SsoFlowsTable } from './tables.ts'
 
-export type SsoFlow = Selectable<Tables['sso_flows']>
+export type SsoFlow = Selectable<SsoFlowsTable>
 
-export async function insertFlow(db: Database, flow: Insertable<Tables['sso_flows']>): Promise<void> {
+export async function insertFlow(db: Database, flow: Insertable<SsoFlowsTable>): Promise<void> {
   await db.insertInto('sso_flows').values(flow).execute()
 }
 

@@ -1,6 +1,7 @@
-import type { Application } from '../../application.ts'
+import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from '../deployments/get.ts'
+import type { EngineConnections } from '../inference/engines.ts'
 import { listMinutes } from './store.ts'
 import { findWindowStart, summarizeMinutes } from './summarize.ts'
 import type { StatisticsSummary, StatisticsWindow } from './summarize.ts'
@@ -16,7 +17,7 @@ export interface DeploymentStatistics extends StatisticsSummary {
 
 /** Of one of the viewer's own deployments, up to a few seconds ago; throws `not_found` as `getOwnDeployment` does. */
 export async function getStatistics(
-  { db, clock, engines }: Pick<Application, 'db' | 'clock' | 'engines'>,
+  { db, clock, engines }: Pick<Services, 'db' | 'clock'> & { engines: EngineConnections },
   viewer: Viewer,
   id: string,
   window: StatisticsWindow,

@@ -1,11 +1,14 @@
 import { z } from 'zod'
-import type { Application } from '../../application.ts'
 import type { App } from '../../http/app.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
+import type { EngineConnections } from '../inference/engines.ts'
 import { getStatistics } from './get.ts'
 import { statisticsBody, statisticsQuery, toStatisticsBody } from './schemas.ts'
 
-export function statisticsRoutes(app: App, application: Application): void {
+type Deps = Pick<Services, 'db' | 'clock'> & { engines: EngineConnections }
+
+export function statisticsRoutes(app: App, application: Deps): void {
   app.get(
     '/api/v1/model-deployments/:deployment_id/statistics',
     {

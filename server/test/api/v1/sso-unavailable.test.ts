@@ -154,7 +154,7 @@ test('flows that are over are forgotten', async () => {
     now += 600_000
     await hourly.browse().open('/v1/sso/login/oidc')
     expect(await flows()).toHaveLength(2)
-    await jobs.enqueue(db, 'forget-expired', null)
+    await jobs.enqueue(db, 'delete-expired-sso-flows', null)
     await expect.poll(flows, { timeout: 20_000 }).toEqual([{ expires_at: new Date(now + 600_000) }])
   } finally {
     await hourly.close()

@@ -1,12 +1,15 @@
-import type { Application } from '../../../application.ts'
 import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { Services } from '../../../services.ts'
+import type { Price } from '../../metering/prices.ts'
 import { moveDeployment, updateDeployment } from '../change-store.ts'
 import type { DeploymentChanges, EventText, Lease } from '../change-store.ts'
 import { findLastEvent } from '../store.ts'
 import type { Deployment } from '../store.ts'
 
 /** What the steps need of the application. */
-export type World = Pick<Application, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'prices' | 'secretKey'>
+export type World = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'> & {
+  prices: readonly Price[]
+}
 
 /** Milliseconds until the next look at what is under way */
 export const pause = { starting: 500, stopping: 250, running: 5_000 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createApplication } from '../../../../src/application.ts'
+import { createApplication } from '../../../../src/create-application.ts'
 import type { Application } from '../../../../src/application.ts'
 import type { App } from '../../../../src/http/app.ts'
 import { buildServer } from '../../../../src/server.ts'

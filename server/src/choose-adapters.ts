@@ -1,0 +1,94 @@
+import { dirname, join } from 'node:path'
+import type { Logger } from 'pino'
+import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
+import { createFileMailer } from './adapters/mailer/file.ts'
+import { createSmtpMailer } from './adapters/mailer/smtp.ts'
+import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import { createXinferenceRuntime } from './adapters/model-runtime/xinference/runtime.ts'
+import { installationOf } from './adapters/payment-processor/installation.ts'
+import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
+import type { Config } from './config.ts'
+import type { KubernetesConfig } from './config/runtimes.ts'
+import type { Database } from './database/tables.ts'
+import { pickInstanceTypes } from './features/deployments/instance-types-file.ts'
+import type { Jobs } from './jobs/queue.ts'
+import type { IdentityProvider } from './ports/identity-provider.ts'
+import type { Mailer } from './ports/mailer.ts'
+import type { InstanceType, ModelRuntime } from './ports/model-runtime.ts'
+import type { PaymentProcessor } from './ports/payment-processor.ts'
+
+export function openSandbox(
+  { publicUrl }: Config,
+  log: Logger,
+  clock: () => Date,
+  db: Database,
+  jobs: Jobs,
+  secretKey: string,
+): PaymentSandbox {
+  return createSandbox({
+    db,
+    clock,
+    secretKey,
+    publicUrl,
+    installation: installationOf(secretKey),
+    enqueueDelivery: (transaction, eventId) =>
+      jobs.enqueue(transaction, 'deliver-sandbox-webhook', { eventId }),
+    onError: (error) => log.error({ err: error }, 'the payment sandbox has a problem'),
+  })
+}
+
+export function openStripe({ billing }: Config, secretKey: string): PaymentProcessor {
+  if (billing.stripe === null) throw new Error('There are no settings for Stripe')
+  return createStripeProcessor({
+    name: 'stripe',
+    ...billing.stripe,
+    installation: installationOf(secretKey),
+  })
+}
+
+export function createRuntime(
+  config: Config,
+  instanceTypes: readonly InstanceType[],
+  log: Logger,
+): Promise<ModelRuntime> {
+  if (config.xinference !== null) {
+    return createXinferenceRuntime({ ...config.xinference, instanceTypes, logger: log })
+  }
+  if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
+  return createLocalRuntime({
+    dataDirectory: config.dataDirectory,
+    catalogDirectory: dirname(config.catalogFile),
+    huggingFace: config.huggingFace,
+    memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    expectedEngines: config.localEngine.expectedEngines,
+    proxy: config.proxy,
+    environment: process.env,
+    logger: log,
+  })
+}
+
+async function openKubernetes(
+  { huggingFace, proxy }: Config,
+  kubernetes: KubernetesConfig,
+  instanceTypes: readonly InstanceType[],
+  logger: Logger,
+): Promise<ModelRuntime> {
+  const there = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
+  // The client is large, and nobody else needs it.
+  const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
+  return createKubernetesRuntime({ ...kubernetes, instanceTypes: there, huggingFace, proxy, logger })
+}
+
+export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {
+  if (sso === null) return null
+  const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
+  return createOidcProvider({ ...sso, redirectUri, logger })
+}
+
+export function createMailer({ mail: { url, from }, dataDirectory }: Config, log: Logger): Mailer {
+  return url === null
+    ? createFileMailer({ directory: join(dataDirectory, 'mail'), from, log })
+    : createSmtpMailer({ url, from })
+}

@@ -1,0 +1,126 @@
+import { mkdir } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import type { Application } from './application.ts'
+import {
+  createIdentityProvider,
+  createMailer,
+  createRuntime,
+  openSandbox,
+  openStripe,
+} from './choose-adapters.ts'
+import type { Config } from './config.ts'
+import { connectDatabase } from './database/connect.ts'
+import { lockDataDirectory } from './database/data-directory-lock.ts'
+import { startEmbeddedDatabase } from './database/embedded.ts'
+import { migrateDatabase } from './database/migrate.ts'
+import { listenToNotifications } from './database/notifications.ts'
+import { createSessionCache } from './features/accounts/sessions.ts'
+import { readCatalogFile } from './features/catalog/catalog-file.ts'
+import { replaceCatalog } from './features/catalog/store.ts'
+import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
+import { openEngineConnections } from './features/inference/engines.ts'
+import { readPrices } from './features/metering/read-prices.ts'
+import { openTokenJournal } from './features/metering/token-journal.ts'
+import { openQueue } from './jobs/queue.ts'
+import { createLog } from './log.ts'
+import type { ModelRuntime } from './ports/model-runtime.ts'
+import { readOrMakeSecretKey } from './secret-key.ts'
+
+export interface Overrides {
+  log?: Logger | undefined
+  clock?: (() => Date) | undefined
+  runtime?: ModelRuntime | undefined
+}
+
+/** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
+export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
+  const log = overrides.log ?? createLog(config)
+  const clock = overrides.clock ?? (() => new Date())
+  const opened = new AsyncDisposableStack()
+  const lost = new AbortController()
+  try {
+    await mkdir(config.dataDirectory, { recursive: true })
+    const database = config.databaseUrl === null ? await openEmbeddedDatabase(config, log, lost) : null
+    const databaseUrl = config.databaseUrl ?? database!.url
+    if (runsWorker(config)) {
+      // Before the database's stop is deferred: where the lock is another server's, so is the database.
+      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (cause) =>
+        lost.abort(
+          new Error('The database ended the session that keeps other servers off DATA_DIR.', { cause }),
+        ),
+      )
+      opened.defer(async () => database?.stop())
+      opened.defer(() => lock.release())
+    }
+    const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
+      log.warn({ err: error }, 'an idle database connection was lost'),
+    )
+    opened.defer(() => connection.close())
+    const { db } = connection
+    const migrated = await migrateDatabase(db)
+    if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
+    await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
+    const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+    const prices = readPrices(config, instanceTypes)
+    const notifications = await listenToNotifications(databaseUrl, (error) =>
+      log.warn({ err: error }, 'notifications were interrupted'),
+    )
+    opened.defer(() => notifications.close())
+    const sessions = createSessionCache(notifications)
+    opened.defer(() => sessions.close())
+    const mailer = createMailer(config, log)
+    opened.defer(() => mailer.close())
+    const jobs = await openQueue(databaseUrl, {
+      runsSchedule: config.role !== 'api',
+      onError: (error) => log.warn({ err: error }, 'the job queue has a problem'),
+    })
+    opened.defer(() => jobs.close())
+    const secretKey = config.secretKey ?? (await readOrMakeSecretKey(config.dataDirectory))
+    const paymentSandbox =
+      config.billing.stripe === null ? openSandbox(config, log, clock, db, jobs, secretKey) : null
+    const payments = paymentSandbox?.processor ?? openStripe(config, secretKey)
+    opened.defer(() => payments.close())
+    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
+    opened.defer(() => runtime.close())
+    const engines = await openEngineConnections({ db, clock, log, notifications }, config.inference)
+    opened.defer(() => engines.close())
+    const tokens = openTokenJournal({ db, clock, log }, config.dataDirectory)
+    opened.defer(() => tokens.close())
+    return {
+      config,
+      log,
+      clock,
+      db,
+      prices,
+      notifications,
+      sessions,
+      jobs,
+      mailer,
+      runtime,
+      engines,
+      tokens,
+      payments,
+      paymentSandbox,
+      identityProvider: createIdentityProvider(config, log),
+      secretKey,
+      lost: lost.signal,
+      close: () => opened.disposeAsync(),
+    }
+  } catch (error) {
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */
+function runsWorker({ role }: Config): boolean {
+  return role === 'all' || role === 'worker'
+}
+
+function openEmbeddedDatabase({ dataDirectory }: Config, log: Logger, lost: AbortController) {
+  return startEmbeddedDatabase({
+    dataDirectory,
+    log: (message) => log.info(message),
+    onExit: (error) => lost.abort(error),
+  })
+}

@@ -1,0 +1,27 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import { issuePasswordReset } from './password-reset.ts'
+import { deleteExpired } from './store.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Sends a reset link to the account that uses this address, if there is one */
+    'request-password-reset': { email: string }
+    /** Deletes expired sessions, password resets and rate limits */
+    'delete-expired-sessions': null
+  }
+}
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
+
+export function accountJobs(deps: Deps): Job[] {
+  const { db, clock } = deps
+  return [
+    {
+      name: 'request-password-reset',
+      concurrency: 20,
+      run: ({ email }) => issuePasswordReset(deps, email),
+    },
+    { name: 'delete-expired-sessions', cron: '17 * * * *', run: () => deleteExpired(db, clock()) },
+  ]
+}

@@ -1,0 +1,46 @@
+import type { Generated } from 'kysely'
+import type { DefaultedTimestamp } from '../../database/tables.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    users: UsersTable
+    sessions: SessionsTable
+    password_resets: PasswordResetsTable
+  }
+}
+
+export interface UsersTable {
+  id: Generated<number>
+  email: string
+  email_verified_at: Date | null
+  password_hash: string | null
+  name: string
+  first_name: string | null
+  last_name: string | null
+  country: string | null
+  contact_number: string | null
+  current_organization_id: number
+  profile_incomplete: Generated<boolean>
+  created_at: DefaultedTimestamp
+  updated_at: DefaultedTimestamp
+}
+
+export interface SessionsTable {
+  id: Generated<number>
+  token_hash: Buffer
+  user_id: number
+  auth_method: string
+  created_at: Date
+  renewed_at: Date
+  expires_at: Date
+}
+
+export interface PasswordResetsTable {
+  id: Generated<number>
+  user_id: number
+  nonce: string
+  token_hash: Buffer
+  created_at: Date
+  expires_at: Date
+  closed_at: Date | null
+}

@@ -1,0 +1,50 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import type { Price } from '../metering/prices.ts'
+import { resumeActivation } from './activate.ts'
+import { applyBillingEvent } from './events.ts'
+import { publishSandboxPrices } from './publish-prices.ts'
+import { reportUsage } from './report-usage.ts'
+import { sweepBillingEvents } from './sweep-events.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Brings an account up to date with the processor after one of its events */
+    'apply-billing-event': { eventId: string }
+    /** Resumes an activation whose process may have died */
+    'resume-activation': { activationId: string }
+    /** Fetches events that never arrived from the processor and requeues unhandled ones */
+    'sweep-billing-events': null
+    /** Reports the usage of sealed hours to the processor */
+    'send-usage': null
+  }
+}
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'runtime'> & {
+  prices: readonly Price[]
+}
+
+export function billingJobs(deps: Deps): Job[] {
+  return [
+    {
+      name: 'apply-billing-event',
+      concurrency: 5,
+      run: ({ eventId }) => applyBillingEvent(deps, eventId),
+    },
+    {
+      name: 'resume-activation',
+      concurrency: 5,
+      run: ({ activationId }) => resumeActivation(deps, activationId),
+    },
+    {
+      name: 'sweep-billing-events',
+      cron: '23 * * * *',
+      async run() {
+        await sweepBillingEvents(deps)
+        await publishSandboxPrices(deps)
+      },
+    },
+    // Soon after an hour is sealed: an invoice accepts late usage for one hour only.
+    { name: 'send-usage', cron: '*/10 * * * *', run: () => reportUsage(deps) },
+  ]
+}

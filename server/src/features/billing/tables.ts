@@ -1,0 +1,81 @@
+import type { ColumnType, Generated } from 'kysely'
+import type { DefaultedTimestamp } from '../../database/tables.ts'
+import type { CollectionMethod } from '../../ports/payment-processor.ts'
+import type { AccountStatus, BillingMode, SubscriptionStatus } from './account-state.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    billing_accounts: BillingAccountsTable
+    billing_activations: BillingActivationsTable
+    billing_events: BillingEventsTable
+    billing_event_sweeps: BillingEventSweepsTable
+    usage_sends: UsageSendsTable
+  }
+}
+
+export interface BillingAccountsTable {
+  id: Generated<number>
+  organization_id: number
+  account_type: Generated<'organization'>
+  currency: string
+  billing_mode: Generated<BillingMode>
+  status: Generated<AccountStatus>
+  processor_customer_id: string | null
+  processor_subscription_id: string | null
+  subscription_status: Generated<SubscriptionStatus>
+  collection_method: CollectionMethod | null
+  current_period_start: Date | null
+  current_period_end: Date | null
+  auto_charge_enabled_at: Date | null
+  auto_charge_enabled_by_user_id: number | null
+  postpaid_since: Date | null
+  max_active_resources: number
+  usage_written_through: Date | null
+  usage_remainders: ColumnType<Record<string, number>, string | undefined, string>
+  lease_number: Generated<number>
+  leased_until: Date | null
+  synced_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+export interface BillingActivationsTable {
+  id: string
+  billing_account_id: number
+  processor_payment_method_id: string
+  user_id: number
+  status: Generated<'pending' | 'done' | 'refused'>
+  created_at: Date
+  finished_at: Date | null
+}
+
+export interface BillingEventsTable {
+  id: string
+  type: string
+  customer_id: string | null
+  created_at: Date
+  received_at: DefaultedTimestamp
+  handled_at: Date | null
+  outcome: 'applied' | 'ignored' | null
+}
+
+export interface BillingEventSweepsTable {
+  processor: string
+  swept_until: Date
+}
+
+export interface UsageSendsTable {
+  organization_id: number
+  price_key: string
+  hour: Date
+  identifier: string
+  customer_id: string
+  quantity: number
+  at: Date
+  status: 'pending' | 'sent' | 'unknown'
+  first_attempt_at: Date
+  last_attempt_at: Date
+  attempts: Generated<number>
+  sent_at: Date | null
+  last_error: string | null
+}

@@ -1,0 +1,73 @@
+import type { Generated, JSONColumnType } from 'kysely'
+import type { FailureStage, ModelVariant } from '../../ports/model-runtime.ts'
+import type { DeploymentStatus } from './lifecycle.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    deployments: DeploymentsTable
+    deployment_events: DeploymentEventsTable
+    failure_logs: FailureLogsTable
+    deployment_counts: DeploymentCountsTable
+  }
+}
+
+export interface DeploymentsTable {
+  id: string
+  user_id: number
+  organization_id: number
+  model_name: string
+  model_format: string
+  model_size_in_billions: number
+  quantization: string
+  inference_model_uid: string
+  variant: JSONColumnType<ModelVariant>
+  status: DeploymentStatus
+  status_message: string | null
+  progress: number | null
+  selected_instance_type: string | null
+  selection_reason: string | null
+  offers_refused: Generated<string[]>
+  gpu_count: number | null
+  memory_bytes: number | null
+  context_tokens: number | null
+  parallel_sequences: number | null
+  region: string | null
+  cluster_id: string | null
+  instance_id: string | null
+  gpu_allocation_id: string | null
+  instance_started_at: Date | null
+  instance_released_at: Date | null
+  ran_at: Date | null
+  engine_url: string | null
+  engine_restarts: Generated<number>
+  engine_restarted_at: Date | null
+  failure_stage: FailureStage | null
+  failure_reason: string | null
+  created_at: Date
+  updated_at: Date
+  status_changed_at: Date
+  terminated_at: Date | null
+  reconcile_at: Date | null
+  leased_by: string | null
+  leased_until: Date | null
+  lease_number: Generated<number>
+}
+
+export interface DeploymentEventsTable {
+  id: Generated<number>
+  deployment_id: string
+  at: Date
+  status: DeploymentStatus
+  stage: string | null
+  message: string
+}
+
+export interface FailureLogsTable {
+  deployment_id: string
+  lines: JSONColumnType<{ at: string; line: string }[]>
+}
+
+export interface DeploymentCountsTable {
+  user_id: number
+  total: number
+}

@@ -1,0 +1,25 @@
+import type { Generated } from 'kysely'
+import type { InvitationRole } from '../../roles.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    invitations: InvitationsTable
+  }
+}
+
+export interface InvitationsTable {
+  id: Generated<number>
+  organization_id: number
+  invitee_email: string
+  invited_by_user_id: number
+  role: InvitationRole
+  status: Generated<'pending' | 'accepted' | 'rejected'>
+  nonce: string
+  token_hash: Buffer
+  mail_id: number | null
+  created_at: Date
+  expires_at: Date
+  resent_at: Date | null
+  responded_at: Date | null
+  responded_by_user_id: number | null
+}

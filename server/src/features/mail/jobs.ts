@@ -1,0 +1,23 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import { sendMail } from './send-mail.ts'
+import type { Composers } from './send-mail.ts'
+import { sweepMails } from './sweep-mails.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Sends one mail of the outbox */
+    'send-mail': { mailId: number }
+    /** Enqueues overdue mails that have no job */
+    'sweep-mails': null
+  }
+}
+
+type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
+
+export function mailJobs(deps: Deps, composers: Composers): Job[] {
+  return [
+    { name: 'send-mail', concurrency: 10, run: ({ mailId }) => sendMail(deps, mailId, composers) },
+    { name: 'sweep-mails', cron: '* * * * *', run: () => sweepMails(deps) },
+  ]
+}

@@ -1,0 +1,22 @@
+import type { Generated } from 'kysely'
+import type { DefaultedTimestamp } from '../../database/tables.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    mails: MailsTable
+  }
+}
+
+export interface MailsTable {
+  id: Generated<number>
+  kind: 'invitation' | 'password_reset' | 'password_changed'
+  subject_id: number
+  recipient: string
+  message_id: string
+  status: Generated<'pending' | 'sent' | 'failed' | 'superseded'>
+  attempts: Generated<number>
+  last_error: string | null
+  created_at: Date
+  sent_at: Date | null
+  attempt_at: DefaultedTimestamp
+}

@@ -1,0 +1,34 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import type { UsageCheck } from './anomalies.ts'
+import { checkLedger, checkUsage } from './checks.ts'
+import type { Price } from './prices.ts'
+import { deleteOldTokenBatches } from './record-tokens.ts'
+import { settleUsage } from './settle.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Writes the hours of the ledger and seals those that are over */
+    'settle-usage': null
+    /** Looks for anomalies in current usage */
+    'check-usage': null
+    /** Looks for anomalies in the ledger */
+    'check-ledger': null
+    /** Deletes the ids of token batches that can't arrive again */
+    'delete-old-token-batches': null
+  }
+}
+
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime'> & { prices: readonly Price[] }
+
+/** `checks` are the usage checks of other features. */
+export function meteringJobs(deps: Deps, checks: readonly UsageCheck[]): Job[] {
+  const { db, clock } = deps
+  return [
+    { name: 'settle-usage', cron: '* * * * *', run: () => settleUsage(deps) },
+    { name: 'check-usage', cron: '*/5 * * * *', run: () => checkUsage(deps, checks) },
+    // Hours are sealed 15 minutes after they end.
+    { name: 'check-ledger', cron: '37 * * * *', run: () => checkLedger(deps) },
+    { name: 'delete-old-token-batches', cron: '17 * * * *', run: () => deleteOldTokenBatches(db, clock()) },
+  ]
+}

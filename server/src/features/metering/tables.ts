@@ -1,0 +1,77 @@
+import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely'
+import type { DefaultedTimestamp } from '../../database/tables.ts'
+import type { MeterName } from './meters.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    token_usage: TokenUsageTable
+    token_batches: TokenBatchesTable
+    usage_cursors: UsageCursorsTable
+    instance_spans: InstanceSpansTable
+    usage_buckets: UsageBucketsTable
+    usage_anomalies: UsageAnomaliesTable
+  }
+}
+
+export interface TokenUsageTable {
+  deployment_id: string
+  organization_id: number
+  model_name: string
+  hour: Date
+  requests: number
+  input_tokens: number
+  output_tokens: number
+}
+
+export interface TokenBatchesTable {
+  id: string
+  recorded_at: DefaultedTimestamp
+}
+
+export interface UsageCursorsTable {
+  organization_id: number
+  sealed_through: DefaultedTimestamp
+  settled_at: Date | null
+}
+
+export interface InstanceSpansTable {
+  id: Generated<number>
+  organization_id: number
+  deployment_id: string
+  instance_type: string
+  region: string
+  started_at: Date
+  ended_at: Date | null
+  confirmed_at: Date | null
+  voided_at: Date | null
+  reported_start_at: Date
+  reported_end_at: Date | null
+}
+
+export interface UsageBucketsTable {
+  organization_id: number
+  deployment_id: string
+  meter: MeterName
+  hour: Date
+  dimensions: JSONColumnType<Record<string, string>>
+  dimensions_key: GeneratedAlways<string>
+  quantity: string
+  price_key: string
+  service_key: string
+  display_name: string
+  unit_amount: string | null
+  currency: string | null
+  sealed_at: Date | null
+}
+
+export interface UsageAnomaliesTable {
+  id: Generated<number>
+  organization_id: number | null
+  deployment_id: string | null
+  kind: string
+  subject: string
+  message: string
+  opened_at: Date
+  seen_at: Date
+  closed_at: Date | null
+}

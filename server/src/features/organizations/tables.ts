@@ -1,0 +1,28 @@
+import type { Generated } from 'kysely'
+import type { DefaultedTimestamp } from '../../database/tables.ts'
+import type { RoleName } from '../../roles.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    organizations: OrganizationsTable
+    memberships: MembershipsTable
+  }
+}
+
+export interface OrganizationsTable {
+  id: Generated<number>
+  name: string
+  slug: string
+  description: string | null
+  status: Generated<'active' | 'suspended' | 'closed'>
+  created_at: DefaultedTimestamp
+  updated_at: DefaultedTimestamp
+}
+
+export interface MembershipsTable {
+  id: Generated<number>
+  user_id: number
+  organization_id: number
+  role: RoleName
+  joined_at: DefaultedTimestamp
+}

@@ -1,0 +1,23 @@
+declare module '../../database/tables.ts' {
+  interface Tables {
+    identities: IdentitiesTable
+    sso_flows: SsoFlowsTable
+  }
+}
+
+export interface IdentitiesTable {
+  issuer: string
+  subject: string
+  user_id: number
+  linked_at: Date
+}
+
+export interface SsoFlowsTable {
+  cookie_hash: Buffer
+  state_hash: Buffer
+  nonce: string
+  code_verifier: string
+  return_to: string
+  invitation_token_hash: Buffer | null
+  expires_at: Date
+}

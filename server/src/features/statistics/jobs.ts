@@ -1,0 +1,14 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import { forgetMinutes } from './store.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Deletes statistics that are too old to be shown */
+    'delete-old-statistics': null
+  }
+}
+
+export function statisticsJobs({ db, clock }: Pick<Services, 'db' | 'clock'>): Job[] {
+  return [{ name: 'delete-old-statistics', cron: '17 * * * *', run: () => forgetMinutes(db, clock()) }]
+}

@@ -1,0 +1,19 @@
+import type { JSONColumnType } from 'kysely'
+import type { Buckets } from './histogram.ts'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    deployment_minutes: DeploymentMinutesTable
+  }
+}
+
+export interface DeploymentMinutesTable {
+  deployment_id: string
+  minute: Date
+  requests: number
+  errors: number
+  input_tokens: number
+  output_tokens: number
+  first_byte_buckets: JSONColumnType<Buckets>
+  duration_buckets: JSONColumnType<Buckets>
+}

@@ -1,0 +1,26 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Notifications } from './database/notifications.ts'
+import type { Database } from './database/tables.ts'
+import type { Jobs } from './jobs/queue.ts'
+import type { IdentityProvider } from './ports/identity-provider.ts'
+import type { Mailer } from './ports/mailer.ts'
+import type { ModelRuntime } from './ports/model-runtime.ts'
+import type { PaymentProcessor } from './ports/payment-processor.ts'
+
+/** The infrastructure that a feature may depend on: kits and ports. A use case picks the services it needs. */
+export interface Services {
+  config: Config
+  log: Logger
+  clock: () => Date
+  db: Database
+  notifications: Notifications
+  jobs: Jobs
+  mailer: Mailer
+  runtime: ModelRuntime
+  payments: PaymentProcessor
+  /** null when SSO is not configured */
+  identityProvider: IdentityProvider | null
+  /** Engine keys and the tokens in emailed links are derived from this key. */
+  secretKey: string
+}
