@@ -1,3 +1,5 @@
+import escapeHtml from 'escape-html'
+
 /** What a mail says, as plain text and as HTML. */
 export interface MailText {
   subject: string
@@ -64,16 +66,4 @@ function wrap(paragraph: string): string {
     else lines[lines.length - 1] = `${line} ${word}`
   }
   return lines.join('\n')
-}
-
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character)
 }
