@@ -69,7 +69,7 @@ test('SMTP: signs in with the name and the password of MAIL_URL, which may hold 
 test('SMTP: a wrong password loses no mail, and is not repeated in the reason', async () => {
   const server = await openMailServer(withSignIn)
   const delivery = await openSmtpMailer(withAccount(server.url, 'berth:open')).send(mail)
-  const reason = 'The mail server did not let Berth sign in (535).'
+  const reason = 'The mail server rejected Berth’s credentials (535). Check MAIL_URL.'
   expect(delivery).toEqual({ outcome: 'deferred', reason })
 })
 

@@ -5,47 +5,47 @@ export interface OidcSettings {
   issuerUrl: URL
   clientId: string
   clientSecret: string
-  /** Divided by spaces */
+  /** Space-separated */
   scopes: string
-  /** Where the provider sends browsers back to; registered there */
+  /** Registered with the provider */
   redirectUri: string
   logger: { warn(fields: object, message: string): void }
 }
 
 const minute = 60_000
-/** How long a discovery document is good, and after how long a failed refresh is tried again */
-const refreshAfter = { found: 60 * minute, failed: minute }
+/** How long to cache the discovery document, and when to retry a failed refresh, in milliseconds */
+const refreshAfter = { success: 60 * minute, failure: minute }
 const requestSeconds = 10
 const clockToleranceSeconds = 30
 
 /**
- * An OpenID Connect provider: the authorization code flow with PKCE, state and nonce. Its discovery document is read when it is
- * first needed, so that Berth starts while the provider is down, and again every hour; an old one stays in use meanwhile.
+ * An OpenID Connect provider: authorization code flow with PKCE, state and nonce. The discovery document is fetched on first
+ * use, so that Berth can start while the provider is down, and refreshed every hour. If a refresh fails, the old one is kept.
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
   const { redirectUri, scopes, logger } = settings
-  let known: { configuration: client.Configuration; refreshAt: number } | undefined
+  let cached: { configuration: client.Configuration; refreshAt: number } | undefined
   let discovery: Promise<client.Configuration> | undefined
 
   async function findConfiguration(): Promise<client.Configuration> {
-    if (known !== undefined && Date.now() < known.refreshAt) return known.configuration
+    if (cached !== undefined && Date.now() < cached.refreshAt) return cached.configuration
     discovery ??= discover(settings).finally(() => (discovery = undefined))
     try {
       const configuration = await discovery
-      known = { configuration, refreshAt: Date.now() + refreshAfter.found }
+      cached = { configuration, refreshAt: Date.now() + refreshAfter.success }
     } catch (error) {
-      logger.warn({ detail: describe(error) }, 'the identity provider could not be discovered')
-      if (known === undefined) throw error
-      known = { ...known, refreshAt: Date.now() + refreshAfter.failed }
+      logger.warn({ detail: describe(error) }, 'OpenID Connect discovery failed')
+      if (cached === undefined) throw error
+      cached = { ...cached, refreshAt: Date.now() + refreshAfter.failure }
     }
-    return known.configuration
+    return cached.configuration
   }
 
   return {
     async begin() {
       const configuration = await findConfiguration().catch(() => null)
       if (configuration === null) return null
-      const remembered = {
+      const flow = {
         state: client.randomState(),
         nonce: client.randomNonce(),
         codeVerifier: client.randomPKCECodeVerifier(),
@@ -53,17 +53,17 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: scopes,
-        state: remembered.state,
-        nonce: remembered.nonce,
-        code_challenge: await client.calculatePKCECodeChallenge(remembered.codeVerifier),
+        state: flow.state,
+        nonce: flow.nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
         code_challenge_method: 'S256',
       })
-      return { url, ...remembered }
+      return { url, ...flow }
     },
 
     async complete(query, { state, nonce, codeVerifier }) {
       const configuration = await findConfiguration().catch(() => null)
-      if (configuration === null) return { outcome: 'unavailable', detail: 'it could not be discovered' }
+      if (configuration === null) return { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
       try {
         const tokens = await client.authorizationCodeGrant(
           configuration,
@@ -77,7 +77,7 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
         )
         const claims = tokens.claims()
         if (claims === undefined || text(claims.sub) !== claims.sub) {
-          return { outcome: 'failed', detail: 'the subject is not usable' }
+          return { outcome: 'failed', detail: 'the ID token has no valid subject' }
         }
         const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
         return { outcome: 'identified', identity: toIdentity(claims, more) }
@@ -91,12 +91,12 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
 async function discover({ issuerUrl, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {
   const basic = client.ClientSecretBasic(clientSecret)
   const post = client.ClientSecretPost(clientSecret)
-  // A provider that lists no methods knows Basic (OpenID Connect Discovery 1.0, section 3).
+  // Basic is the default if the provider lists no methods (OpenID Connect Discovery 1.0, section 3).
   const authenticate: client.ClientAuth = (provider, ...rest) => {
     const methods = provider.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     return (methods.includes('client_secret_basic') ? basic : post)(provider, ...rest)
   }
-  // Plain http is let through for loopback alone, by the settings.
+  // The settings allow plain http for loopback only.
   const insecure = issuerUrl.protocol === 'http:' ? [client.allowInsecureRequests] : []
   return client.discovery(
     issuerUrl,
@@ -109,7 +109,7 @@ async function discover({ issuerUrl, clientId, clientSecret }: OidcSettings): Pr
 
 type Claims = Record<string, unknown>
 
-/** Many providers keep the scopes' claims out of the ID token; then the userinfo endpoint has them, for the same subject. */
+/** Fetches claims that are not in the ID token from the userinfo endpoint, for the same subject. */
 async function fetchMissingClaims(
   configuration: client.Configuration,
   claims: { sub: string } & Claims,
@@ -125,22 +125,22 @@ function hasEmail(claims: Claims): boolean {
 }
 
 function toIdentity(claims: { iss: string; sub: string } & Claims, more: Claims): Identity {
-  // An address and the word that it is verified must come from one place.
-  const mail = hasEmail(claims) ? claims : more
-  const email = text(mail.email, 320)
+  // `email` and `email_verified` must come from the same source.
+  const emailClaims = hasEmail(claims) ? claims : more
+  const email = text(emailClaims.email, 320)
   return {
     issuer: claims.iss,
     subject: claims.sub,
     email: email !== null && email.length >= 3 && /^[^\s@]+@[^\s@]+$/.test(email) ? email : null,
-    // Some providers send the word instead of the boolean.
-    emailVerified: mail.email_verified === true || mail.email_verified === 'true',
+    // Some providers send a string instead of a boolean.
+    emailVerified: emailClaims.email_verified === true || emailClaims.email_verified === 'true',
     name: text(claims.name ?? more.name),
     firstName: text(claims.given_name ?? more.given_name),
     lastName: text(claims.family_name ?? more.family_name),
   }
 }
 
-/** A claim as one clean line of at most `max` characters, or null. */
+/** Returns a claim as a single trimmed line of at most `max` characters, or null if it is not one. */
 function text(claim: unknown, max = 255): string | null {
   if (typeof claim !== 'string' || !claim.isWellFormed() || /\p{Cc}/u.test(claim)) return null
   const trimmed = claim.trim()
@@ -160,7 +160,7 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'
 }
 
-/** The library's own words; a provider's are left out, and so are causes, which hold codes and claims. */
+/** Describes an error for the log without the provider's text or `cause`, which may contain codes and claims. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''

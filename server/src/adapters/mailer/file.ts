@@ -6,8 +6,8 @@ import type { Config } from '../../config.ts'
 import type { Mailer, OutgoingMail } from '../../ports/mailer.ts'
 
 /**
- * Writes each mail into `directory` as an .eml file that the server's own user alone can read, and names it in the log: for
- * who runs Berth without a mail server.
+ * Writes each email to an .eml file in `directory`, readable only by the server's user, and logs its path. Used when no mail
+ * server is configured.
  */
 export function createFileMailer(options: {
   directory: string
@@ -32,7 +32,7 @@ export function createFileMailer(options: {
       headers: { 'Auto-Submitted': 'auto-generated' },
       alternatives: [{ raw: textPart('plain', mail.text) }, { raw: textPart('html', mail.html) }],
     })
-    if (!Buffer.isBuffer(message)) throw new Error('the message was not written into memory')
+    if (!Buffer.isBuffer(message)) throw new Error('nodemailer returned no message buffer')
     return message
   }
 
@@ -51,7 +51,7 @@ export function createFileMailer(options: {
         await file.close()
       }
       await rename(`${path}.new`, path)
-      log.info({ file: path }, 'MAIL_URL is not set: a mail was written to a file')
+      log.info({ file: path }, 'MAIL_URL is not set; wrote the email to a file')
       return { outcome: 'sent' }
     },
     async close() {
@@ -60,7 +60,7 @@ export function createFileMailer(options: {
   }
 }
 
-/** As it is, not in quoted-printable: people copy the link out of the file with an editor. */
+/** An unencoded MIME part. Quoted-printable would break links that are copied from the file. */
 function textPart(subtype: 'plain' | 'html', text: string): string {
   return [
     `Content-Type: text/${subtype}; charset=utf-8`,

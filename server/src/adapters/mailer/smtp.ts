@@ -11,8 +11,8 @@ const timeouts = {
 }
 
 /**
- * Sends mail through the server at `url`, `smtp://` or `smtps://`, over a few connections that are kept open for a while. An
- * attempt ends after `attemptMilliseconds` (a minute) at the latest.
+ * Sends email through the SMTP server at `url` (`smtp://` or `smtps://`) over a pool of connections. An attempt times out after
+ * `attemptMilliseconds` (default: one minute).
  */
 export function createSmtpMailer(options: {
   url: string
@@ -24,7 +24,7 @@ export function createSmtpMailer(options: {
     url,
     pool: true,
     maxConnections: 10,
-    // A message whose connection broke may have arrived: the outbox decides about another attempt, and waits before it.
+    // The outbox decides about retries, because a message may have arrived even though the connection broke.
     maxRequeues: 0,
     idleTimeout: 15 * seconds,
     disableFileAccess: true,
@@ -43,7 +43,7 @@ export function createSmtpMailer(options: {
           html: mail.html,
           messageId: mail.messageId,
           headers: { 'Auto-Submitted': 'auto-generated' },
-          // The timeouts above begin anew with every byte; a server that drips must end too.
+          // The socket timeout restarts with every byte, so a slow server needs an overall limit.
           signal: AbortSignal.timeout(attemptMilliseconds),
         })
         return { outcome: 'sent' }
@@ -65,12 +65,12 @@ interface SmtpError extends Error {
   responseCode?: number
 }
 
-/** Replies that ask for authentication or find it wanting: our settings are at fault, so no message is given up. */
+/** SMTP replies about authentication. The settings are wrong, not the message, so the email is retried. */
 const authenticationReplies = new Set([530, 534, 535, 538])
 
 /**
- * What an error of nodemailer means. A 5xx (RFC 5321, 4.2.1) is for good where it answers the message itself; one that answers
- * our connection, greeting or sign-in is about the settings, which an operator can mend.
+ * Classifies an error of nodemailer. A 5xx reply (RFC 5321, section 4.2.1) is permanent only if it concerns the message. If it
+ * concerns the connection, greeting or authentication, an operator can fix the settings.
  */
 function toDelivery(error: unknown): Delivery {
   const { code, originalCode, command, response, responseCode } = error as SmtpError
@@ -80,17 +80,17 @@ function toDelivery(error: unknown): Delivery {
       return { outcome: 'rejected', reason: response ?? String(responseCode) }
   }
   if (code === 'EENVELOPE' && responseCode === undefined) {
-    return { outcome: 'rejected', reason: 'This address can not be used in SMTP.' }
+    return { outcome: 'rejected', reason: 'The email address is not valid in SMTP.' }
   }
   if (code === 'EAUTH') {
     return {
       outcome: 'deferred',
-      reason: `The mail server did not let Berth sign in (${responseCode ?? 'no answer'}).`,
+      reason: `The mail server rejected Berth’s credentials (${responseCode ?? 'no reply'}). Check MAIL_URL.`,
     }
   }
   if (response !== undefined) return { outcome: 'deferred', reason: response }
   return {
     outcome: 'deferred',
-    reason: `The mail server can not be reached (${originalCode ?? code ?? 'unknown'}).`,
+    reason: `The mail server is unreachable (${originalCode ?? code ?? 'unknown'}).`,
   }
 }

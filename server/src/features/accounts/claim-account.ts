@@ -3,8 +3,8 @@ import { confirmEmail } from './confirm-email.ts'
 import { deleteCredentials, lockUserByEmail } from './store.ts'
 
 /**
- * The account of an e-mail address for whoever was just proven to own the address, or null when it has none. Where nobody
- * had proven that before, password and sessions go: who registered somebody else's address must not keep a key.
+ * Returns the user id of the account with this email, for a caller who just proved to own the email; null without an account.
+ * If the email was never confirmed, the password and all sessions are deleted: an attacker may have registered it first.
  */
 export async function claimAccount(
   transaction: DatabaseTransaction,

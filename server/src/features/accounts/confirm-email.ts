@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 
-/** Records that a user proved to receive mail at their address, if that is not known yet. */
+/** Marks a user's email as verified, unless it already is. */
 export async function confirmEmail(
   transaction: DatabaseTransaction,
   userId: number,

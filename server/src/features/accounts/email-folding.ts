@@ -1,6 +1,6 @@
 /**
- * True where an address has a letter beyond ASCII that, compared without case, is one of ASCII's: İ is an i, the Kelvin sign a k.
- * It belongs to somebody else than the address that it would be taken for.
+ * Whether an email contains a non-ASCII letter that lowercases to an ASCII one: İ becomes i, the Kelvin sign becomes k.
+ * PostgreSQL would match such an email to the account of a different person.
  */
 export function foldsIntoAscii(email: string): boolean {
   return /[\u0130\u212a]/.test(email)

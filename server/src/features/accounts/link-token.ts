@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 
 /**
- * The secret of a link in a mail, 256 bits: an HMAC of the server's key over what the link is for and a random nonce, so that
- * every attempt to send it yields the same link and the database holds nothing that opens it.
+ * Derives the 256-bit secret of an emailed link: an HMAC of the purpose and a random nonce under the server's key. Each retry
+ * thus sends the same link, and the database alone does not reveal it.
  */
 export function deriveLinkToken(
   secretKey: string,
@@ -13,8 +13,8 @@ export function deriveLinkToken(
 }
 
 /**
- * The secret of a link whose nonce and hash are stored, for a mail. Throws where the link was made under another key: such a
- * mail waits until all server processes have the same SECRET_KEY.
+ * Derives the secret of a stored link again. Throws if the link was created under another key; the email is then retried until
+ * all server processes have the same SECRET_KEY.
  */
 export function recoverLinkToken(
   secretKey: string,
@@ -23,12 +23,14 @@ export function recoverLinkToken(
 ): string {
   const token = deriveLinkToken(secretKey, purpose, link.nonce)
   if (!hashToken(token).equals(link.token_hash)) {
-    throw new Error('a link was made under another key: give all server processes the same SECRET_KEY')
+    throw new Error(
+      'the link was created under another key: set the same SECRET_KEY for all server processes',
+    )
   }
   return token
 }
 
-/** What is stored of a link's secret, and of a session's: its SHA-256. */
+/** The SHA-256 of a link or session token. Only this hash is stored. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

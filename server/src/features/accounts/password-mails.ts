@@ -5,8 +5,8 @@ import { recoverLinkToken } from './link-token.ts'
 import { findUserEmail, findOpenReset } from './password-reset-store.ts'
 
 /**
- * Writes the mail with a reset link; null when the link does not work any more. The name of the account stays out of it: it may
- * hold any text of somebody who registered another's address.
+ * Writes the email with a reset link; null when the link is no longer valid. The email omits the account's name, which could
+ * hold an attacker's text if the attacker registered this email.
  */
 export async function composePasswordResetMail(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
@@ -16,23 +16,23 @@ export async function composePasswordResetMail(
   if (reset === undefined) return null
   const token = recoverLinkToken(secretKey, 'password_reset', reset)
   return formatMail({
-    subject: 'Set a new password for Berth',
+    subject: 'Reset your Berth password',
     paragraphs: [
-      'Hello,',
-      `You, or somebody else, asked for a new password for the Berth account ${reset.email}. Open this link to choose one:`,
+      'Hi,',
+      `We received a request to reset the password of your Berth account ${reset.email}. Choose a new password here:`,
     ],
     action: {
-      label: 'Choose a new password',
+      label: 'Reset password',
       url: `${config.publicUrl.href.replace(/\/$/, '')}/reset-password?token=${token}`,
     },
     notes: [
-      'The link works once and is good for an hour. Only the newest link that you asked for works.',
-      'If this was not you, you need not do anything: without the link your password stays as it is.',
+      'This link works once and expires in one hour. If you requested several links, only the newest one works.',
+      'If you didn’t request this, you can ignore this email. Your password won’t change.',
     ],
   })
 }
 
-/** Writes the mail that tells of a new password. */
+/** Writes the email that confirms a password change. */
 export async function composePasswordChangedMail(
   { db }: Pick<Services, 'db'>,
   userId: number,
@@ -40,13 +40,13 @@ export async function composePasswordChangedMail(
   const user = await findUserEmail(db, userId)
   if (user === undefined) return null
   return formatMail({
-    subject: 'Your password for Berth was changed',
+    subject: 'Your Berth password was changed',
     paragraphs: [
-      'Hello,',
-      `The password of the Berth account ${user.email} was just set anew through a link that was sent to this address. You were signed out everywhere; sign in with the new password.`,
+      'Hi,',
+      `The password of your Berth account ${user.email} was just changed with a reset link. You are now signed out everywhere. Please sign in with your new password.`,
     ],
     notes: [
-      'If this was not you, somebody else can read your mail. Secure your mailbox first, then ask for another reset link, and tell who runs this server.',
+      'If you didn’t do this, someone else may have access to your email. Secure your mailbox first. Then request a new reset link and let your Berth administrator know.',
     ],
   })
 }

@@ -15,7 +15,7 @@ export async function countResetsSince(db: Database, userId: number, since: Date
   return count
 }
 
-/** Inserts a reset in the place of the account's earlier ones, whose links are void from then on; returns its id. */
+/** Inserts a reset and invalidates the user's earlier ones. Returns the new reset's id. */
 export async function replaceReset(
   db: Database,
   reset: { userId: number; nonce: string; tokenHash: Buffer; at: Date; expiresAt: Date },
@@ -40,7 +40,7 @@ export async function replaceReset(
   return id
 }
 
-/** A reset whose link works at `now`. */
+/** Finds a reset whose link is valid at `now`. */
 export function findOpenReset(db: Database, reset: { id: number } | { tokenHash: Buffer }, now: Date) {
   return db
     .selectFrom('password_resets')
@@ -62,7 +62,7 @@ export function findOpenReset(db: Database, reset: { id: number } | { tokenHash:
     .executeTakeFirst()
 }
 
-/** Uses a link up; false when it does not work any more. */
+/** Marks a link as used; false when it is no longer valid. */
 export async function consumeReset(db: Database, id: number, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('password_resets')
@@ -75,8 +75,8 @@ export async function consumeReset(db: Database, id: number, now: Date): Promise
 }
 
 /**
- * Sets the password of an account that proved to receive its mail, ends all its sessions, and returns its address. In this
- * order: a sign-in with the old password either waits for the new one and fails, or its session is seen and ended.
+ * Sets a user's password, marks their email as verified, ends all their sessions and returns the email. The order matters: a
+ * concurrent sign-in with the old password either waits for the update and fails, or has its session deleted here.
  */
 export async function replacePasswordAndEndSessions(
   db: Database,

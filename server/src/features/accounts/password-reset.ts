@@ -21,8 +21,8 @@ const hour = 3_600_000
 const mostPerHour = 5
 
 /**
- * Accepts a request for a reset link. Whether the address has an account is looked up by a job later on: what happens here,
- * and how long it takes, is the same for every address.
+ * Accepts a request for a reset link. A job looks up the account later, so that neither the response nor its timing reveals
+ * whether the email has an account.
  */
 export async function requestPasswordReset(
   { db, jobs }: Pick<Services, 'db' | 'jobs'>,
@@ -31,7 +31,7 @@ export async function requestPasswordReset(
   await jobs.enqueue(db, 'request-password-reset', { email })
 }
 
-/** Sends a reset link that is good for an hour, once, and voids the earlier ones; at most 5 an hour for one account. */
+/** Emails a single-use reset link that is valid for one hour and invalidates earlier links. At most 5 per account and hour. */
 export async function issuePasswordReset(application: Deps, email: string): Promise<void> {
   const at = application.clock()
   await application.db.transaction().execute(async (transaction) => {
@@ -39,7 +39,7 @@ export async function issuePasswordReset(application: Deps, email: string): Prom
     if (user === undefined) return
     const recent = await countResetsSince(transaction, user.id, new Date(at.getTime() - hour))
     if (recent >= mostPerHour) {
-      application.log.info({ user: user.id }, 'no more reset links are sent to this account for a while')
+      application.log.info({ user: user.id }, 'reset link not sent: the account reached its hourly limit')
       return
     }
     const nonce = randomBytes(32).toString('base64url')
@@ -51,21 +51,21 @@ export async function issuePasswordReset(application: Deps, email: string): Prom
 }
 
 /**
- * Sets a new password through a reset link, ends every session of the account and tells its owner by mail. Throws
- * `invalid_or_expired_token` for a link that is unknown, used, void or too old.
+ * Sets a new password with the token of a reset link, ends all sessions of the account and emails a confirmation. Throws
+ * `invalid_or_expired_token` for a token that is unknown, used, replaced or expired.
  */
 export async function confirmPasswordReset(
   application: Deps,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
   const { db, clock } = application
-  // Whoever guesses at tokens shall not make the server hash passwords.
+  // Check the token first: hashing is expensive, and guessed tokens must not trigger it.
   const reset = await findOpenReset(db, { tokenHash: hashToken(token) }, clock())
   if (reset === undefined) throw invalidToken()
   const passwordHash = await hashPassword(password)
   const { email } = await db.transaction().execute(async (transaction) => {
     const at = clock()
-    // The account before its links, as where one is issued, so that the two never wait for each other.
+    // Lock the account before its resets, as issuePasswordReset does, to avoid a deadlock.
     await lockAccount(transaction, reset.user_id)
     if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
     const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
@@ -77,6 +77,7 @@ export async function confirmPasswordReset(
 }
 
 function invalidToken(): ApplicationError {
-  const message = 'This link was used already, is too old, or was replaced by a newer one. Ask for another.'
+  const message =
+    'This link has expired, was already used, or was replaced by a newer one. Request a new link.'
   return new ApplicationError('malformed', 'invalid_or_expired_token', message)
 }

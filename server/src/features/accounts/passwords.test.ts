@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
-test('a hash is argon2id with the parameters of the cheat sheet, and salted', async () => {
+test('a hash is salted argon2id with the OWASP parameters', async () => {
   const [first, second] = await Promise.all([hashPassword('correct horse'), hashPassword('correct horse')])
   expect(first).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   expect(first).not.toBe(second)
 })
 
-test('the password and it alone is verified, to its last of 72 bytes', async () => {
+test('only the exact password is accepted, up to its 72nd byte', async () => {
   const password = `${'é'.repeat(35)}ab`
   const hash = await hashPassword(password)
   expect(await verifyPassword(password, hash)).toBe(true)
@@ -16,7 +16,7 @@ test('the password and it alone is verified, to its last of 72 bytes', async () 
   }
 })
 
-test('without a hash nothing is verified', async () => {
+test('without a hash every password is rejected', async () => {
   expect(await verifyPassword('', null)).toBe(false)
   expect(await verifyPassword('correct horse', null)).toBe(false)
 })

@@ -47,7 +47,7 @@ export function publicAccountRoutes(app: App, application: Deps): void {
       replaces,
     })
     const found = await findViewer(application, token)
-    // A password reset at the same moment ends the new session too.
+    // A concurrent password reset may have ended the new session already.
     if (found === null) throw invalidCredentials()
     setSessionCookie(reply, sessionCookie, token, expiresAt)
     return toSessionBody(found.viewer)
@@ -58,7 +58,7 @@ export function publicAccountRoutes(app: App, application: Deps): void {
     {
       schema: {
         operationId: 'register',
-        summary: 'Create an account and an organization, and sign in',
+        summary: 'Create an account with a new organization, and sign in',
         tags,
         security: [],
         body: registerBody,
@@ -86,7 +86,7 @@ export function publicAccountRoutes(app: App, application: Deps): void {
     {
       schema: {
         operationId: 'signIn',
-        summary: 'Sign in with e-mail address and password',
+        summary: 'Sign in with email and password',
         tags,
         security: [],
         body: signInBody,
@@ -105,9 +105,9 @@ export function passwordResetRoutes(app: App, application: Deps): void {
     {
       schema: {
         operationId: 'requestPasswordReset',
-        summary: 'Ask for a link to set a new password',
+        summary: 'Request a password reset link',
         description:
-          'Answers the same whether or not the address has an account; if it has one, a link is sent there.',
+          'Always answers the same, whether or not the email has an account. If it has one, a reset link is emailed.',
         tags,
         security: [],
         body: passwordResetRequestBody,
@@ -127,7 +127,7 @@ export function passwordResetRoutes(app: App, application: Deps): void {
         operationId: 'confirmPasswordReset',
         summary: 'Set a new password with the token of a reset link',
         description:
-          'Ends all sessions of the account. A token that does not work is a 400 `invalid_or_expired_token`.',
+          'Ends all sessions of the account. An unknown, used or expired token gives 400 `invalid_or_expired_token`.',
         tags,
         security: [],
         body: passwordResetBody,
@@ -150,7 +150,7 @@ export function accountRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'getSession',
-        summary: 'Who is signed in',
+        summary: 'Get the current session',
         tags,
         response: { 200: sessionBody, ...protectedProblems },
       },
@@ -181,7 +181,7 @@ export function accountRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'updateProfile',
-        summary: 'Change your profile, or switch to another organization',
+        summary: 'Update your profile, or switch to another organization',
         tags,
         body: profileChangesBody,
         response: { 200: sessionBody, ...bodyProblems, ...protectedProblems, ...problems(404, 409) },
@@ -209,7 +209,7 @@ export function accountRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'logOut',
-        summary: 'End the session',
+        summary: 'Sign out',
         tags,
         response: { 200: signedOutBody, ...protectedProblems },
       },

@@ -9,14 +9,15 @@ import { passwordBytes } from './passwords.ts'
 export const emailAddress = text({ min: 3, max: 320 })
   .refine(
     (value) => /^[^\s@<>]+@[^\s@<>]+$/.test(value) && !foldsIntoAscii(value),
-    'Give an e-mail address such as name@example.com.',
+    'Enter an email address, such as name@example.com.',
   )
   .meta({ format: 'email', examples: ['ada@example.com'] })
 
 export const newPassword = unicodeText()
+  .refine((value) => countBytes(value) >= passwordBytes.min, `Use at least ${passwordBytes.min} characters.`)
   .refine(
-    (value) => hasBytes(value, passwordBytes),
-    `Give ${passwordBytes.min} to ${passwordBytes.max} bytes (letters beyond ASCII count as several).`,
+    (value) => countBytes(value) <= passwordBytes.max,
+    `That password is too long. Use at most ${passwordBytes.max} bytes; accented letters and emoji take several bytes.`,
   )
   .meta({ format: 'password', examples: ['correct horse battery'] })
 
@@ -44,11 +45,10 @@ export const profileChangesBody = z
     last_name: clearableName,
     country: clearableName,
     contact_number: clearableName,
-    organization: optionalName.describe('Names the organization of an account from SSO, once'),
-    current_organization_id: z
-      .int()
-      .optional()
-      .describe('Switches to another organization that you are a member of'),
+    organization: optionalName.describe(
+      'New name of your organization. Only for SSO accounts that have not completed their profile',
+    ),
+    current_organization_id: z.int().optional().describe('Switches to another of your organizations'),
   })
   .meta({ id: 'ProfileChanges' })
 
@@ -60,7 +60,7 @@ export const profileBody = z
     last_name: z.string().nullable(),
     country: z.string().nullable(),
     contact_number: z.string().nullable(),
-    has_password: z.boolean().describe('false: this account signs in through a provider only'),
+    has_password: z.boolean().describe('false if the account signs in only through SSO'),
     created_at: timestamp,
   })
   .meta({ id: 'Profile' })
@@ -75,7 +75,7 @@ export const acceptedBody = z.object({ accepted: z.literal(true) }).meta({ id: '
 
 export const passwordResetBody = z
   .object({
-    token: unicodeText().describe('The `token` of the link in the mail'),
+    token: unicodeText().describe('The `token` parameter of the emailed link'),
     password: newPassword,
   })
   .meta({ id: 'PasswordReset' })
@@ -120,7 +120,6 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
   }
 }
 
-function hasBytes(value: string, { min, max }: { min: number; max: number }): boolean {
-  const bytes = Buffer.byteLength(value, 'utf8')
-  return bytes >= min && bytes <= max
+function countBytes(value: string): number {
+  return Buffer.byteLength(value, 'utf8')
 }

@@ -6,12 +6,13 @@ import { verifyPassword } from './passwords.ts'
 import { countSignInAttempt, clearSignInAttempts, refundSignInAttempt } from './sign-in-rate-limits.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
 
-/** Failures in 15 minutes, of all server processes together. */
-const mostFailures = { account: 10, address: 100 }
+/** Failed attempts per 15 minutes, across all server processes. */
+const maxFailures = { account: 10, address: 100 }
 
 /**
- * Checks an e-mail address and a password and returns whose they are. Every try counts as a failure until it has succeeded, so
- * that tries in parallel can't pass the limit; an unknown address takes as long and answers the same as a wrong password.
+ * Checks an email and a password and returns the user's id. Each attempt counts as failed until it succeeds, so that parallel
+ * attempts cannot exceed the limit. An unknown email takes the same time and gives the same error as a wrong password.
+ * `address` is the client's IP address.
  */
 export async function signIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -20,22 +21,22 @@ export async function signIn(
 ): Promise<{ userId: number; passwordHash: string }> {
   const now = clock()
   const account = accountKey(await foldEmail(db, credentials.email))
-  const ofAddress = await countSignInAttempt(db, `sign-in-address:${address}`, mostFailures.address, now)
-  const ofAccount = await countSignInAttempt(db, account, mostFailures.account, now).catch(
+  const addressAttempt = await countSignInAttempt(db, `sign-in-address:${address}`, maxFailures.address, now)
+  const accountAttempt = await countSignInAttempt(db, account, maxFailures.account, now).catch(
     async (error: unknown) => {
-      // A try that nobody looked at failed for no one else at this address.
-      if (error instanceof RateLimitedError) await refundSignInAttempt(db, ofAddress)
+      // The password was never checked, so the attempt must not count against other users of this IP address.
+      if (error instanceof RateLimitedError) await refundSignInAttempt(db, addressAttempt)
       throw error
     },
   )
   const user = await findUserByEmail(db, credentials.email)
   const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
   if (!user?.password_hash || !matches) throw invalidCredentials()
-  await Promise.all([refundSignInAttempt(db, ofAddress), refundSignInAttempt(db, ofAccount)])
+  await Promise.all([refundSignInAttempt(db, addressAttempt), refundSignInAttempt(db, accountAttempt)])
   return { userId: user.id, passwordHash: user.password_hash }
 }
 
-/** Forgets the failed sign-ins of an account. */
+/** Resets the failed sign-ins of an account. */
 export async function clearFailedSignIns(db: Database, email: string): Promise<void> {
   await clearSignInAttempts(db, accountKey(await foldEmail(db, email)))
 }

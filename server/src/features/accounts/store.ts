@@ -5,7 +5,7 @@ export interface NewUser {
   /** The current organization; the caller adds the membership */
   organizationId: number
   email: string
-  /** Null for an address that is only claimed */
+  /** Null until the user proves to own the email */
   emailVerifiedAt: Date | null
   passwordHash: string | null
   name: string
@@ -13,7 +13,7 @@ export interface NewUser {
   lastName: string | null
   country: string | null
   contactNumber: string | null
-  /** True for an account that has yet to choose its name and organization; left out, it has chosen */
+  /** True while an SSO account has yet to choose its name and organization. Default: false */
   profileIncomplete?: boolean | undefined
 }
 
@@ -37,7 +37,7 @@ export async function insertUser(db: Database, user: NewUser): Promise<number> {
   return id
 }
 
-/** An address as accounts are found by it: the database alone says which addresses are the same one. */
+/** Lowercases an email as the unique index does. Only the database decides which emails are equal. */
 export async function foldEmail(db: Database, email: string): Promise<string> {
   const { rows } = await sql<{ folded: string }>`SELECT lower(${email}) AS folded`.execute(db)
   return rows[0]!.folded
@@ -51,7 +51,7 @@ export function findUserByEmail(db: Database, email: string) {
     .executeTakeFirst()
 }
 
-/** Locks the account of an address until the transaction ends. */
+/** Finds an account by email and locks it until the transaction ends. */
 export function lockUserByEmail(transaction: DatabaseTransaction, email: string) {
   return transaction
     .selectFrom('users')
@@ -72,7 +72,7 @@ export interface Profile {
   profileIncomplete: boolean
 }
 
-/** A user's profile, which nobody else changes until the transaction ends. */
+/** Reads a user's profile and locks it until the transaction ends. */
 export function lockProfile(transaction: DatabaseTransaction, userId: number): Promise<Profile> {
   return transaction
     .selectFrom('users')
@@ -91,7 +91,6 @@ export function lockProfile(transaction: DatabaseTransaction, userId: number): P
     .executeTakeFirstOrThrow()
 }
 
-/** A user's own row of what is known about them. */
 export function getUser(db: Database, userId: number) {
   return db
     .selectFrom('users')
@@ -123,7 +122,7 @@ export async function saveProfile(
     .execute()
 }
 
-/** Takes a user's password and sessions away. */
+/** Deletes a user's password and sessions. */
 export async function deleteCredentials(
   transaction: DatabaseTransaction,
   userId: number,
@@ -145,20 +144,20 @@ export interface NewSession {
   expiresAt: Date
 }
 
-/** Locks a user whose password is still the one with this hash, so that it changes only after the transaction; false otherwise. */
+/** Locks a user until the transaction ends if their password hash is still this one; false if it has changed. */
 export async function lockUserWithPassword(
   transaction: DatabaseTransaction,
   userId: number,
   passwordHash: string,
 ): Promise<boolean> {
-  const held = await transaction
+  const user = await transaction
     .selectFrom('users')
     .select('id')
     .where('id', '=', userId)
     .where('password_hash', '=', passwordHash)
     .forShare()
     .executeTakeFirst()
-  return held !== undefined
+  return user !== undefined
 }
 
 export async function insertSession(db: Database, session: NewSession): Promise<void> {
@@ -175,7 +174,7 @@ export async function insertSession(db: Database, session: NewSession): Promise<
     .execute()
 }
 
-/** The live session of a token with its user and the organization that is current for them. */
+/** Finds the unexpired session of a token, with its user and their current organization. */
 export function findSession(db: Database, tokenHash: Buffer, now: Date) {
   return db
     .selectFrom('sessions')
@@ -205,7 +204,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
     .executeTakeFirst()
 }
 
-/** Moves a session's expiry; false when another request renewed it first. */
+/** Extends a session; false when another request renewed it first. */
 export async function renewSession(
   db: Database,
   id: number,
@@ -226,7 +225,7 @@ export async function deleteSession(db: Database, tokenHash: Buffer): Promise<vo
   await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute()
 }
 
-/** Deletes what can no longer count: expired sessions, reset links of yesterday and rate limit counters. */
+/** Deletes expired sessions and rate limit counters, and password resets older than a day. */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
   const yesterday = new Date(now.getTime() - 24 * 3_600_000)

@@ -7,22 +7,22 @@ import { renameFoundedOrganization } from '../organizations/rename-founded-organ
 import { defaultUserName } from './create-account.ts'
 import { lockProfile, saveProfile } from './store.ts'
 
-/** What may be changed of a profile; what is left out stays, null clears. */
+/** Changes to a profile. Omitted fields stay as they are; null clears a field. */
 export interface ProfileChanges {
   name?: string | undefined
   firstName?: string | null | undefined
   lastName?: string | null | undefined
   country?: string | null | undefined
   contactNumber?: string | null | undefined
-  /** Names the organization of an account from SSO that is completing its profile */
+  /** New name of the organization; only while an SSO account completes its profile */
   organization?: string | undefined
-  /** Makes another of the user's organizations the one that counts */
+  /** Switches to another of the user's organizations */
   currentOrganizationId?: number | undefined
 }
 
 /**
- * Changes the viewer's profile, all of it or nothing. A name that was made up from the other fields follows them. Throws
- * `not_found` for an organization that the viewer is no member of, and the conflict `profile_complete`.
+ * Applies all changes to the viewer's profile, or none. A default name is updated with the fields it was made from. Throws
+ * `not_found` for an organization the viewer does not belong to, and the conflict `profile_complete`.
  */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -34,25 +34,25 @@ export async function updateProfile(
     const before = await lockProfile(transaction, userId)
     const organizationId = changes.currentOrganizationId ?? before.currentOrganizationId
     if (!(await isMember(transaction, userId, organizationId))) {
-      throw new NotFoundError('You are a member of no organization with this id.')
+      throw new NotFoundError('Organization not found. GET /v1/user/organizations lists your organizations.')
     }
     const { organization } = changes
     if (organization !== undefined) {
-      const named =
+      const renamed =
         before.profileIncomplete && (await renameFoundedOrganization(transaction, userId, organization, at))
-      if (!named) throw profileComplete()
+      if (!renamed) throw profileComplete()
     }
     const person = {
-      firstName: valueOr(before.firstName, changes.firstName),
-      lastName: valueOr(before.lastName, changes.lastName),
-      country: valueOr(before.country, changes.country),
-      contactNumber: valueOr(before.contactNumber, changes.contactNumber),
+      firstName: changeOrCurrent(changes.firstName, before.firstName),
+      lastName: changeOrCurrent(changes.lastName, before.lastName),
+      country: changeOrCurrent(changes.country, before.country),
+      contactNumber: changeOrCurrent(changes.contactNumber, before.contactNumber),
     }
-    const nameWasMadeUp = before.name === defaultUserName(before)
+    const hadDefaultName = before.name === defaultUserName(before)
     const after = {
       ...before,
       ...person,
-      name: changes.name ?? (nameWasMadeUp ? defaultUserName({ ...before, ...person }) : before.name),
+      name: changes.name ?? (hadDefaultName ? defaultUserName({ ...before, ...person }) : before.name),
       currentOrganizationId: organizationId,
       profileIncomplete: before.profileIncomplete && organization === undefined,
     }
@@ -60,11 +60,11 @@ export async function updateProfile(
   })
 }
 
-function valueOr<Value>(before: Value, change: Value | undefined): Value {
-  return change === undefined ? before : change
+function changeOrCurrent<Value>(change: Value | undefined, current: Value): Value {
+  return change === undefined ? current : change
 }
 
 function profileComplete(): ApplicationError {
-  const message = 'Your organization has its name already; change it with PATCH /v1/organization.'
+  const message = 'Your profile is already complete. To rename your organization, use PATCH /v1/organization.'
   return new ApplicationError('conflict', 'profile_complete', message)
 }

@@ -3,25 +3,25 @@ import { hashToken } from './link-token.ts'
 import { findSession } from './store.ts'
 
 /**
- * Watches the session of a token, a user's, until `left` fires; the signal that it returns fires when the session is over,
- * revoked or too old, and where the database can't say.
+ * Returns a signal that fires when the session of a token expires or is revoked, or when the database cannot confirm it. Stops
+ * watching when `left` fires.
  */
 export function watchSession(
   { db, clock, notifications }: Pick<Services, 'db' | 'clock' | 'notifications'>,
   { token, userId }: { token: string; userId: number },
   left: AbortSignal,
 ): AbortSignal {
-  const over = new AbortController()
-  if (left.aborted) return over.signal
+  const ended = new AbortController()
+  if (left.aborted) return ended.signal
   let expiry: NodeJS.Timeout | undefined
 
   async function check(): Promise<void> {
     const now = clock()
     const session = await findSession(db, hashToken(token), now).catch(() => undefined)
-    if (session === undefined) return over.abort()
+    if (session === undefined) return ended.abort()
     if (left.aborted) return
     clearTimeout(expiry)
-    // By then another request may have renewed it.
+    // Check again at expiry: another request may have renewed the session by then.
     expiry = setTimeout(() => void check(), session.expires_at.getTime() - now.getTime())
   }
 
@@ -32,9 +32,9 @@ export function watchSession(
     notifications.onReconnected(() => void check()),
     () => clearTimeout(expiry),
   ]
-  const done = AbortSignal.any([left, over.signal])
+  const done = AbortSignal.any([left, ended.signal])
   done.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
-  // It may have ended between the look at the request and the subscription.
+  // The session may have ended before the subscription began.
   void check()
-  return over.signal
+  return ended.signal
 }

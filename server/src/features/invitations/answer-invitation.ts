@@ -10,9 +10,9 @@ import { answerPendingInvitation, findInvitation, getInvitation } from './store.
 import type { Invitation, InvitationKey } from './store.ts'
 
 /**
- * Answers an invitation, exactly once: of several answers at the same time one gets the row, the others get
- * `invitation_answered`. Also throws `invitation_expired` and not found. An account that answers is locked before the
- * invitation, here as in a sign-in through a provider, so that the two never wait for each other.
+ * Answers an invitation exactly once: of several concurrent answers, one succeeds and the others throw `invitation_answered`.
+ * Also throws `invitation_expired` and `not_found`. The account is locked before the invitation, as during an SSO sign-in, to
+ * avoid a deadlock.
  */
 export async function claimInvitation(
   transaction: DatabaseTransaction,
@@ -28,8 +28,8 @@ export async function claimInvitation(
 }
 
 /**
- * Accepts an invitation for the user that it is addressed to: they become a member, the organization becomes their current
- * one, and their address is proven, since who has the token received the mail.
+ * Accepts an invitation for its invitee, who becomes a member and switches to the organization. Their email counts as verified,
+ * because the token was emailed to it.
  */
 export async function acceptInvitation(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -44,7 +44,7 @@ export async function acceptInvitation(
   })
 }
 
-/** The same within a transaction, for a caller who has made sure that the user is the invitee; returns the invitation's id. */
+/** Accepts an invitation within a transaction. The caller must have checked the invitee. Returns the invitation's id. */
 export async function acceptInvitationWithin(
   transaction: DatabaseTransaction,
   userId: number,
@@ -62,7 +62,7 @@ export async function acceptInvitationWithin(
   return id
 }
 
-/** Declines an invitation by its token, for the user that it is addressed to. */
+/** Declines an invitation by its token, for its invitee. */
 export async function rejectInvitationByToken(
   application: Pick<Services, 'db' | 'clock'>,
   userId: number,
@@ -72,7 +72,7 @@ export async function rejectInvitationByToken(
   return reject(application, userId, { tokenHash })
 }
 
-/** Declines an invitation by its id; one to somebody else is as good as absent. */
+/** Declines an invitation by its id. Throws `not_found` if it is addressed to a different user. */
 export async function rejectInvitation(
   application: Pick<Services, 'db' | 'clock'>,
   userId: number,
@@ -101,7 +101,7 @@ async function requireInvitee(db: Services['db'], userId: number, tokenHash: Buf
     throw new ApplicationError(
       'forbidden',
       'invitation_email_mismatch',
-      'This invitation is addressed to another e-mail address. Sign in with that one.',
+      'This invitation is for a different email. Sign in with the email it was sent to.',
     )
   }
 }

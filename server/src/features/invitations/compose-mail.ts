@@ -5,7 +5,7 @@ import type { MailText } from '../mail/format-mail.ts'
 import { getInvitationStatus } from './lifecycle.ts'
 import { findInvitation } from './store.ts'
 
-const dateFormat = new Intl.DateTimeFormat('en-GB', {
+const dateFormat = new Intl.DateTimeFormat('en-US', {
   dateStyle: 'long',
   timeStyle: 'short',
   timeZone: 'UTC',
@@ -14,8 +14,8 @@ const dateFormat = new Intl.DateTimeFormat('en-GB', {
 const roleNames = { viewer: 'a viewer', member: 'a member', admin: 'an admin' }
 
 /**
- * Writes the mail of an invitation with the link that is good now; null when the invitation can't be answered any more, or
- * when a newer mail takes the place of this one.
+ * Writes the email of an invitation with its current link; null when the invitation was answered or has expired, or when a
+ * newer email replaces this one.
  */
 export async function composeInvitationMail(
   { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
@@ -27,18 +27,18 @@ export async function composeInvitationMail(
   const { organization_name: organization, inviter_name: inviter, invitee_email: email } = invitation
   const token = recoverLinkToken(secretKey, 'invitation', invitation)
   return formatMail({
-    subject: `${inviter} invites you to ${organization} on Berth`,
+    subject: `${inviter} invited you to ${organization} on Berth`,
     paragraphs: [
-      'Hello,',
-      `${inviter} invites you (${email}) to join ${organization} on Berth as ${roleNames[invitation.role]}.`,
+      'Hi,',
+      `${inviter} invited you (${email}) to join ${organization} on Berth as ${roleNames[invitation.role]}.`,
     ],
     action: {
-      label: 'See the invitation',
+      label: 'View invitation',
       url: `${config.publicUrl.href.replace(/\/$/, '')}/invitations/${token}`,
     },
     notes: [
-      `The link is good until ${dateFormat.format(invitation.expires_at)} UTC and is meant for you alone: do not pass this mail on.`,
-      'If you do not know what this is about, you need not do anything.',
+      `This link works until ${dateFormat.format(invitation.expires_at)} UTC. It is only for you, so please don’t forward this email.`,
+      'If you weren’t expecting this invitation, you can ignore this email.',
     ],
   })
 }

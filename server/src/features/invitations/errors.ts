@@ -1,11 +1,11 @@
 import { ApplicationError, NotFoundError } from '../../errors.ts'
 
 export function invitationNotFound(): NotFoundError {
-  return new NotFoundError('There is no such invitation.')
+  return new NotFoundError('Invitation not found. Open the link in the newest invitation email.')
 }
 
 export function invitationAnswered(): ApplicationError {
-  return new ApplicationError('conflict', 'invitation_answered', 'This invitation has been answered already.')
+  return new ApplicationError('conflict', 'invitation_answered', 'This invitation has already been answered.')
 }
 
 export function invitationExpired(): ApplicationError {

@@ -8,10 +8,10 @@ export type InvitationStatus = (typeof invitationStatuses)[number]
 const day = 24 * 3_600_000
 const lifetime = 7 * day
 
-/** How long after one resend the next may come, in milliseconds. */
+/** Minimum time between two resends, in milliseconds. */
 export const resendInterval = 60_000
 
-/** The status that counts at an instant: expiry holds by the clock, no job writes it down. */
+/** The status at a point in time. Expiry follows from the clock; the stored status stays `pending`. */
 export function getInvitationStatus(
   invitation: { status: 'pending' | 'accepted' | 'rejected'; expires_at: Date },
   at: Date,
@@ -19,7 +19,7 @@ export function getInvitationStatus(
   return invitation.status === 'pending' && invitation.expires_at <= at ? 'expired' : invitation.status
 }
 
-/** What a sending makes anew: the link's secret, as it is stored, and the link's end, 7 days later. */
+/** The stored part of an invitation link. Each send creates a new link that is valid for 7 days. */
 export interface InvitationLink {
   nonce: string
   tokenHash: Buffer

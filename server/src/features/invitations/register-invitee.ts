@@ -6,7 +6,7 @@ import { claimInvitation } from './answer-invitation.ts'
 import { requireOpenInvitation } from './require-open-invitation.ts'
 import { setResponder } from './store.ts'
 
-/** What an invitee tells of themselves; the e-mail address is the invitation's. */
+/** Profile fields of an invitee. The email comes from the invitation. */
 export interface InviteeDetails {
   name: string | null
   firstName: string | null
@@ -15,7 +15,7 @@ export interface InviteeDetails {
   contactNumber: string | null
 }
 
-/** Creates the account of somebody who was invited and has none, and returns the user's id. */
+/** Creates an account for an invitee who has none, and returns the user's id. */
 export async function registerInvitee(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   tokenHash: Buffer,
@@ -32,8 +32,8 @@ export async function registerInvitee(
 }
 
 /**
- * Accepts an invitation with a new account, whose only organization is the one that invited and whose address is proven by
- * the token. Throws what `claimInvitation` and `createAccount` throw.
+ * Accepts an invitation with a new account in the inviting organization. The token proves that the invitee owns the email.
+ * Throws the errors of `claimInvitation` and `createAccount`.
  */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,

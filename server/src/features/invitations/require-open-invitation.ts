@@ -4,7 +4,7 @@ import { getInvitationStatus } from './lifecycle.ts'
 import { findInvitation } from './store.ts'
 import type { Invitation } from './store.ts'
 
-/** The invitation of a link, if it can be answered at `at`; else throws why not, as an answer would. */
+/** Finds the invitation of a link. Throws the same error as an answer would if it cannot be answered at `at`. */
 export async function requireOpenInvitation(db: Database, tokenHash: Buffer, at: Date): Promise<Invitation> {
   const invitation = await findInvitation(db, { tokenHash })
   if (invitation === undefined) throw invitationNotFound()

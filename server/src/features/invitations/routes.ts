@@ -35,7 +35,7 @@ export function publicInvitationRoutes(app: App, application: Deps): void {
     {
       schema: {
         operationId: 'previewInvitation',
-        summary: 'What an invitation is about, for whoever has its link',
+        summary: 'Preview an invitation by its link',
         tags,
         security: [],
         params: tokenParams,
@@ -74,7 +74,7 @@ export function publicInvitationRoutes(app: App, application: Deps): void {
       const replaces = readSessionToken(request, config.sessionCookie)
       const session = await startSession(application, { userId, authMethod: 'password', replaces })
       const found = await findViewer(application, session.token)
-      // A password reset at the same moment ends the new session too.
+      // A concurrent password reset may have ended the new session already.
       if (found === null) throw notAuthenticated()
       setSessionCookie(reply, config.sessionCookie, session.token, session.expiresAt)
       return toSessionBody(found.viewer)
@@ -92,7 +92,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: 'manageInvitations' },
       schema: {
         operationId: 'inviteToOrganization',
-        summary: 'Invite somebody to your current organization',
+        summary: 'Invite a person to your current organization',
         tags,
         body: inviteBody,
         response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
@@ -107,7 +107,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: 'manageInvitations' },
       schema: {
         operationId: 'listOrganizationInvitations',
-        summary: 'List the invitations to your current organization, the newest first',
+        summary: 'List the invitations to your current organization, newest first',
         tags,
         response: { 200: invitationsBody, ...protectedProblems },
       },
@@ -121,8 +121,8 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: 'manageInvitations' },
       schema: {
         operationId: 'resendInvitation',
-        summary: 'Send an unanswered invitation again, with a new link',
-        description: 'The old link is void from then on. At most once a minute.',
+        summary: 'Resend an unanswered invitation with a new link',
+        description: 'Invalidates the previous link. Limited to one resend per minute.',
         tags,
         params: invitationParams,
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 429) },
@@ -137,7 +137,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'listMyInvitations',
-        summary: 'List the invitations to you, the pending ones first',
+        summary: 'List your invitations, pending ones first',
         tags,
         response: { 200: invitationsBody, ...protectedProblems },
       },
@@ -151,8 +151,8 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'acceptInvitation',
-        summary: 'Accept an invitation to you',
-        description: 'The organization that invited becomes your current one.',
+        summary: 'Accept an invitation by its link',
+        description: 'Switches you to the organization. You must be signed in with the invited email.',
         tags,
         params: tokenParams,
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
@@ -168,7 +168,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'rejectInvitationByToken',
-        summary: 'Decline an invitation to you',
+        summary: 'Decline an invitation by its link',
         tags,
         params: tokenParams,
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
@@ -184,7 +184,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       config: { permission: null },
       schema: {
         operationId: 'rejectInvitation',
-        summary: 'Decline an invitation to you by its id',
+        summary: 'Decline an invitation by its ID',
         tags,
         params: invitationParams,
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },

@@ -14,7 +14,7 @@ export const inviteBody = z
 
 export const inviteeBody = z
   .object({
-    token: z.string().describe('The last part of the link in the mail'),
+    token: z.string().describe('The last path segment of the emailed link'),
     password: newPassword,
     first_name: optionalName,
     last_name: optionalName,
@@ -26,7 +26,7 @@ export const inviteeBody = z
 export const invitationParams = z.object({ invitation_id: pathId })
 
 export const tokenParams = z.object({
-  token: z.string().describe('The last part of the link in the mail'),
+  token: z.string().describe('The last path segment of the emailed link'),
 })
 
 export const invitationBody = z
@@ -35,7 +35,7 @@ export const invitationBody = z
     organization_id: z.int(),
     organization_name: z.string(),
     invitee_email: z.string(),
-    invitee_user_id: z.int().nullable().describe('null until the invitee has an account'),
+    invitee_user_id: z.int().nullable().describe('null while the invitee has no account'),
     invited_by_user_id: z.int(),
     role: invitationRole,
     status: z.enum(invitationStatuses),
@@ -44,7 +44,7 @@ export const invitationBody = z
     email_last_error: z.string().nullable(),
     created_at: timestamp,
     expires_at: timestamp,
-    responded_at: timestamp.nullable().describe('null until it is answered'),
+    responded_at: timestamp.nullable().describe('null until the invitation is answered'),
   })
   .meta({ id: 'Invitation' })
 
@@ -59,7 +59,7 @@ export const invitationPreviewBody = z
     expires_at: timestamp,
     account_exists: z
       .boolean()
-      .describe('Whether the invitee signs in (true) or registers (false) to accept'),
+      .describe('true if the invitee already has an account and signs in to accept; false if they register'),
   })
   .meta({ id: 'InvitationPreview' })
 
@@ -80,7 +80,7 @@ export function toInvitationBody(invitation: Invitation, at: Date): z.infer<type
   }
 }
 
-/** A mail that was given up because the invitation was answered first was not sent, and won't be: it failed. */
+/** Presents a superseded email as failed: the invitation was answered or expired before the email was sent. */
 function toMailFields(invitation: Invitation) {
   const { mail_status, mail_sent_at, mail_last_error } = invitation
   const superseded = mail_status === 'superseded'
@@ -88,7 +88,7 @@ function toMailFields(invitation: Invitation) {
     email_status: superseded ? ('failed' as const) : (mail_status ?? 'pending'),
     email_sent_at: mail_sent_at?.toISOString() ?? null,
     email_last_error: superseded
-      ? 'Not sent: the invitation could not be answered any more.'
+      ? 'Not sent: the invitation was answered or expired first.'
       : mail_last_error,
   }
 }

@@ -18,7 +18,7 @@ import type { Invitation } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
-/** Invites an e-mail address into the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
+/** Invites a person to the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(
   application: Deps,
   { organizationId, userId }: Viewer,
@@ -29,13 +29,13 @@ export function inviteToOrganization(
   return application.db.transaction().execute(async (transaction) => {
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
     const id = await insertInvitation(transaction, invitation, link)
-    // Only now: the insertion waits for an invitation that is being accepted at this moment.
+    // Check after the insert, which waits for a concurrent acceptance of the same invitation.
     if (await isMemberEmail(transaction, organizationId, email)) {
-      const message = 'Somebody with this e-mail address is a member already.'
+      const message = 'This person is already a member of your organization.'
       throw new ApplicationError('conflict', 'already_member', message)
     }
     if (id === null) {
-      const message = 'There is a pending invitation to this e-mail address; send it again instead.'
+      const message = 'An invitation to this email is already pending. Resend it instead.'
       throw new ApplicationError('conflict', 'invitation_pending', message)
     }
     return queueInvitationMail(application, transaction, id)
@@ -43,8 +43,8 @@ export function inviteToOrganization(
 }
 
 /**
- * Sends an unanswered invitation of the viewer's organization again, with another link that is good for 7 days; the old link
- * is void from then on. At most once a minute.
+ * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days. The old link becomes
+ * invalid. At most once a minute.
  */
 export function resendInvitation(
   application: Deps,
@@ -60,7 +60,10 @@ export function resendInvitation(
       const { status, resent_at } = await getInvitation(transaction, id)
       if (status !== 'pending') throw invitationAnswered()
       const wait = (resent_at?.getTime() ?? 0) + resendInterval - at.getTime()
-      throw new RateLimitedError(wait / 1000, 'This invitation was sent again a moment ago. Wait a minute.')
+      throw new RateLimitedError(
+        wait / 1000,
+        'This invitation was resent less than a minute ago. Wait a minute, then try again.',
+      )
     }
     return queueInvitationMail(application, transaction, id)
   })

@@ -4,10 +4,9 @@ import type { InvitationRole } from '../../roles.ts'
 import { resendInterval } from './lifecycle.ts'
 import type { InvitationLink } from './lifecycle.ts'
 
-/** An invitation with what is read along with it: the organization's name, the invitee's account, the newest mail. */
+/** An invitation with its organization's name, inviter, invitee's account and newest email. */
 export type Invitation = Awaited<ReturnType<typeof getInvitation>>
 
-/** By what an invitation is looked up: its link's token or its id. */
 export type InvitationKey = { tokenHash: Buffer } | { id: number }
 
 function selectInvitations(db: Database) {
@@ -53,7 +52,7 @@ export function findInvitation(db: Database, key: InvitationKey): Promise<Invita
     : selected.where('invitations.token_hash', '=', key.tokenHash).executeTakeFirst()
 }
 
-/** An organization's invitations, the newest first. */
+/** Lists an organization's invitations, newest first. */
 export function listInvitations(db: Database, organizationId: number): Promise<Invitation[]> {
   return selectInvitations(db)
     .where('invitations.organization_id', '=', organizationId)
@@ -62,7 +61,7 @@ export function listInvitations(db: Database, organizationId: number): Promise<I
     .execute()
 }
 
-/** The invitations to a user's e-mail address: those that can be answered first, then the newest first. */
+/** Lists the invitations to a user's email: pending ones first, then newest first. */
 export function listInvitationsTo(db: Database, userId: number, at: Date): Promise<Invitation[]> {
   return selectInvitations(db)
     .where('invitee.id', '=', userId)
@@ -73,8 +72,8 @@ export function listInvitationsTo(db: Database, userId: number, at: Date): Promi
 }
 
 /**
- * Inserts an invitation and returns its id; null when there is a pending one for this organization and address. One that
- * expired is used again and becomes this one.
+ * Inserts an invitation and returns its id; null when one to this email is already pending in the organization. An expired
+ * invitation is overwritten.
  */
 export async function insertInvitation(
   db: Database,
@@ -112,7 +111,7 @@ export async function insertInvitation(
   return inserted?.id ?? null
 }
 
-/** Gives an unanswered invitation, expired or not, another link; false when it was answered or was resent too recently. */
+/** Replaces the link of an unanswered or expired invitation; false when it was answered or was resent too recently. */
 export async function renewInvitation(
   db: Database,
   id: number,
@@ -138,7 +137,7 @@ export async function setInvitationMail(db: Database, id: number, mailId: number
   await db.updateTable('invitations').set({ mail_id: mailId }).where('id', '=', id).execute()
 }
 
-/** Answers an invitation that can still be answered; undefined when somebody else did, when it expired or is not there. */
+/** Answers a pending invitation; undefined when it does not exist, was already answered or has expired. */
 export function answerPendingInvitation(
   db: Database,
   key: InvitationKey,

@@ -3,7 +3,7 @@ import { formatMail } from './format-mail.ts'
 
 const url = 'https://berth.example.com/reset-password?token=abc&x=1'
 
-test('the link stands alone on a line of the text, whole, and is escaped in the HTML', () => {
+test('the link is unbroken on its own line in the text and escaped in the HTML', () => {
   const { text, html } = formatMail({
     subject: 'Subject',
     paragraphs: ['Hello.'],
@@ -15,7 +15,7 @@ test('the link stands alone on a line of the text, whole, and is escaped in the 
   expect(html).toContain('>Open</a>')
 })
 
-test('what people typed adds no tag, no line and no header', () => {
+test('user input cannot add a tag, a line or a header', () => {
   const hostile = `<img src=x onerror="alert('1')">\r\nBcc: eve@example.com\n\nPay here\u2028\u202egnp`
   const { subject, text, html } = formatMail({
     subject: `Join ${hostile}`,
@@ -32,7 +32,7 @@ test('what people typed adds no tag, no line and no header', () => {
   expect(text + html).not.toContain('\u202e')
 })
 
-test('paragraphs are wrapped at 76 characters between words, and an overlong word is left whole', () => {
+test('paragraphs wrap between words at 76 characters, and longer words stay whole', () => {
   const word = 'x'.repeat(100)
   const { text } = formatMail({ subject: 's', paragraphs: [`${'seven '.repeat(30)}${word} end`] })
   const lines = text.split('\n')

@@ -1,6 +1,6 @@
 import escapeHtml from 'escape-html'
 
-/** What a mail says, as plain text and as HTML. */
+/** An email as plain text and as HTML. */
 export interface MailText {
   subject: string
   text: string
@@ -10,8 +10,8 @@ export interface MailText {
 const lineLength = 76
 
 /**
- * Lays out a mail: its paragraphs, a link to follow, and what to know besides. All of it is plain text, which may hold what
- * people typed: it is kept to one line and escaped.
+ * Lays out an email: paragraphs, a button, then notes. All fields are plain text and may contain user input, so each one is
+ * reduced to a single line and escaped.
  */
 export function formatMail(mail: {
   subject: string
@@ -46,11 +46,11 @@ function button(label: string, url: string): string {
     'display:inline-block;padding:10px 18px;border-radius:6px;background:#1a1a1a;color:#ffffff;text-decoration:none'
   return [
     `<p style="margin:0 0 16px"><a href="${href}" style="${style}">${escapeHtml(label)}</a></p>`,
-    `<p style="margin:0 0 16px;color:#595959">If the button does not work, open this address:<br>${href}</p>`,
+    `<p style="margin:0 0 16px;color:#595959">If the button doesn’t work, open this link:<br>${href}</p>`,
   ].join('\n')
 }
 
-/** Breaks and controls become spaces, and marks that would turn the reading direction of what follows are left out. */
+/** Replaces line breaks and control characters with spaces, and removes marks that change the reading direction. */
 function oneLine(text: string): string {
   return text
     .replaceAll(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')

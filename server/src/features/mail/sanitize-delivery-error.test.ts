@@ -9,12 +9,12 @@ test.each([
   [`554 spam: http://localhost:8080/reset-password?token=${token} listed`, '554 spam: [link] listed'],
   [`554 spam: "https://berth.example.com/invitations/${token}"`, '554 spam: [link]'],
   [`554 blocked by the rule token=${token}.`, '554 blocked by the rule token=[…].'],
-  ['half of a pair \ud800', 'half of a pair \ufffd'],
-])('%j is kept as %j', (reason, kept) => {
+  ['a lone surrogate \ud800', 'a lone surrogate \ufffd'],
+])('%j becomes %j', (reason, kept) => {
   expect(sanitizeDeliveryError(reason)).toBe(kept)
 })
 
-test('a long reason is cut to 500 characters, none in half', () => {
+test('a long error is cut to 500 characters without splitting one', () => {
   const kept = sanitizeDeliveryError('🙂 '.repeat(1_000))
   expect(Array.from(kept)).toHaveLength(500)
   expect(kept.isWellFormed()).toBe(true)

@@ -1,8 +1,8 @@
-const longest = 500
+const maxLength = 500
 
 /**
- * The reason of a failed delivery, fit to be kept and shown: one line of at most 500 characters. Mail servers quote what they
- * dislike, so every address of a page and every run of letters that could be the secret of a link is left out.
+ * Shortens a delivery error to one line of at most 500 characters that is safe to store and show. Mail servers quote message
+ * content in their errors, so URLs and any text that could be a link's token are redacted.
  */
 export function sanitizeDeliveryError(reason: string): string {
   const line = reason
@@ -12,5 +12,5 @@ export function sanitizeDeliveryError(reason: string): string {
     .replaceAll(/[\w-]{32,}/g, '[…]')
     .trim()
   const characters = Array.from(line)
-  return characters.length <= longest ? line : `${characters.slice(0, longest - 1).join('')}…`
+  return characters.length <= maxLength ? line : `${characters.slice(0, maxLength - 1).join('')}…`
 }

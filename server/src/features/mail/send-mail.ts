@@ -8,17 +8,17 @@ import type { Mail, MailKind } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
 
-/** Writes the text of a mail at the moment it is sent; null when nobody wants it any more. */
+/** Writes the text of an email when it is sent; null when the email is no longer needed. */
 export type MailComposer = (subjectId: number, mailId: number) => Promise<MailText | null>
 export type Composers = Record<MailKind, MailComposer>
 
-/** Longer than any attempt: a mailer gives up after a minute. */
+/** Longer than any attempt: a mailer times out after a minute. */
 const leaseSeconds = 90
 
 /**
- * Tries once to send a mail of the outbox, and records how that went: sent, failed for good, no longer wanted, or to be tried
- * again after a wait that grows. A process that dies after the mail server took the mail and before that is recorded sends it
- * a second time, with the same Message-ID: SMTP has no way to ask.
+ * Makes one attempt to send an email from the outbox and records the outcome: sent, failed, superseded, or retry with backoff.
+ * If the process dies after the mail server accepted the email and before the outcome is recorded, the email is sent twice
+ * with the same Message-ID, because SMTP cannot tell whether a message arrived.
  */
 export async function sendMail(application: Deps, mailId: number, composers: Composers): Promise<void> {
   const { db, clock, log } = application
@@ -34,11 +34,11 @@ export async function sendMail(application: Deps, mailId: number, composers: Com
     return
   }
   const reason = sanitizeDeliveryError(attempt.reason)
-  log.warn({ mail: mail.id, kind: mail.kind, attempt: mail.attempts, reason }, 'a mail was not sent')
+  log.warn({ mail: mail.id, kind: mail.kind, attempt: mail.attempts, reason }, 'an email was not sent')
   if (attempt.outcome === 'rejected' || isPastRetryDeadline(mail.created_at, clock())) {
     await finishMail(db, mail, { status: 'failed', reason })
   } else {
-    await sendLater(application, mail, reason)
+    await retryLater(application, mail, reason)
   }
 }
 
@@ -48,16 +48,16 @@ async function deliver(application: Deps, mail: Mail, compose: MailComposer): Pr
     if (text === null) return null
     return await application.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
   } catch (error) {
-    application.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'an attempt to send a mail broke')
-    return { outcome: 'deferred', reason: 'Berth had a problem of its own.' }
+    application.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'sending an email threw an error')
+    return { outcome: 'deferred', reason: 'Internal error in Berth. The server log has details.' }
   }
 }
 
-async function sendLater({ db, jobs }: Deps, mail: Mail, reason: string): Promise<void> {
-  const wait = retryDelaySeconds(mail.attempts)
+async function retryLater({ db, jobs }: Deps, mail: Mail, reason: string): Promise<void> {
+  const delay = retryDelaySeconds(mail.attempts)
   await db.transaction().execute(async (transaction) => {
-    if (await rescheduleMail(transaction, mail, reason, wait)) {
-      await jobs.enqueue(transaction, 'send-mail', { mailId: mail.id }, { afterSeconds: wait })
+    if (await rescheduleMail(transaction, mail, reason, delay)) {
+      await jobs.enqueue(transaction, 'send-mail', { mailId: mail.id }, { afterSeconds: delay })
     }
   })
 }

@@ -24,7 +24,7 @@ export async function insertMail(
   return id
 }
 
-/** Begins an attempt: nobody else takes the mail for `leaseSeconds`. Undefined when it is settled, taken or waiting. */
+/** Leases an email for one attempt of at most `leaseSeconds`. Undefined when it is finished, leased or not yet due. */
 export function leaseMail(db: Database, id: number, leaseSeconds: number): Promise<Mail | undefined> {
   return db
     .updateTable('mails')
@@ -36,7 +36,7 @@ export function leaseMail(db: Database, id: number, leaseSeconds: number): Promi
     .executeTakeFirst()
 }
 
-/** Records a delivery; also when another attempt has taken over meanwhile, for it is true. */
+/** Records a delivery, even if another attempt has leased the email since. */
 export async function markSent(db: Database, id: number, at: Date): Promise<void> {
   await db
     .updateTable('mails')
@@ -46,7 +46,7 @@ export async function markSent(db: Database, id: number, at: Date): Promise<void
     .execute()
 }
 
-/** Ends a mail that was not delivered, unless another attempt has taken over. */
+/** Finishes an undelivered email, unless another attempt has leased it since. */
 export async function finishMail(
   db: Database,
   mail: Pick<Mail, 'id' | 'attempts'>,
@@ -61,7 +61,7 @@ export async function finishMail(
     .execute()
 }
 
-/** Puts a mail off after a failed attempt; false when another attempt has taken over. */
+/** Schedules a retry after a failed attempt; false when another attempt has leased the email since. */
 export async function rescheduleMail(
   db: Database,
   mail: Pick<Mail, 'id' | 'attempts'>,
@@ -78,7 +78,7 @@ export async function rescheduleMail(
   return numUpdatedRows > 0n
 }
 
-/** The ids of mails that have been due for longer than `overdueSeconds`, at most `limit`; each counts as due from now on. */
+/** Returns the ids of at most `limit` emails that have been due for over `overdueSeconds`, and makes them due now. */
 export async function claimOverdueMails(
   db: Database,
   overdueSeconds: number,

@@ -5,7 +5,7 @@ import { insertOrganization } from './store.ts'
 
 const slugLength = 60
 
-/** Creates an organization and returns its id; its slug is its name made fit for an address, with a suffix where that is taken. */
+/** Creates an organization and returns its id. The slug is derived from the name, with a random suffix if it is taken. */
 export async function createOrganization(db: Database, name: string): Promise<number> {
   const base = slugify(name).slice(0, slugLength).replace(/-$/, '') || 'organization'
   for (let slug = base; ; slug = `${base}-${randomBytes(4).toString('hex')}`) {

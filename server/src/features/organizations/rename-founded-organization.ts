@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { findFoundedOrganizationId, updateOrganization } from './store.ts'
 
-/** Names the organization that a user founded, the one whose super_admin they are; false when there is none. */
+/** Renames the organization that a user founded, that is, where they are super_admin; false when there is none. */
 export async function renameFoundedOrganization(
   transaction: DatabaseTransaction,
   userId: number,

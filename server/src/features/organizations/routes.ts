@@ -35,7 +35,7 @@ export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' 
       config: { permission: 'updateOrganization' },
       schema: {
         operationId: 'updateOrganization',
-        summary: 'Rename or describe your current organization',
+        summary: 'Update the name or description of your current organization',
         tags,
         body: organizationChangesBody,
         response: { 200: organizationBody, ...protectedProblems, ...bodyProblems },
@@ -54,8 +54,8 @@ export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' 
       config: { permission: null },
       schema: {
         operationId: 'listOwnOrganizations',
-        summary: 'List the organizations that you are a member of, by name',
-        description: 'Switch to another with PATCH /v1/user/profile.',
+        summary: 'List the organizations you are a member of, sorted by name',
+        description: 'To switch to another organization, use PATCH /v1/user/profile.',
         tags,
         response: { 200: ownOrganizationsBody, ...protectedProblems },
       },
@@ -72,7 +72,7 @@ export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' 
       config: { permission: 'readOrganization' },
       schema: {
         operationId: 'listMembers',
-        summary: 'List the members of your current organization, in the order in which they joined',
+        summary: 'List the members of your current organization, earliest first',
         tags,
         response: { 200: membersBody, ...protectedProblems },
       },

@@ -10,7 +10,7 @@ const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permis
 export const organizationChangesBody = z
   .object({
     name: text({ min: 1, max: 255 }).optional(),
-    description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears it'),
+    description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears the description'),
   })
   .meta({ id: 'OrganizationChanges', examples: [{ name: 'Analytical Engines', description: null }] })
 
@@ -18,11 +18,11 @@ export const organizationBody = z
   .object({
     id: z.int(),
     name: z.string(),
-    slug: z.string().describe('Readable and unique; never changes'),
+    slug: z.string().describe('Unique, readable, permanent identifier'),
     description: z.string().nullable(),
     status: z.enum(['active', 'suspended', 'closed']),
-    role: roleName.describe('Your role in it'),
-    permissions: z.array(permissionName).describe('What your role lets you do in it'),
+    role: roleName.describe('Your role in this organization'),
+    permissions: z.array(permissionName).describe('Your permissions in this organization'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -33,8 +33,8 @@ export const ownOrganizationBody = z
     id: z.int(),
     name: z.string(),
     slug: z.string(),
-    role: roleName.describe('Your role in it'),
-    current: z.boolean().describe('Whether it is the one that counts for you now'),
+    role: roleName.describe('Your role in this organization'),
+    current: z.boolean().describe('Whether this is your current organization'),
   })
   .meta({ id: 'OwnOrganization' })
 
@@ -42,7 +42,7 @@ export const ownOrganizationsBody = z.array(ownOrganizationBody)
 
 export const memberBody = z
   .object({
-    id: z.int().describe('Of the membership'),
+    id: z.int().describe('ID of the membership'),
     user_id: z.int(),
     email: z.string(),
     name: z.string(),

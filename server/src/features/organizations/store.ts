@@ -6,7 +6,7 @@ import type { OrganizationsTable } from './tables.ts'
 
 export type Organization = Selectable<OrganizationsTable>
 
-/** What may be changed of an organization; what is left out stays. */
+/** Changes to an organization. Omitted fields stay as they are. */
 export interface OrganizationChanges {
   name?: string | undefined
   description?: string | null | undefined
@@ -39,7 +39,7 @@ export function getOrganization(db: Database, id: number): Promise<Organization>
   return db.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** The id of the organization that a user founded, the one whose super_admin they are. */
+/** The id of the organization that a user founded, that is, where they are super_admin. */
 export async function findFoundedOrganizationId(db: Database, userId: number): Promise<number | undefined> {
   const own = await db
     .selectFrom('memberships')
@@ -51,7 +51,7 @@ export async function findFoundedOrganizationId(db: Database, userId: number): P
   return own?.organization_id
 }
 
-/** Changes an organization; where every value is what it was, nothing is written. */
+/** Updates an organization. If no value differs, nothing is written. */
 export async function updateOrganization(
   db: Database,
   id: number,
@@ -79,7 +79,7 @@ export interface OwnOrganization {
   role: RoleName
 }
 
-/** The organizations that a user is a member of, by name without case. */
+/** The organizations that a user is a member of, sorted by name, ignoring case. */
 export function listOwnOrganizations(db: Database, userId: number): Promise<OwnOrganization[]> {
   return db
     .selectFrom('memberships')

@@ -1,4 +1,4 @@
-/** Why a sign-in through a provider came to nothing: the `error` of the sign-in page, stable words for the console. */
+/** Why an SSO sign-in failed. The code is the `error` query parameter of the sign-in page, which the console explains. */
 export const ssoErrorCodes = [
   'sso_flow_expired',
   'sso_denied',
@@ -13,7 +13,7 @@ export const ssoErrorCodes = [
 
 export type SsoErrorCode = (typeof ssoErrorCodes)[number]
 
-/** Ends a sign-in through a provider, and the transaction it is thrown in. */
+/** Ends an SSO sign-in and rolls back the transaction it is thrown in. */
 export class SsoRefusal extends Error {
   readonly code: SsoErrorCode
   constructor(code: SsoErrorCode) {

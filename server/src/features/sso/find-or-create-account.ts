@@ -13,18 +13,18 @@ import { createOrganization } from '../organizations/create-organization.ts'
 import { SsoRefusal } from './errors.ts'
 import { findLinkedUser, insertIdentity } from './store.ts'
 
-const tries = 3
+const maxAttempts = 3
 
 /**
- * The account of an identity: the one it was linked to, else the one with its verified address, else a new one. With an
- * invitation, accepts it in the same transaction. Throws a `SsoRefusal`, and then nothing has changed.
+ * Returns the user id for an identity: of the linked account, else of the account with the verified email, else of a new
+ * account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
 export async function findOrCreateAccount(
   application: Pick<Services, 'db' | 'clock'>,
   identity: Identity,
   invitationTokenHash: Buffer | null,
 ): Promise<number> {
-  for (let left = tries - 1; ; left -= 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await application.db
         .transaction()
@@ -34,8 +34,8 @@ export async function findOrCreateAccount(
             : acceptInvitation(transaction, identity, invitationTokenHash, application.clock()),
         )
     } catch (error) {
-      // Another sign-in made the account or the link at the same moment: what it made is found at the next try.
-      if (left === 0 || !lostRace(error)) throw toRefusal(error)
+      // A concurrent sign-in created the account or the link. The next attempt finds it.
+      if (attempt === maxAttempts || !lostRace(error)) throw toRefusal(error)
     }
   }
 }
@@ -46,7 +46,7 @@ async function findOrCreate(transaction: DatabaseTransaction, identity: Identity
   const email = requireVerifiedEmail(identity)
   const userId =
     (await claimAccount(transaction, email, at)) ??
-    (await createAccountOfItsOwn(transaction, identity, email, at))
+    (await createAccountWithOrganization(transaction, identity, email, at))
   await insertIdentity(transaction, { ...identity, userId, at })
   return userId
 }
@@ -74,8 +74,8 @@ async function acceptInvitation(
   return userId
 }
 
-/** A new account is the super_admin of an organization whose name is only a proposal, until the profile is completed. */
-async function createAccountOfItsOwn(
+/** Creates an account as super_admin of a new organization. Its name is provisional until the profile is completed. */
+async function createAccountWithOrganization(
   transaction: DatabaseTransaction,
   identity: Identity,
   email: string,
@@ -114,7 +114,7 @@ function lostRace(error: unknown): boolean {
   )
 }
 
-/** What an invitation refuses with, as a word for the sign-in page. */
+/** Translates an error of an invitation into an error code of the sign-in page. */
 function toRefusal(error: unknown): unknown {
   if (!(error instanceof ApplicationError)) return error
   switch (error.code) {

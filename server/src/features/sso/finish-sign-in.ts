@@ -11,8 +11,8 @@ export type FinishedSignIn = { userId: number; returnTo: string } | { error: Sso
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
 /**
- * Finishes a sign-in with what the browser brought back, its flow's cookie and the callback's query, and returns whose it is.
- * The flow is over before the provider is asked, so that nothing works twice; an odd state ends no flow.
+ * Finishes an SSO sign-in with the flow cookie and the callback's query, and returns the user's id. The flow is deleted before
+ * the code is exchanged, so that a callback works only once. An unknown state deletes no flow.
  */
 export async function finishSignIn(
   application: Pick<Services, 'db' | 'clock' | 'log'>,
@@ -31,10 +31,7 @@ export async function finishSignIn(
     codeVerifier: flow.code_verifier,
   })
   if (result.outcome !== 'identified') {
-    log.warn(
-      { outcome: result.outcome, detail: result.detail },
-      'a sign-in through the provider came to nothing',
-    )
+    log.warn({ outcome: result.outcome, detail: result.detail }, 'SSO sign-in failed')
     return { error: refusals[result.outcome] }
   }
   try {

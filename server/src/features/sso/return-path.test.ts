@@ -44,6 +44,6 @@ test.each([
   ['/a\u0000'],
   ['/a\u0085'],
   [`/${'a'.repeat(2000)}`],
-])('%j leads nowhere but home', (value) => {
+])('%j falls back to the home page', (value) => {
   expect(toReturnPath(value, site)).toBe('/')
 })

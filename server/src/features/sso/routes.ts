@@ -32,7 +32,7 @@ const browserRoute = { exposeHeadRoute: false } as const
 export function ssoRoutes(app: App, application: Deps): void {
   const { config, db, clock, identityProvider } = application
   const { sessionCookie, publicUrl, sso } = config
-  // Lax, whatever the session's cookie is: it must come back when the provider sends the browser here.
+  // Lax even if the session cookie is Strict: the browser must send it when the provider redirects back.
   const flowCookieAttributes = {
     path: '/v1/sso',
     httpOnly: true,
@@ -42,7 +42,9 @@ export function ssoRoutes(app: App, application: Deps): void {
 
   function requireProvider(name: string): IdentityProvider {
     if (identityProvider === null || name !== sso?.provider) {
-      throw new NotFoundError('There is no such sign-in provider.')
+      throw new NotFoundError(
+        'Sign-in provider not found. GET /v1/sso/providers lists the configured providers.',
+      )
     }
     return identityProvider
   }
@@ -60,7 +62,7 @@ export function ssoRoutes(app: App, application: Deps): void {
     {
       schema: {
         operationId: 'listSsoProviders',
-        summary: 'Identity providers to sign in through; none where none is configured',
+        summary: 'List the identity providers; empty when SSO is not configured',
         tags,
         security: [],
         response: { 200: providersBody },
@@ -87,7 +89,7 @@ export function ssoRoutes(app: App, application: Deps): void {
       ...browserRoute,
       schema: {
         operationId: 'beginSsoSignIn',
-        summary: 'Sign in through the identity provider: for browsers, which follow the redirect',
+        summary: 'Sign in through the identity provider (opened by a browser)',
         tags,
         security: [],
         params: providerParams,
@@ -112,7 +114,7 @@ export function ssoRoutes(app: App, application: Deps): void {
       ...browserRoute,
       schema: {
         operationId: 'finishSsoSignIn',
-        summary: 'Where the identity provider sends the browser back to; sets the session cookie',
+        summary: 'Finish a sign-in when the identity provider redirects back; sets the session cookie',
         tags,
         security: [],
         params: providerParams,
@@ -147,7 +149,7 @@ export function ssoRoutes(app: App, application: Deps): void {
         operationId: 'startInvitationSso',
         summary: 'Accept an invitation by signing in through the identity provider',
         description:
-          'The provider must vouch for the e-mail address that the invitation is addressed to. The answer’s cookie belongs to the browser that opens the address.',
+          'The provider must confirm the invited email as verified. The response sets a cookie that must be present in the browser that opens `authorization_url`.',
         tags: ['Invitations'],
         security: [],
         params: providerParams,
@@ -161,7 +163,7 @@ export function ssoRoutes(app: App, application: Deps): void {
       await requireOpenInvitation(db, invitationTokenHash, clock())
       const begun = await beginSignIn(application, provider, { returnTo: '/', invitationTokenHash })
       if (begun === null) {
-        const detail = 'The identity provider can’t be reached now.'
+        const detail = 'The identity provider is unreachable. Try again in a minute.'
         throw new ApplicationError('unavailable', 'sso_unavailable', detail, 60)
       }
       setFlowCookie(reply, begun.flowToken)

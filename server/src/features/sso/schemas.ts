@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ssoErrorCodes } from './errors.ts'
 
-/** Addresses that browsers open take any query: what is given twice or unreadably counts as not given. */
+/** Browsers open these URLs, so a repeated or invalid parameter is ignored instead of rejected. */
 const lenientText = z.string().optional().catch(undefined)
 
 export const providerParams = z.object({ sso_provider: z.string() })
@@ -10,17 +10,17 @@ export const providersBody = z
   .object({
     providers: z.array(
       z.object({
-        name: z.string().describe('The `auth_method` of its sessions'),
+        name: z.string().describe('Also the `auth_method` of sessions through this provider'),
         display_name: z.string(),
         configured: z.boolean(),
-        login_url: z.string().describe('A path of this server for the browser to open'),
+        login_url: z.string().describe('Path of this server that the browser opens to sign in'),
       }),
     ),
   })
   .meta({ id: 'SsoProviders' })
 
 export const loginQuery = z.object({
-  return_to: lenientText.describe('Path of this site to come back to; anything else is ignored'),
+  return_to: lenientText.describe('Path of this site to return to; any other value is ignored'),
 })
 
 export const callbackQuery = z.object({
@@ -31,19 +31,19 @@ export const callbackQuery = z.object({
 })
 
 export const startBody = z
-  .object({ token: z.string().describe('The last part of the link in the mail') })
+  .object({ token: z.string().describe('The last path segment of the emailed link') })
   .meta({ id: 'InvitationToken' })
 
 export const startedBody = z
-  .object({ authorization_url: z.url().describe('Where to send the browser') })
+  .object({ authorization_url: z.url().describe('URL to open in the browser') })
   .meta({ id: 'SsoAuthorization' })
 
 export const toSignInPage = z
   .null()
   .describe(
-    `To the console; to \`/sign-in?error=<code>\` when it came to nothing: ${ssoErrorCodes.join(', ')}`,
+    `Redirect to the console, or to \`/sign-in?error=<code>\` if the sign-in failed. Codes: ${ssoErrorCodes.join(', ')}`,
   )
 
 export const toProvider = z
   .null()
-  .describe('To the provider; to `/sign-in?error=sso_unavailable` when it can’t be reached')
+  .describe('Redirect to the provider, or to `/sign-in?error=sso_unavailable` if the provider is unreachable')

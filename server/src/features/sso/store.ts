@@ -8,7 +8,7 @@ export async function insertFlow(db: Database, flow: Insertable<SsoFlowsTable>):
   await db.insertInto('sso_flows').values(flow).execute()
 }
 
-/** Ends a flow that is not over yet and returns it; undefined for anybody who comes second, too late or from elsewhere. */
+/** Deletes an unexpired flow and returns it; undefined when it was already claimed, has expired or belongs to another browser. */
 export function claimFlow(
   db: Database,
   key: { cookieHash: Buffer; stateHash: Buffer },
@@ -27,7 +27,7 @@ export async function deleteExpiredFlows(db: Database, now: Date): Promise<void>
   await db.deleteFrom('sso_flows').where('expires_at', '<=', now).execute()
 }
 
-/** The user that an identity was linked to before. */
+/** Finds the user that an identity is linked to. */
 export function findLinkedUser(
   db: Database,
   { issuer, subject }: { issuer: string; subject: string },

@@ -78,7 +78,7 @@ test('POST /v1/auth/password-reset/*: the link of the mail sets a new password, 
   expect((await signIn(client.password)).status).toBe(401)
   expect((await signIn(newPassword)).status).toBe(200)
   const told = await mails.waitForMail(client.email, 2)
-  expect(told.subject).toBe('Your password for Berth was changed')
+  expect(told.subject).toBe('Your Berth password was changed')
   expect(told.text).not.toMatch(/https?:/)
 })
 
@@ -86,11 +86,11 @@ test('POST /v1/auth/password-reset/request: the mail says what it is, for how lo
   await fetchToken()
   const mail = await mails.waitForMail(client.email)
   expect(mail.recipients).toEqual([client.email])
-  expect(mail.subject).toBe('Set a new password for Berth')
+  expect(mail.subject).toBe('Reset your Berth password')
   for (const part of [mail.text, mail.html]) {
     expect(part).toContain(client.email)
-    expect(part).toContain('good for an hour')
-    expect(part).toContain('If this was not you')
+    expect(part).toContain('expires in one hour')
+    expect(part).toContain('If you didn’t request this')
   }
   expect(mail.html).toContain(`href="${linkIn(mail).href}"`)
 })

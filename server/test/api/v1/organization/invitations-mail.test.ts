@@ -44,12 +44,12 @@ test('POST /v1/organization/invitations: a mail with text and HTML says who invi
   const { invitation } = await invite(server, owner, { email, role: 'admin' })
   const mail = await mails.waitForMail(email)
   expect(mail.recipients).toEqual([email])
-  expect(mail.subject).toBe('Ada Lovelace invites you to Engines on Berth')
+  expect(mail.subject).toBe('Ada Lovelace invited you to Engines on Berth')
   const text = (mail.text ?? '').replaceAll(/\s+/g, ' ')
-  expect(text).toContain(`Ada Lovelace invites you (${email}) to join Engines on Berth as an admin.`)
+  expect(text).toContain(`Ada Lovelace invited you (${email}) to join Engines on Berth as an admin.`)
   const day = new Date(invitation.expires_at)
   expect(text).toContain(
-    `${day.getUTCDate()} ${day.toLocaleString('en', { month: 'long', timeZone: 'UTC' })}`,
+    `${day.toLocaleString('en', { month: 'long', timeZone: 'UTC' })} ${day.getUTCDate()}`,
   )
   expect(mail.html).toContain(`href="${linkIn(mail).href}"`)
 })
@@ -113,7 +113,7 @@ test('invitation mails: names that try to be markup, headers or links stay text'
   const mail = await mails.waitForMail(email)
   expect(mail.recipients).toEqual([email])
   expect(mail.bcc).toBeUndefined()
-  expect(mail.subject).toContain('Eve <b>"bold"</b> & co Bcc: everybody@example.com invites you to')
+  expect(mail.subject).toContain('Eve <b>"bold"</b> & co Bcc: everybody@example.com invited you to')
   expect(mail.html).not.toContain('<script')
   expect(mail.html).not.toContain('<b>')
   expect(mail.html).not.toContain('href="https://evil.example"')
