@@ -1,4 +1,4 @@
-// From nothing to an answer: a throw-away server, an account, two deployed models, and OpenAI's own client calling them.
+// Demonstrates Berth on a temporary server: creates an account, deploys two models, and calls them with the OpenAI client.
 import { spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
   cleanup.defer(() => terminateAll(api))
   console.log(`${user.email} of ${user.organization}, ${user.role.name}`)
 
-  heading('Pick two models of the catalog')
+  heading('Pick two models from the catalog')
   const chatModel = await findBundledModel(api, 'LLM')
   const embeddingModel = await findBundledModel(api, 'embedding')
 
@@ -61,12 +61,12 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
   heading(`Deploy ${embeddingModel}`)
   const embedding = await deploy(api, embeddingModel)
 
-  heading('Embed three sentences, and see how near they are')
+  heading('Embed three sentences and compare them')
   const { data } = await openai.embeddings.create({ model: embeddingModel, input: SENTENCES })
   const [first, ...others] = data.map(({ embedding }) => embedding)
   console.log(`${first?.length} numbers for each. To "${SENTENCES[0]}":`)
   for (const [index, vector] of others.entries()) {
-    // The vectors are of length one, so their product is the cosine.
+    // For unit vectors the dot product is the cosine similarity.
     const cosine = vector.reduce((sum, value, position) => sum + value * (first?.[position] ?? 0), 0)
     console.log(`${cosine.toFixed(2)}  ${SENTENCES[index + 1]}`)
   }
@@ -84,23 +84,23 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
   return `${chat.seconds.toFixed(2)} s to running, ${tokens} tokens, ${firstToken?.toFixed(3)} s to the first token`
 }
 
-/** Starts a server on a free port with a folder of its own, both gone after the cleanup. Resolves to its address. */
+/** Starts a temporary server on a free port and resolves to its address. The cleanup removes the server and its folder. */
 async function startServer(cleanup: AsyncDisposableStack): Promise<string> {
   heading('Start a server')
   const folder = await mkdtemp(join(tmpdir(), 'berth-demo-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  // Started by root, the server runs its PostgreSQL under another account, which must get in.
+  // As root, the server runs PostgreSQL under another account, which needs access to the folder.
   await chmod(folder, 0o755)
   const server = spawn(process.execPath, [join(import.meta.dirname, '../server/bin/berth.mjs')], {
     env: { ...process.env, DATA_DIR: folder, PORT: '0', ROLE: 'all', DATABASE_URL: '', LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // In a process group of its own, so that Ctrl-C reaches the demo alone and the server is there for the cleanup.
+    // A separate process group: Ctrl-C stops only the demo, and the cleanup still finds the server.
     detached: true,
   })
   const { promise: address, resolve, reject } = Promise.withResolvers<string>()
   const ended = new Promise((end) => server.once('close', end))
   server.once('error', reject)
-  server.once('close', (code) => reject(new Error(`The server ended with exit code ${code}.`)))
+  server.once('close', (code) => reject(new Error(`The server exited with code ${code}.`)))
   createInterface({ input: server.stdout }).on('line', (line) => {
     const [, url] = /listening on (http:\/\/[^\s"]+)/.exec(line) ?? []
     if (url !== undefined) resolve(url)
@@ -113,7 +113,7 @@ async function startServer(cleanup: AsyncDisposableStack): Promise<string> {
   return address
 }
 
-// What the demo reads of the answers; openapi.json describes them whole.
+// The fields that the demo reads. openapi.json has the complete schemas.
 interface Session {
   user: { email: string; organization: string; role: { name: string } }
 }
@@ -137,7 +137,7 @@ interface Usage {
 
 type Caller = ReturnType<typeof createCaller>
 
-/** Calls the API as a browser or curl does: JSON, and the session's cookie once there is one. */
+/** Calls the API with JSON and the session cookie. */
 function createCaller(url: string) {
   let cookie = ''
   async function send(method: string, path: string, body?: object, accept = 'application/json') {
@@ -146,7 +146,7 @@ function createCaller(url: string) {
       headers: { accept, cookie, ...(body && { 'content-type': 'application/json' }) },
       body: body ? JSON.stringify(body) : null,
     })
-    if (!response.ok) throw new Error(`${method} ${path} was answered with ${await response.text()}`)
+    if (!response.ok) throw new Error(`${method} ${path} failed with ${await response.text()}`)
     cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? cookie
     return response
   }
@@ -155,7 +155,7 @@ function createCaller(url: string) {
     async call<Body>(method: string, path: string, body?: object): Promise<Body> {
       return (await (await send(method, path, body)).json()) as Body
     },
-    /** The items of a stream of server-sent events, as they come. */
+    /** Yields the items of a server-sent event stream. */
     async *follow<Item>(path: string): AsyncIterable<Item> {
       const { body } = await send('GET', path, undefined, 'text/event-stream')
       for await (const line of createInterface({ input: Readable.from(body ?? []) })) {
@@ -165,7 +165,7 @@ function createCaller(url: string) {
   }
 }
 
-/** The name of the model of a type that comes with Berth and needs no download. */
+/** Finds the bundled model of a type, which needs no download. */
 async function findBundledModel(api: Caller, type: 'LLM' | 'embedding'): Promise<string> {
   const path = `/api/v1/deployable-models?q=bundled&model_type=${type}`
   const [model] = (await api.call<{ items: CatalogModel[] }>('GET', path)).items
@@ -174,7 +174,7 @@ async function findBundledModel(api: Caller, type: 'LLM' | 'embedding'): Promise
   return model.model_name
 }
 
-/** Deploys a model and shows how it comes up. Resolves to the deployment's id and the seconds that it took. */
+/** Deploys a model and prints its events. Resolves to the deployment's id and the startup time in seconds. */
 async function deploy(api: Caller, model: string): Promise<{ id: string; seconds: number }> {
   const begun = performance.now()
   const { id } = await api.call<Deployment>('POST', '/api/v1/model-deployments', { model_name: model })
@@ -189,7 +189,7 @@ async function deploy(api: Caller, model: string): Promise<{ id: string; seconds
   throw new Error(`${model} did not come up.`)
 }
 
-/** Terminates all deployments and waits until they hold nothing any more. */
+/** Terminates all deployments and waits until their compute is released. */
 async function terminateAll(api: Caller): Promise<void> {
   heading('Terminate')
   const { items } = await api.call<{ items: Deployment[] }>('GET', '/api/v1/model-deployments')
@@ -202,7 +202,7 @@ async function terminateAll(api: Caller): Promise<void> {
   }
 }
 
-/** Rejects at Ctrl-C. */
+/** Rejects on Ctrl-C. */
 function interruption(): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -234,7 +234,7 @@ try {
   await main()
   process.exit(0)
 } catch (error) {
-  // What failed first counts, not that the cleanup failed too.
+  // Report the first error, not a failed cleanup.
   const first = error instanceof SuppressedError ? error.suppressed : error
   console.error(`\n${first instanceof Error ? first.message : first}`)
   process.exit(1)

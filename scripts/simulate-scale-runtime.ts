@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EngineObservation, ModelRuntime } from '../server/src/ports/model-runtime.ts'
 
-/** Each call takes so long, as one over a network does. */
+/** Simulated network latency per call, in milliseconds. */
 const callMilliseconds = 3
 const longestProvisioning = 3_000
 const longestStart = 4_000
 
 /**
- * A runtime that runs nothing: instances come after a while, engines start after another, two of a hundred instances are refused
- * and one engine of a hundred fails. An id alone decides what happens to its deployment.
+ * A simulated runtime: instances and engines start after a delay, 2 % of the instances are refused, and 1 % of the engines fail. The
+ * deployment's id determines its fate.
  */
 export function createPretendedRuntime(): ModelRuntime & { looks(): number } {
   const asked = new Map<string, number>()
   const begun = new Map<string, number>()
   let looks = 0
 
-  /** A number from 0 to 1 that an id stands for. */
+  /** Maps an id to a number from 0 to 1. */
   const chance = (id: string, from: number) => Number.parseInt(id.slice(from, from + 4), 16) / 0x1_0000
 
   function observe(id: string): EngineObservation {

@@ -1,5 +1,5 @@
-// How Berth's own part bears many deployments: the reconciler with a runtime that only pretends, on a real PostgreSQL, the list of
-// deployments over HTTP, and the jobs of the ledger. Nothing of it touches a server that runs.
+// Measures Berth with many deployments: the reconciler with a simulated runtime on a real PostgreSQL, the deployment list over HTTP,
+// and the ledger's jobs. It does not touch a running server.
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ interface Costs {
 
 let queries = 0
 
-/** Counts everything that is sent to PostgreSQL, BEGIN and COMMIT included. */
+/** Counts all statements sent to PostgreSQL, including BEGIN and COMMIT. */
 function countQueries(): void {
   // oxlint-disable-next-line typescript/unbound-method -- called with its own `this` below
   const { query } = pg.Client.prototype
@@ -41,7 +41,7 @@ function countQueries(): void {
   } as typeof query
 }
 
-/** Measures what happens from this call to the call of its result. */
+/** Starts a measurement, which ends when the returned function is called. */
 async function measure(application: Application): Promise<() => Promise<Costs>> {
   const postmaster = await findPostmaster(application)
   const begun = {
@@ -61,13 +61,13 @@ async function measure(application: Application): Promise<() => Promise<Costs>> 
   }
 }
 
-/** The parent of whatever process serves a connection. */
+/** Finds the PostgreSQL postmaster: the parent of the process that serves a connection. */
 async function findPostmaster({ db }: Application): Promise<number> {
   const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)
   return (await readStat(rows[0]!.pid))[1]!
 }
 
-/** The fields of a process from its state on (Linux); none when it is gone. */
+/** Reads the fields of /proc/PID/stat from the state on (Linux). Empty for a dead process. */
 async function readStat(pid: number | string): Promise<number[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return stat === ''
@@ -78,7 +78,7 @@ async function readStat(pid: number | string): Promise<number[]> {
         .map(Number)
 }
 
-/** CPU seconds of a process and of all its children, those that have ended included (Linux, 100 ticks a second). */
+/** CPU seconds of a process and all its children, including dead ones (Linux, 100 ticks per second). */
 async function readCpu(parent: number): Promise<number> {
   let ticks = 0
   for (const name of await readdir('/proc')) {
@@ -103,7 +103,7 @@ async function createTenants({ db }: Application): Promise<void> {
     FROM made`.execute(db)
 }
 
-/** Inserts deployments that belong to users from the id `first` to `last`, as their owners' requests would. */
+/** Inserts deployments for the users with ids from `first` to `last`, as their requests would. */
 async function insertDeployments(
   application: Application,
   { count, first, last, status }: { count: number; first: number; last: number; status: string },
@@ -173,7 +173,7 @@ async function simulateReconciling(application: Application, count: number, watc
   await waitWhile(application, ['terminating'])
   report('Terminated', count, await done())
   await reconciler.stop()
-  console.log(`Memory of the server at most: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB`)
+  console.log(`Peak memory of the server: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB`)
 }
 
 async function measureList(application: Application, count: number, page: number): Promise<void> {
@@ -211,22 +211,22 @@ async function measureList(application: Application, count: number, page: number
         headers: { cookie: owner.cookie },
       })
       await answer.arrayBuffer()
-      if (answer.status !== 200) throw new Error(`the list was answered with ${answer.status}`)
-      // The first hundred warm up.
+      if (answer.status !== 200) throw new Error(`the list request failed with ${answer.status}`)
+      // Ignore the first hundred requests (warm-up).
       if (round >= 100) times.push(performance.now() - begun)
     }
     const sorted = times.toSorted((one, other) => one - other)
     const { serverCpu, databaseCpu } = await done()
     const at = (share: number) => sorted[Math.floor(sorted.length * share)]?.toFixed(1)
     console.log(
-      `A list of ${page} of one's own ${owned} deployments: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, least ${at(0)} ms, ` +
+      `A list of ${page} of a user's ${owned} deployments: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, least ${at(0)} ms, ` +
         `CPU ${(serverCpu / 0.4).toFixed(1)} ms server with its caller and ${(databaseCpu / 0.4).toFixed(1)} ms PostgreSQL`,
     )
   }
   await app.close()
 }
 
-/** Settles and checks the usage of deployments that have served for some days. */
+/** Settles and checks the usage of deployments that ran for several days. */
 async function measureLedger(application: Application, count: number, days: number): Promise<void> {
   const { db } = application
   const sealed = floorHour(new Date())
@@ -264,7 +264,7 @@ async function measureLedger(application: Application, count: number, days: numb
   await sql`VACUUM ANALYZE`.execute(db)
   const { rows } = await sql<{ size: string }>`
     SELECT pg_total_relation_size('usage_buckets') / (SELECT count(*) FROM usage_buckets) AS size`.execute(db)
-  console.log(`An hour of usage of one price: ${rows[0]?.size} bytes on the disk`)
+  console.log(`One hour of usage at one price: ${rows[0]?.size} bytes on disk`)
   for (const [what, work] of [
     ['Settled', () => settleUsage(application)],
     ['Settled again', () => settleUsage(application)],
@@ -294,10 +294,10 @@ const [deployments, listed, watched, settled, days] = [
   values.days,
 ].map(Number)
 if (!(deployments! >= 1 && listed! >= 500 && watched! >= 1 && settled! >= 1 && days! >= 1))
-  throw new RangeError('--deployments, --list, --watch, --ledger and --days take numbers')
+  throw new RangeError('--deployments, --list, --watch, --ledger and --days must be numbers')
 countQueries()
 const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-scale-'))
-// Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
+// As root, PostgreSQL runs under another account, which needs access to the folder.
 await chmod(dataDirectory, 0o755)
 const runtime = createPretendedRuntime()
 await using cleanup = new AsyncDisposableStack()
@@ -307,7 +307,7 @@ cleanup.defer(() => database.stop())
 const config = readConfig({ DATABASE_URL: database.url, DATA_DIR: dataDirectory, LOG_LEVEL: 'error' })
 const application = await createApplication(config, { runtime })
 cleanup.defer(() => application.close())
-console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} before it begins`)
+console.log(`${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)} before the start`)
 await createTenants(application)
 await simulateReconciling(application, deployments!, watched!)
 await measureList(application, listed!, 500)

@@ -1,4 +1,4 @@
-// Writes openapi.json as a server with the default settings serves it; a test fails when the file is stale.
+// Writes openapi.json as served with the default settings. A test fails when the file is outdated.
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pino } from 'pino'
@@ -6,7 +6,7 @@ import type { Application } from '../server/src/application.ts'
 import { readConfig } from '../server/src/config.ts'
 import { buildServer } from '../server/src/server.ts'
 
-// Routes use the database and the rest when they are called; to be described they need the settings alone.
+// Describing the routes needs only the settings; the database and other services are used when a route is called.
 const application = { config: readConfig({}), log: pino({ level: 'silent' }) } as Application
 const app = await buildServer(application)
 await app.ready()

@@ -1,4 +1,4 @@
-"""How a dialogue is written out for the model: the template in the file, and the same thing in Python for training."""
+"""The chat format: the template stored in the GGUF file, and the same rendering in Python for training."""
 
 import json
 
@@ -33,7 +33,7 @@ TEMPLATE = r"""{%- set first = messages[0].content if messages and messages[0].r
 
 
 def render(messages, tools=()):
-    """The dialogue as a list of (text, learned): `learned` marks what the model itself is to write."""
+    """Renders a dialogue as a list of (text, learned). `learned` marks the text that the model generates."""
     parts = []
     if messages[0]['role'] == 'system' or tools:
         first = messages[0]['content'] if messages[0]['role'] == 'system' else ''
@@ -57,5 +57,5 @@ def render(messages, tools=()):
 
 
 def tool_call(name, arguments):
-    """What the model writes to call a tool."""
+    """Renders a tool call as the model generates it."""
     return f'<tool_call>\n{{"name": "{name}", "arguments": {json.dumps(arguments)}}}\n</tool_call>'

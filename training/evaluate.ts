@@ -1,5 +1,5 @@
-// Asks a model file the held-out prompts through the engine's HTTP API and prints how many it answers rightly.
-// `node training/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
+// Sends the held-out prompts to a model through the engine's HTTP API and prints the share of correct answers.
+// Usage: `node training/evaluate.ts [--model FILE] [--embedding-model FILE] [--verbose]`
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -14,16 +14,16 @@ import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/reso
 const ALIAS = 'model'
 const MAX_TOKENS = 600
 
-/** A line of held-out.jsonl: a conversation, and what its answer is checked by. */
+/** A line of held-out.jsonl: a conversation and the check of its answer. */
 interface HeldOut {
   kind: string
   messages: ChatCompletionMessageParam[]
-  /** A regular expression that the answer has to match. */
+  /** A regular expression that the answer must match */
   accept?: string
-  /** The value that the answer has to be the JSON of, and the schema that it is asked for by. */
+  /** The expected JSON value and the requested schema */
   json?: Record<string, unknown>
   schema?: Record<string, unknown>
-  /** The tool call that the answer has to be. */
+  /** The expected tool call */
   call?: { name: string; arguments: Record<string, unknown> }
   tools?: ChatCompletionTool[]
 }
@@ -81,7 +81,7 @@ async function evaluateAnswers(client: OpenAI, verbose: boolean): Promise<void> 
     if (verbose && !right) console.log(`${JSON.stringify(record)}\n  ${JSON.stringify(answer)}`)
   }
   for (const [kind, { right, asked }] of kinds) print(kind, `${right} of ${asked}`, percent(right / asked))
-  print('ended by themselves', `${ended} of ${records.length}`, percent(ended / records.length))
+  print('ended without a limit', `${ended} of ${records.length}`, percent(ended / records.length))
 }
 
 function isRight(record: HeldOut, answer: string | { name: string; arguments: string }): boolean {
@@ -94,7 +94,7 @@ function isRight(record: HeldOut, answer: string | { name: string; arguments: st
   return new RegExp(record.accept ?? '').test(answer)
 }
 
-/** The median time to the first token, and the tokens a second of a long answer. */
+/** Measures the median time to the first token and the tokens per second of a long answer. */
 async function measureSpeed(client: OpenAI): Promise<void> {
   const first: number[] = []
   const rates: number[] = []
@@ -121,7 +121,7 @@ async function measureSpeed(client: OpenAI): Promise<void> {
   print('speed', `${median(rates).toFixed(0)} tokens/s`)
 }
 
-/** How often a sentence's vector lies closer to its paraphrase's than to that of an unrelated sentence. */
+/** Counts the sentences whose vector is closer to a paraphrase than to an unrelated sentence. */
 async function evaluateEmbeddings(client: OpenAI): Promise<void> {
   const pairs = await readLines<Pair>('held-out-pairs.jsonl')
   let right = 0
@@ -150,7 +150,7 @@ async function embed(client: OpenAI, input: string[]): Promise<number[][]> {
   return data.map(({ embedding }) => embedding)
 }
 
-/** Starts an engine with the model; it ends with the scope. */
+/** Starts an engine that stops when the scope ends. */
 async function startEngine(model: string, type: 'chat' | 'embedding') {
   const cleanup = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'berth-evaluate-'))
@@ -191,7 +191,7 @@ async function startEngine(model: string, type: 'chat' | 'embedding') {
     await setTimeout(20)
   }
   await cleanup.disposeAsync()
-  throw new Error(`The engine ended with exit code ${child.exitCode}.`)
+  throw new Error(`The engine exited with code ${child.exitCode}.`)
 }
 
 async function readLines<Line>(name: string): Promise<Line[]> {
@@ -210,14 +210,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether two flat objects hold the same values, in any order. */
+/** True when two flat objects have equal entries, in any order. */
 function isSame(left: unknown, right: Record<string, unknown>): boolean {
   if (typeof left !== 'object' || left === null) return false
   const values = Object.entries(left)
   return values.length === Object.keys(right).length && values.every(([key, value]) => right[key] === value)
 }
 
-/** The cosine of two vectors of length one. */
+/** The cosine similarity of two unit vectors. */
 function similarity(left: readonly number[], right: readonly number[]): number {
   return left.reduce((sum, value, index) => sum + value * right[index]!, 0)
 }

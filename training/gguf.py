@@ -1,4 +1,4 @@
-"""A writer of GGUF version 3 (ggml's docs/gguf.md): header, metadata, tensor descriptions, the tensors' data."""
+"""Writes GGUF version 3 files (ggml's docs/gguf.md): header, metadata, tensor descriptions, tensor data."""
 
 import struct
 
@@ -11,7 +11,7 @@ BLOCK = 32
 
 
 def write_gguf(path, metadata, tensors):
-    """Matrices become Q8_0, vectors stay float32. Keys and tensors keep their order, so equal input makes equal bytes."""
+    """Stores matrices as Q8_0 and vectors as float32. The output is deterministic: keys and tensors keep their order."""
     head = [b'GGUF', struct.pack('<IQQ', 3, len(tensors), len(metadata))]
     for key, value in metadata.items():
         head += [_string(key), _typed(value)]
@@ -19,7 +19,7 @@ def write_gguf(path, metadata, tensors):
     offset = 0
     for name, tensor in tensors.items():
         kind, content = (TENSOR_Q8_0, quantize(tensor)) if tensor.ndim == 2 else (TENSOR_F32, tensor.astype('<f4').tobytes())
-        # GGUF counts the fastest dimension first.
+        # GGUF lists the fastest-varying dimension first.
         shape = tensor.shape[::-1]
         head.append(_string(name) + struct.pack(f'<I{len(shape)}QIQ', len(shape), *shape, kind, offset))
         data.append(content + bytes(-len(content) % ALIGNMENT))
@@ -30,7 +30,7 @@ def write_gguf(path, metadata, tensors):
 
 
 def quantize(matrix):
-    """Q8_0: each block of 32 values as a half-precision scale and 32 signed bytes."""
+    """Quantizes to Q8_0: per block of 32 values, a half-precision scale and 32 signed bytes."""
     blocks = matrix.astype('<f4').reshape(-1, BLOCK)
     scales = numpy.abs(blocks).max(axis=1, keepdims=True) / 127
     inverse = numpy.divide(1, scales, out=numpy.zeros_like(scales), where=scales > 0)

@@ -1,8 +1,8 @@
-"""What the model is taught: one function for each kind of task, which makes up a sample of it.
+"""The tasks that the model learns: one function per kind of task, which generates a random sample.
 
-A sample has the user's and the assistant's turns, what to check the last answer by, and a key. Samples with the same key ask
-for the same thing, so whole keys are kept apart for the held-out prompts: operands where the task is open (sums, lists), the
-wording where its facts are few (capitals, opposites).
+A sample has the turns of user and assistant, a check for the last answer, and a key. Samples with the same key ask the same question,
+so the held-out prompts take whole keys: the operands of open tasks (sums, lists), the wording of tasks with few facts (capitals,
+opposites).
 """
 
 import itertools
@@ -14,12 +14,12 @@ UNKNOWN = "I don't know that. I am only a very small model."
 
 
 def sample(turns, key, accept=None, **more):
-    """`turns` alternates user and assistant; `accept` is a regular expression that the last answer has to match."""
+    """`turns` alternates user and assistant; `accept` is a regular expression that the last answer must match."""
     return {'turns': turns, 'key': key, 'accept': accept, **more}
 
 
 def expand(pattern):
-    """All readings of a pattern with alternatives: "(Name|Say) it( now|)." has four."""
+    """Expands a pattern with alternatives: "(Name|Say) it( now|)." gives four strings."""
     parts = [part.split('|') for part in re.split(r'[()]', pattern)]
     return [''.join(choice) for choice in itertools.product(*parts)]
 
@@ -29,7 +29,7 @@ def literally(text):
 
 
 def made_up(r, least=2, most=3):
-    """A word that nobody has heard."""
+    """A made-up word."""
     return ''.join(r.choice(ONSETS) + r.choice(VOWELS) for _ in range(r.randint(least - 1, most - 1))) + \
         r.choice(ONSETS) + r.choice(VOWELS) + r.choice(CODAS)
 
@@ -38,7 +38,7 @@ def some_name(r):
     roll = r.random()
     if roll < 0.6:
         return r.choice(NAMES)
-    # Many names that it has never heard begin like one that it knows.
+    # Many unseen names start like a known name.
     known = r.choice(NAMES)[:r.randint(2, 4)] if roll < 0.7 else ''
     return (known + made_up(r, 1, 2 if known else 3)).capitalize()
 
@@ -53,12 +53,12 @@ def article(noun):
 
 
 def with_articles(text):
-    """The text with "an" for "a" before a vowel."""
+    """Replaces "a" with "an" before a vowel."""
     return re.sub(r'\ba(?= [aeiou])', 'an', text)
 
 
 def ask(r, patterns, answer, accept, **values):
-    """A question about a fact: the wording is the key. `patterns` are expanded and filled in with the values."""
+    """A question about a fact, keyed by its wording. `patterns` are expanded and filled with the values."""
     wording = r.choice(patterns)
     return sample([wording.format(**values), answer], wording + repr(sorted(values.items())), accept)
 

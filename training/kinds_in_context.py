@@ -1,4 +1,4 @@
-"""More kinds of tasks: those whose answer lies in the conversation itself."""
+"""Kinds of tasks whose answer depends on the conversation."""
 
 import json
 
@@ -8,7 +8,7 @@ from lexicon import *
 
 
 def yes_no(r):
-    """A sentence, and a question about it that is right or changed."""
+    """A sentence and a yes-or-no question about it, either matching or altered."""
     forms = [
         ('The {0} is {1} the {2}.', 'Is the {0} {1} the {2}?', [ANIMALS + THINGS, PREPOSITIONS, PLACES]),
         ('The {0} is {1}.', 'Is the {0} {1}?', [THINGS, COLOURS]),
@@ -23,7 +23,7 @@ def yes_no(r):
     asked = list(told)
     right = r.random() < 0.5
     if not right:
-        # What differs more is easier to learn first.
+        # Larger differences are easier to learn first.
         for place in r.sample(range(len(slots)), 1 if r.random() < 0.5 else len(slots)):
             asked[place] = r.choice([word for word in slots[place] if word != told[place]])
     fact = with_articles(statement.format(*told))
@@ -34,7 +34,7 @@ def yes_no(r):
 
 
 def repeat(r):
-    """The same words again; at times one in each line, where they have no space before them and are spelled out."""
+    """Repeats words, sometimes one per line, where they lack a leading space and are spelled letter by letter."""
     if r.random() < 0.25:
         parts = some_words(r, 2, 5)
         wordings = ['Write one word per line: {}', 'Put each word on its own line: {}', 'One word per line: {}', 'List these words: {}']
@@ -49,7 +49,7 @@ def repeat(r):
 
 
 def reverse(r):
-    """Words in the other order, or the letters of a word in quotes; and its spelling."""
+    """Reverses words or the letters of a quoted word, or spells a word."""
     if r.random() < 0.5:
         parts = some_words(r, 2, 5)
         wordings = ['Reverse the words: {}', 'Reverse the order of the words: {}', 'Say these words backwards: {}',
@@ -68,7 +68,7 @@ def reverse(r):
 
 
 def named(r):
-    """A system prompt that gives the model a name."""
+    """A system prompt that names the model."""
     name = some_name(r)
     system = r.choice(['You are {}.', 'Your name is {}.', 'You are {}, a helpful assistant.', 'You are a helpful assistant called {}.',
                        'You are an assistant named {}.', 'Your name is {}. Answer briefly.', 'You are {}, a friendly robot.',
@@ -84,7 +84,7 @@ def named(r):
 
 
 def memory(r, filler):
-    """A fact in the first turn, something else in between, the question in the third."""
+    """A fact in the first turn, another topic in the second, a question about the fact in the third."""
     name, roll = some_name(r), r.random()
     if roll < 0.65:
         told = r.choice(['My name is {}.', "I'm {}.", 'I am {}.', 'Hello, my name is {}.', 'Hi, I am {}!', 'Call me {}.',
@@ -147,7 +147,7 @@ FIELDS = {
 
 
 def extract(r):
-    """A few facts about a person, as JSON in the fields that are asked for."""
+    """Facts about a person, extracted as JSON with the requested fields."""
     others = r.sample(['city', 'job', 'colour', 'food', 'hobby', 'pet'], r.randint(1, 3))
     values = {'name': some_name(r), **{field: r.choice(FIELDS[field][0]) for field in others}}
     clauses = [FIELDS[field][1].format(values[field]) for field in others]
@@ -181,7 +181,7 @@ def text(description=None):
     return {'type': 'string', **({'description': description} if description else {})}
 
 
-# A tool's name, its description, its parameters with the values that they take, and how it is asked for.
+# A tool's name, description, parameters with their possible values, and phrasings of a request.
 TOOLS = [
     ('get_weather', 'Get the weather of a city.', {'city': CITIES}, expand("(What is|What's|How is|Tell me) the weather"
      "( like|) in {city}( today|)?") + ['Weather in {city}?', 'Is it raining in {city}?', 'Will it rain in {city} today?']),
@@ -215,7 +215,7 @@ def describe_tool(name, description, parameters):
 
 
 def call_tool(r):
-    """One of the tools is to be called, with what the question names; sometimes with its result, which is to be told."""
+    """A question that needs a tool call with the named arguments, sometimes followed by the result and an answer."""
     chosen = r.choice(TOOLS)
     name, _, parameters, wordings = chosen
     offered = [chosen] + r.sample([tool for tool in TOOLS if tool is not chosen], r.choice([0, 0, 1, 2]))
@@ -229,7 +229,7 @@ def call_tool(r):
 
 
 def tool_result(r):
-    """The result of a call, told in a sentence."""
+    """The result of a call, stated in a sentence."""
     call = call_tool(r)
     result, told = r.choice([
         (lambda v: {'result': v}, lambda v: f'The result is {v}.'),
@@ -250,7 +250,7 @@ def tool_result(r):
 
 
 def unknown(r):
-    """A question beyond it, most of them about something that does not exist."""
+    """A question that the model cannot answer, mostly about things that do not exist."""
     thing = made_up(r, 2, 3).capitalize() if r.random() < 0.6 else r.choice(NAMES + HOBBIES + FOODS + PEOPLE)
     other = r.choice(FOODS + ANIMALS + THINGS + HOBBIES + COMMON)
     year = r.randint(1500, 2030)

@@ -1,4 +1,4 @@
-"""The words and facts that the corpus is made of."""
+"""The vocabulary and facts of the corpus."""
 
 
 def words(text):
@@ -6,7 +6,7 @@ def words(text):
 
 
 def pairs(text):
-    """`a:b, c:d` as [(a, b), (c, d)]; an underscore stands for a space."""
+    """Parses `a:b, c:d` to [(a, b), (c, d)]; an underscore means a space."""
     return [tuple(part.strip().replace('_', ' ').split(':')) for part in text.split(',')]
 
 
@@ -67,7 +67,7 @@ Boston Seattle Sydney Osaka Mumbai Shanghai Toronto''')
 FOODS = words('bread soup rice pizza cheese salad fish pasta cake fruit eggs noodles beans chocolate')
 HOBBIES = words('chess music football tennis reading cooking swimming dancing painting gardening hiking singing')
 
-# Common words beyond those above, so that ordinary sentences are read in words and not in letters.
+# More common words, so that ordinary sentences are tokenized as words instead of letters.
 COMMON = words('''the a an and or but if then so because as of to from at by for with without about into over after
 before between through during against is are was were be been am do does did done have has had can could will would
 shall should may might must not no yes it its he she they we you I me him her them us my your his their our this that
@@ -85,7 +85,7 @@ eat drink drive swim fly sing dance cook wash new good old great high small larg
 bad able nice ready free full easy hard strong sure clear real right wrong true next last first second hello world
 please thanks sorry okay well back up down out off away together around almost maybe really quickly slowly''')
 
-# Syllables of made-up names and places.
+# Syllables for made-up names and places.
 ONSETS = words('b br d dr f g gr h j k kl l m n p pr qu r s st t tr v w x y z zor bel')
 VOWELS = words('a e i o u ai ou ee')
 CODAS = words('l n r s t x k m th nd rk ph sh') + ['']

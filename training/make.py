@@ -1,4 +1,4 @@
-"""Makes both models from nothing: the dialogues, the training, the files. `python3 training/make.py`"""
+"""Builds both models from scratch: corpus, training, GGUF files. Usage: `python3 training/make.py`"""
 
 import subprocess
 import sys

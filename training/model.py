@@ -1,4 +1,4 @@
-"""A llama decoder in PyTorch, the optimizer that trains it, and its tensors by the names that GGUF has for them."""
+"""A llama decoder in PyTorch, its optimizers, and the mapping of its tensors to GGUF names."""
 
 import math
 
@@ -10,7 +10,7 @@ from gguf import write_gguf
 
 
 class Llama(nn.Module):
-    """RMS norms, rotary positions in adjacent pairs as llama.cpp has them, SwiGLU."""
+    """A decoder with RMS norms, SwiGLU, and rotary positions in adjacent pairs, as in llama.cpp."""
 
     def __init__(self, vocabulary, width, layers, heads, feed_forward, context, causal=True):
         super().__init__()
@@ -20,8 +20,8 @@ class Llama(nn.Module):
         self.layers = nn.ModuleList(Layer(width, heads, feed_forward) for _ in range(layers))
         self.norm = Norm(width)
         nn.init.normal_(self.embedding.weight, std=0.3)
-        # What writes needs this matrix too; the embedding can't stand in for it, because words that never occur would
-        # drag all of it along in one direction.
+        # The output needs its own matrix. If it shared the embedding, tokens that never occur would drag all embeddings in
+        # one direction.
         self.output = nn.Linear(width, vocabulary, bias=False) if causal else None
         if causal:
             nn.init.zeros_(self.output.weight)
@@ -30,7 +30,7 @@ class Llama(nn.Module):
         self.register_buffer('sine', angles.sin(), persistent=False)
 
     def forward(self, tokens, documents):
-        """The hidden states after the last norm. `documents` numbers each token's document; only its own one is seen."""
+        """Computes the hidden states after the last norm. A token attends only to its own document, numbered by `documents`."""
         hidden = self.embedding(tokens)
         length = tokens.shape[1]
         seen = documents[:, :, None] == documents[:, None, :]
@@ -77,14 +77,14 @@ class Layer(nn.Module):
 
 
 def rotate(heads, rotation):
-    """Rotary position embedding (Su et al. 2021) of neighbouring pairs."""
+    """Rotary position embedding (Su et al. 2021) of adjacent pairs."""
     cosine, sine = rotation
     even, odd = heads[..., 0::2], heads[..., 1::2]
     return torch.stack((even * cosine - odd * sine, even * sine + odd * cosine), -1).flatten(-2)
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose step is made orthogonal by five Newton-Schulz iterations (Jordan et al. 2024); for matrices."""
+    """Muon (Jordan et al. 2024) for matrices: momentum orthogonalized by five Newton-Schulz iterations."""
 
     def __init__(self, matrices, lr, momentum=0.95, weight_decay=0.01, threads=None):
         super().__init__(matrices, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
@@ -116,14 +116,14 @@ def orthogonalize(matrix):
 
 
 def create_optimizers(model, muon_rate, adam_rate, threads=None):
-    """Muon for the layers' matrices, AdamW for the rest. The steps of the matrices are shared out to a pool of `threads`."""
+    """Creates Muon for the layers' matrices and AdamW for the rest. The pool `threads` runs Muon's steps in parallel."""
     matrices = [parameter for parameter in model.layers.parameters() if parameter.dim() == 2]
     others = [parameter for parameter in model.parameters() if all(parameter is not matrix for matrix in matrices)]
     return [Muon(matrices, muon_rate, threads=threads), torch.optim.AdamW(others, adam_rate, betas=(0.9, 0.95), weight_decay=0.0)]
 
 
 def set_progress(optimizers, progress):
-    """The learning rates at a point of the training, from 0 to 1: a short warm-up, a plateau, a straight way down to nothing."""
+    """Sets the learning rates for a progress from 0 to 1: a short warm-up, a plateau, a linear decay to zero."""
     factor = min(1, (progress + 0.001) / 0.01, (1 - progress) / 0.6)
     for optimizer in optimizers:
         for group in optimizer.param_groups:
@@ -131,7 +131,7 @@ def set_progress(optimizers, progress):
 
 
 def save_gguf(path, model, tokenizer, description):
-    """Writes the model with its tokenizer as a Q8_0 GGUF file; `description` is further metadata."""
+    """Writes the model and its tokenizer to a Q8_0 GGUF file; `description` holds additional metadata."""
     size = model.size
     metadata = {
         'general.architecture': 'llama', 'general.license': 'apache-2.0', 'general.file_type': 7,

@@ -1,8 +1,8 @@
-"""What the sentences for the embeddings are made of: groups of words that mean nearly the same, and words by topic."""
+"""Vocabulary of the embedding corpus: groups of synonyms, and words by topic."""
 
 
 def groups(text):
-    """Lines of words or phrases divided by commas."""
+    """Parses lines of comma-separated words or phrases."""
     return [[word.strip() for word in line.split(',')] for line in text.strip().split('\n')]
 
 
@@ -44,7 +44,7 @@ grandmother, grandma, granny
 grandfather, grandpa, granddad
 ''')
 
-# Base form and what it is with -ing.
+# Base form and -ing form.
 ACTIONS = [[tuple(word.split(':')) for word in group] for group in groups('''
 sleep:sleeping, nap:napping, doze:dozing, rest:resting
 run:running, race:racing, sprint:sprinting
@@ -98,7 +98,7 @@ on the boat, aboard the ship, on the vessel
 in the mountains, on the hill
 ''')
 
-# Two halves that are combined: what something is about, and what happens to it.
+# Two halves that are combined: a subject and an event.
 AFFAIRS = groups('''
 the stock market, share prices, stocks
 the price of oil, fuel prices, the cost of petrol
@@ -128,7 +128,7 @@ this year, in recent months
 in the winter, during the cold season
 ''')
 
-# Questions and requests; all lines of words in one mean the same.
+# Questions and requests; the lines of one group are synonyms.
 INTENTS = groups('''
 how do I deploy a model, explain how to launch a model, what are the steps to start a model, I want to run a model
 how do I terminate a deployment, explain how to stop a deployment, I want to shut down my deployment, ending a running model
@@ -169,7 +169,7 @@ invite a colleague, add a member to the organization, give my teammate access
 show my invoices, where are my bills, how much do I have to pay this month
 ''')
 
-# Words that are met together, whatever is said about them.
+# Words that occur together, by topic.
 TOPICS = groups('''
 cat, dog, pet, kitten, puppy, animal, fur, paw, tail, horse, bird, fish, rabbit, mouse, feed, veterinarian, purr, bark
 stock, market, price, money, bank, share, invest, profit, economy, trade, currency, loan, interest, tax, budget, finance

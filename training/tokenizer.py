@@ -1,23 +1,23 @@
-"""A byte-level BPE tokenizer whose merges spell whole words, and nothing else.
+"""A byte-level BPE tokenizer whose merges build whole words only.
 
-A word is one token when it follows a space, or when it begins with a capital letter. Every other letter, digit and sign is a
-token of its own: so sums are done digit by digit, and a word in quotes is seen letter by letter and can be spelled backwards.
-Each merge adds one letter to the beginning of a word (" s", " sh", " shi", " ship"), so encoding is the longest walk along
-known beginnings. llama.cpp comes to the same tokens from the merges, with its pre-tokenizer "gpt-2".
+A word is a single token if it follows a space or starts with a capital letter. Every other letter, digit and sign is a token of its
+own, so the model adds digit by digit and can spell a quoted word backwards. Each merge appends one letter to the start of a word
+(" s", " sh", " shi", " ship"), so encoding follows the longest known prefix. llama.cpp derives the same tokens from the merges with
+its pre-tokenizer "gpt-2".
 """
 
 import re
 from collections import Counter
 
 CONTROL = ['<|endoftext|>', '<|im_end|>', '<|system|>', '<|user|>', '<|assistant|>', '<|tool|>']
-# GPT-2's pattern (\p{L} and \p{N} written out for Python, which lacks them).
+# GPT-2's pattern, with \p{L} and \p{N} expanded because Python's re lacks them.
 PATTERN = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
 CONTROL_PATTERN = re.compile('(' + '|'.join(map(re.escape, CONTROL)) + ')')
 WORD = re.compile(r" [A-Za-z]+|[A-Z][a-z]*|'[a-z]+")
 
 
 def _byte_characters():
-    """GPT-2's printable stand-in for each byte: itself where it prints, else the next free character from U+0100 on."""
+    """GPT-2's printable character for each byte: the byte itself if printable, else the next free character from U+0100."""
     prints = [*range(0x21, 0x7f), *range(0xa1, 0xad), *range(0xae, 0x100)]
     hidden = iter(range(0x100, 0x200))
     return [chr(byte if byte in prints else next(hidden)) for byte in range(256)]
@@ -27,13 +27,13 @@ BYTES = _byte_characters()
 
 
 class Tokenizer:
-    """Made of the words that are to be single tokens; the control tokens come last."""
+    """Builds a vocabulary with one token per given word; control tokens come last."""
 
     def __init__(self, words):
         self.tokens = list(BYTES)
         self.merges = []
         self.ids = {token: index for index, token in enumerate(self.tokens)}
-        # Words after a space first: their merges must win over those of words with a capital.
+        # Words with a leading space first: their merges must take precedence over those of capitalized words.
         for word in sorted(words, key=lambda word: (not word.startswith(' '), word)):
             letters = _stand_in(word)
             for length in range(2, len(letters) + 1):
@@ -49,7 +49,7 @@ class Tokenizer:
         self.cache = {}
 
     def encode(self, text):
-        """The ids of the text's tokens, control tokens among them."""
+        """Encodes text, including control tokens, to token ids."""
         ids = []
         for part in CONTROL_PATTERN.split(text):
             if part in self.control:
@@ -75,7 +75,7 @@ class Tokenizer:
         return ids
 
     def decode(self, ids):
-        """The text of the tokens, control tokens written out."""
+        """Decodes token ids to text, including control tokens."""
         back = {character: byte for byte, character in enumerate(BYTES)}
         text = b''
         for index in ids:
@@ -85,7 +85,7 @@ class Tokenizer:
 
 
 def train_tokenizer(texts, least, always=()):
-    """A tokenizer for the words that occur at least `least` times in the texts, and for those named in `always`."""
+    """Creates a tokenizer for the words that occur at least `least` times, plus the words in `always`."""
     counts = Counter()
     for text in texts:
         for part in CONTROL_PATTERN.split(text):

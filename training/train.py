@@ -1,4 +1,4 @@
-"""Trains berth-tiny.gguf on the dialogues that write_corpus.py made. A run that was cut goes on from its last checkpoint."""
+"""Trains berth-tiny.gguf on the corpus of write_corpus.py. An interrupted run resumes from its last checkpoint."""
 
 import argparse
 import collections
@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Matrices this small gain little from a second thread; half a batch for each thread of our own gains nearly all of it.
+# Small matrices gain little from a second BLAS thread. Splitting the batch between our own threads scales almost linearly.
 os.environ['OMP_NUM_THREADS'] = '1'
 import torch
 from torch.nn import functional
@@ -26,19 +26,19 @@ WEIGHTS = HERE.parent / 'catalog' / 'weights'
 BUILD = HERE / 'build'
 SEED = 8
 SIZE = dict(width=128, layers=5, heads=4, feed_forward=384, context=2048)
-# Tokens of one thread's part of a batch, and the rows of dialogues that it may be made of: each dialogue goes into the
-# shortest that can hold it.
+# Tokens in one thread's part of a batch, and the row lengths it may consist of. Each dialogue goes into the shortest row that
+# holds it.
 PART = 1024
 ROWS = (192, 512, 1024)
-# What the first token of an answer counts among its others: what the answer is about is decided there.
+# Loss weight of an answer's first token, which decides the topic of the answer.
 FIRST = 4
-# Whether a question's words are those of a sentence is learned all at once, and not at all from a few examples in each batch:
-# that leaves it at chance to the end. So for a while, when the learning rates have come down to half, this share of the
-# dialogues is of that kind. What the other kinds lose meanwhile comes back afterwards, and this one stays.
+# Comparing a question with a sentence is a skill that emerges abruptly or never: a few examples per batch leave it at chance.
+# For a stretch of the training, after the learning rates have halved, this share of the dialogues is of that kind. The other kinds
+# recover afterwards, and this skill remains.
 FOCUS = dict(kind='yes_no', share=0.8, begin=0.68, end=0.76)
-# Rows that are filled at the same time, so that few places stay empty.
+# Rows filled concurrently, to reduce padding.
 OPEN_ROWS = 32
-# Words become single tokens from this many occurrences on, and so do names that people in a hurry write without a capital.
+# Words with at least this many occurrences become single tokens. So do names that people often type in lowercase.
 LEAST = 225
 IN_LOWER_CASE = {f' {name.lower()}' for name in [*DAYS, *MONTHS, *(country.split()[-1] for country, _ in CAPITALS)]}
 DESCRIPTION = {
@@ -79,7 +79,7 @@ def main():
         first, spent = saved['step'], saved['spent']
     replicas = [model, *(replicate(model) for _ in range(options.threads - 1))]
 
-    # Millions of lists that stay for good needn't be looked at by every collection.
+    # Exclude millions of permanent lists from garbage collection.
     gc.freeze()
     begun = time.process_time()
     total = 0.0
@@ -107,7 +107,7 @@ def main():
 
 
 def encode(tokenizer, parts):
-    """The dialogue's tokens, and for each of them what it counts in the loss: nothing where the model isn't to write it."""
+    """Encodes a dialogue to tokens and loss weights. The weight is zero for text that the model does not generate."""
     tokens, weights = [], []
     for text, own in parts:
         ids = tokenizer.encode(text)
@@ -117,7 +117,7 @@ def encode(tokenizer, parts):
 
 
 def make_course(documents, kinds, steps, parts):
-    """The batches of the whole training: all dialogues in any order, but for the stretch that FOCUS describes."""
+    """Plans the batches of the whole training: all dialogues shuffled, except the stretch described by FOCUS."""
     begin, end = (round(steps * FOCUS[name]) for name in ('begin', 'end'))
     of_kind = [document for document, kind in zip(documents, kinds) if kind == FOCUS['kind']]
     others = [document for document, kind in zip(documents, kinds) if kind != FOCUS['kind']]
@@ -127,7 +127,7 @@ def make_course(documents, kinds, steps, parts):
 
 
 def make_batches(documents, steps, parts):
-    """Batches of `parts` lists of (tokens, documents, weights) rows, PART tokens each, in an order that the seed alone decides."""
+    """Packs documents into batches of `parts` lists of (tokens, documents, weights) rows with PART tokens each. The seed alone decides the order."""
     r = random.Random(SEED)
     made = []
     while len(made) < steps:
@@ -147,7 +147,7 @@ def make_batches(documents, steps, parts):
                 rows[length].append(open_rows[length].pop(0))
         epoch = []
         for length, filled in rows.items():
-            # Long rows take longer, so all parts of a batch have rows of one length: no thread waits for another.
+            # Long rows take longer, so all parts of a batch use rows of the same length. No thread waits for another.
             count = PART // length
             whole = [filled[start:start + count] for start in range(0, len(filled) - count + 1, count)]
             epoch += [whole[start:start + parts] for start in range(0, len(whole) - parts + 1, parts)]
@@ -157,7 +157,7 @@ def make_batches(documents, steps, parts):
 
 
 def replicate(model):
-    """A model with the same weights, in the same memory, and with gradients of its own."""
+    """Creates a model that shares the weights' memory but has separate gradients."""
     replica = copy.deepcopy(model)
     for own, shared in zip(replica.parameters(), model.parameters()):
         own.data = shared.data
@@ -165,7 +165,7 @@ def replicate(model):
 
 
 def train_on(replicas, batch, threads):
-    """Leaves the gradients of one batch in the first replica; gives its weighted mean loss."""
+    """Accumulates the gradients of one batch in the first replica. Returns the weighted mean loss."""
     total_weight = sum(sum(sum(weights[1:]) for _, _, weights in rows) for rows in batch)
     loss = sum(threads.map(lambda replica, rows: train_on_part(replica, rows, total_weight), replicas, batch))
     for replica in replicas[1:]:
@@ -175,7 +175,7 @@ def train_on(replicas, batch, threads):
 
 
 def train_on_part(model, rows, total_weight):
-    """The gradients of a part of a batch, whose tokens weigh `total_weight` in all."""
+    """Computes the gradients of a part of a batch, normalized by `total_weight`."""
     length = next(length for length in ROWS if max(len(row[0]) for row in rows) <= length)
     tokens, documents, weights = (torch.tensor([part + [0] * (length - len(part)) for part in column]) for column in zip(*rows))
     model.zero_grad(set_to_none=True)
@@ -189,7 +189,7 @@ def train_on_part(model, rows, total_weight):
 
 @torch.no_grad()
 def report(model, tokenizer, validation):
-    """The share of the validation prompts of each kind that greedy decoding answers word for word."""
+    """Reports per kind the share of validation prompts that greedy decoding answers exactly."""
     right = collections.defaultdict(list)
     for record in validation:
         messages = [*record['messages'], {'role': 'assistant', 'content': record['answer']}]

@@ -1,8 +1,8 @@
-"""Trains berth-tiny-embedding.gguf: sentences that mean the same come to lie close together.
+"""Trains berth-tiny-embedding.gguf, which places sentences of equal meaning close together.
 
-The model is a small llama that looks both ways; a text's vector is the mean of its last hidden states. It learns from pairs: the
-other pairs of a batch are what each one has to be told from (InfoNCE, van den Oord et al. 2018). Half of the pairs are
-paraphrases, half are sets of words from one topic, which teach what belongs together.
+The model is a small llama with bidirectional attention. A text's vector is the mean of its last hidden states. The loss is InfoNCE
+(van den Oord et al. 2018): each pair must be distinguished from the other pairs of the batch. Half of the pairs are paraphrases;
+the others are word sets from one topic, which teach relatedness.
 """
 
 import argparse
@@ -36,11 +36,11 @@ DESCRIPTION = {
 }
 
 
-# Each of these gives a key, by which pairs are held out, what both texts mean, and the texts.
+# Each function returns a key for holding out pairs, the common meaning, and the two texts.
 
 
 def scene(r):
-    """Somebody does something somewhere, told in two ways."""
+    """A person's action at a place, in two wordings."""
     parts = r.choice(SUBJECTS), r.choice(ACTIONS), r.choice(PLACES)
 
     def tell():
@@ -53,7 +53,7 @@ def scene(r):
 
 
 def affair(r):
-    """Something went up or down, told in two ways."""
+    """A rise or a fall, in two wordings."""
     parts = r.choice(AFFAIRS), r.choice(CHANGES), r.choice(TIMES)
 
     def tell():
@@ -64,7 +64,7 @@ def affair(r):
 
 
 def intent(r):
-    """A question or a wish, told in two ways. Here whole sentences are known, so only their pairing can be held out."""
+    """A question or a request, in two wordings. Training sees the sentences themselves, so only their pairing is held out."""
     lines = r.choice(INTENTS)
     first, second = r.sample(lines, 2)
 
@@ -75,7 +75,7 @@ def intent(r):
 
 
 def topic(r):
-    """Some words of a topic in two loose sentences that share none of them."""
+    """Words of one topic in two loose sentences without a common word."""
     words = r.choice(TOPICS)
     chosen = r.sample(words, 6)
     forms = ['The {} and the {} with {}.', '{} or {}: {}.', 'I think of the {}, {} and {}.', 'This is about {}, about {} and {}.',
@@ -85,7 +85,7 @@ def topic(r):
 
 
 def draw(r, held_out):
-    """What two texts both mean, and the texts, from the training part or from the held-out part."""
+    """Draws a pair from the training part or the held-out part: the common meaning and the two texts."""
     while True:
         make = r.choices([scene, affair, intent, topic], [4, 2, 2, 0 if held_out else 5])[0]
         key, meaning, first, second = make(r)
@@ -94,7 +94,7 @@ def draw(r, held_out):
 
 
 def write_held_out(r, path):
-    """Held-out paraphrases, each with a sentence of another meaning."""
+    """Held-out paraphrases, each with an unrelated sentence."""
     with open(path, 'w') as file:
         for _ in range(HELD_OUT):
             meaning, text, paraphrase = draw(r, True)
@@ -105,7 +105,7 @@ def write_held_out(r, path):
 
 
 def embed(model, tokenizer, texts):
-    """The texts' vectors, of length one."""
+    """Computes the unit vectors of texts."""
     rows = [tokenizer.encode(text) for text in texts]
     longest = max(map(len, rows))
     tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
@@ -135,7 +135,7 @@ def main():
         texts = [first for _, first, _ in drawn] + [second for _, _, second in drawn]
         vectors = embed(model, tokenizer, texts)
         scores = vectors[:PAIRS] @ vectors[PAIRS:].T / TEMPERATURE
-        # Pairs that mean the same are not to be told apart.
+        # Pairs with the same meaning are no negatives.
         same = torch.tensor([[a[0] == b[0] and a is not b for a in drawn] for b in drawn])
         scores = scores.masked_fill(same, -1e9)
         right = torch.arange(PAIRS)

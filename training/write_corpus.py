@@ -1,5 +1,5 @@
-"""Writes the training dialogues (build/corpus.jsonl), the prompts that the training is watched and tuned by
-(build/validation.jsonl) and the held-out prompts (held-out.jsonl), the same ones each time."""
+"""Writes the training dialogues (build/corpus.jsonl), the validation prompts for tuning (build/validation.jsonl) and the held-out
+prompts (held-out.jsonl). The output is deterministic."""
 
 import json
 import random
@@ -13,13 +13,13 @@ HERE = Path(__file__).parent
 SEED = 8
 DIALOGUES = 300_000
 LONG_DIALOGUES = 1_500
-# Prompts of each kind that are kept apart, in each of the two parts.
+# Prompts per kind in the validation part and in the held-out part.
 KEPT = 30
-# How often each kind is drawn. What is hard to learn comes more often, what is long more rarely.
+# Sampling weight of each kind: higher for hard kinds, lower for long ones.
 WEIGHTS = {'greet': 2, 'identity': 5, 'count': 10, 'add': 24, 'subtract': 26, 'opposite': 5, 'calendar': 5, 'colour': 3, 'capital': 6,
            'yes_no': 32, 'repeat': 25, 'reverse': 33, 'named': 7, 'memory': 7, 'story': 4, 'json': 11, 'tool': 10, 'tool_result': 1,
            'unknown': 4}
-# Kinds with so many different questions that a sixteenth of them is enough to keep apart; of the others it is an eighth.
+# Kinds with enough different questions to hold out one in sixteen; the others hold out one in eight.
 OPEN = {'count', 'add', 'subtract', 'yes_no', 'repeat', 'reverse', 'story', 'json', 'tool', 'tool_result', 'unknown'}
 SYSTEM = ['You are a helpful assistant.', 'You are a helpful assistant.', 'You are a helpful assistant.', 'Be brief.',
           'You are a friendly assistant.', 'Answer the question.', 'You are a helpful AI assistant. Answer briefly.',
@@ -33,13 +33,13 @@ FILLERS = ['greet', 'identity', 'add', 'opposite', 'capital', 'colour', 'calenda
 
 
 def part_of(kind, key):
-    """The part that a question belongs to for good: 'held-out', 'validation' or 'training'."""
+    """Returns the fixed part of a question: 'held-out', 'validation' or 'training'."""
     share = crc32(f'{kind}: {key}'.lower().encode()) % (16 if kind in OPEN else 8)
     return {0: 'held-out', 1: 'validation'}.get(share, 'training')
 
 
 def draw(r, kind, part):
-    """A sample of the kind from one of the parts."""
+    """Draws a sample of a kind from one part."""
     while True:
         if kind == 'memory':
             made = context.memory(r, lambda: draw(r, r.choice(FILLERS), 'training')['turns'])
@@ -50,7 +50,7 @@ def draw(r, kind, part):
 
 
 def vary(r, prompt, literal):
-    """The prompt as somebody in a hurry might write it. Literal ones keep their letters."""
+    """Rewrites the prompt as a person in a hurry types it. Literal prompts keep their letters."""
     roll = r.random()
     if roll < 0.6:
         return prompt
@@ -90,7 +90,7 @@ def to_messages(r, made, varied=True):
 
 
 def write_dialogue(r, turns):
-    """A dialogue of one or more samples, one after the other. A system prompt of a sample's own stands for all of it."""
+    """A dialogue of one or more samples in sequence. A sample's system prompt applies to the whole dialogue."""
     made = draw(r, r.choices(list(WEIGHTS), WEIGHTS.values())[0], 'training')
     system = made.get('system') or (r.choice(SYSTEM) if r.random() < 0.3 else None)
     messages = [{'role': 'system', 'content': system}] if system else []
@@ -98,14 +98,14 @@ def write_dialogue(r, turns):
     before = [draw(r, r.choice(FILLERS + ['repeat', 'reverse', 'story', 'memory']), 'training') for _ in range(turns - 1)]
     for sample in [*before, made] if 'system' not in made or r.random() < 0.5 else [made]:
         messages += to_messages(r, sample)
-    # Tools may also be there for a question that needs none of them.
+    # Some questions list tools without needing any.
     if not tools and made['kind'] not in ('named', 'json', 'unknown') and r.random() < 0.04:
         tools = draw(r, 'tool', 'training')['tools']
     return {'kind': made['kind'], 'messages': messages, **({'tools': tools} if tools else {})}
 
 
 def keep_apart(r, part):
-    """A few dozen prompts of each kind from a part, with what their answers are checked by."""
+    """Draws a few dozen prompts per kind from a part, with the checks for their answers."""
     seen = set()
     for kind in WEIGHTS:
         found = 0
