@@ -33,8 +33,8 @@ async function deploy(): Promise<string> {
   return body.id
 }
 
-/** The open anomalies after a look, as `kind subject`, and the number that a summary shows. */
-async function look() {
+/** Runs all checks and returns the open anomalies; also verifies the count in the usage summary. */
+async function runChecks() {
   const { application } = server
   await checkUsage(application)
   await checkLedger(application)
@@ -55,41 +55,41 @@ async function look() {
 }
 
 const run = (statement: ReturnType<typeof sql>) => statement.execute(server.application.db)
-const kinds = async () => (await look()).map(({ kind }) => kind)
+const kinds = async () => (await runChecks()).map(({ kind }) => kind)
 
-test('a deployment that runs is no anomaly', async () => {
+test('a running deployment causes no anomaly', async () => {
   now = new Date('2026-03-01T13:30:00Z')
   await settleUsage(server.application)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('an instance that no deployment knows is nobody’s anomaly, until it is given back', async () => {
+test('an orphaned instance is an anomaly without an organization until it is released', async () => {
   const stranger = randomUUID()
   runtime.held.add(stranger)
-  // The sweep of orphans must not be faster.
+  // Keep the orphan sweep from releasing it first.
   runtime.answer({ release: () => false })
-  expect(await look()).toEqual([
+  expect(await runChecks()).toEqual([
     {
       kind: 'instance_without_deployment',
       subject: stranger,
       organization_id: null,
-      message: `The runtime holds an instance for ${stranger}, which no deployment owns.`,
+      message: `The runtime holds an instance for ${stranger}, but no deployment owns it.`,
     },
   ])
   runtime.held.delete(stranger)
   runtime.reset()
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('a deployment with an instance whose clock does not run is a gap; it is one anomaly however often it is seen', async () => {
+test('missing_span: an instance without an open span is one anomaly, however often the checks run', async () => {
   const { rows } = await sql<{ id: number }>`
     UPDATE instance_spans SET ended_at = ${now}, reported_end_at = ${now} WHERE deployment_id = ${id} RETURNING id
   `.execute(server.application.db)
   for (const _time of [1, 2, 3]) {
-    expect((await look()).map(({ kind, subject }) => [kind, subject])).toEqual([['missing_span', id]])
+    expect((await runChecks()).map(({ kind, subject }) => [kind, subject])).toEqual([['missing_span', id]])
   }
   await run(sql`UPDATE instance_spans SET ended_at = NULL, reported_end_at = NULL WHERE id = ${rows[0]!.id}`)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
   const all = await server.application.db
     .selectFrom('usage_anomalies')
     .selectAll()
@@ -99,14 +99,14 @@ test('a deployment with an instance whose clock does not run is a gap; it is one
   expect(all[0]!.closed_at).not.toBeNull()
 })
 
-test('a span that goes on after the instance was given back', async () => {
+test('unclosed_span: a span is open after the release of its instance', async () => {
   await run(sql`UPDATE deployments SET instance_released_at = ${now} WHERE id = ${id}`)
   expect(await kinds()).toEqual(['unclosed_span'])
   await run(sql`UPDATE deployments SET instance_released_at = NULL WHERE id = ${id}`)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('two spans of one deployment that overlap, and the hours of them that were sealed before they were there', async () => {
+test('overlapping_spans: two spans of a deployment overlap; the sealed hours become unbalanced', async () => {
   const end = new Date('2026-03-01T12:00:00Z')
   await run(sql`
     INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, ended_at, confirmed_at,
@@ -115,23 +115,23 @@ test('two spans of one deployment that overlap, and the hours of them that were 
     FROM instance_spans WHERE deployment_id = ${id}`)
   expect(await kinds()).toEqual(['overlapping_spans', 'unbalanced_ledger'])
   await run(sql`DELETE FROM instance_spans WHERE deployment_id = ${id} AND ended_at IS NOT NULL`)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('the ledger of each organization is looked through, apart from what is wrong now', async () => {
+test('checkLedger checks every organization; checkUsage finds none of its kinds', async () => {
   const other = await registerClient(server.url)
   const { body } = await other.post(path, { model_name: 'berth-tiny' })
   await waitForStatus(other, body.id, 'running')
   const long = new Date('2026-03-01T01:00:00Z')
-  const tell = (reported: ReturnType<typeof sql>) =>
+  const setReportedStart = (reported: ReturnType<typeof sql>) =>
     run(sql`UPDATE instance_spans SET reported_start_at = ${reported}`)
-  await tell(sql`${long}`)
+  await setReportedStart(sql`${long}`)
   await checkUsage(server.application)
   expect(
     (await server.application.db.selectFrom('usage_anomalies').where('closed_at', 'is', null).execute())
       .length,
   ).toBe(0)
-  const seen = await look()
+  const seen = await runChecks()
   expect(seen.map(({ kind }) => kind)).toEqual([
     'impossible_span',
     'impossible_span',
@@ -139,13 +139,13 @@ test('the ledger of each organization is looked through, apart from what is wron
     'provider_disagrees',
   ])
   expect(new Set(seen.map((row) => row.organization_id)).size).toBe(2)
-  await tell(sql`started_at`)
+  await setReportedStart(sql`started_at`)
   await other.delete(`${path}/${body.id}`)
   await waitForStatus(other, body.id, 'terminated')
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('a span that begins in the future or before its deployment was asked for, or not when the provider says', async () => {
+test('impossible_span: a start in the future, before the request, or different from the provider’s', async () => {
   const start = new Date('2026-03-01T10:00:00Z')
   const move = (started: Date, reported: Date) =>
     run(
@@ -160,10 +160,10 @@ test('a span that begins in the future or before its deployment was asked for, o
   await move(start, new Date('2026-03-01T09:00:00Z'))
   expect(await kinds()).toEqual(['impossible_span', 'provider_disagrees'])
   await move(start, start)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('a clock that steps back: the end of a span is no earlier than what was sealed, and the anomaly says so', async () => {
+test('a clock steps back: the span ends at the watermark, with an anomaly', async () => {
   const other = await deploy()
   const started = now
   now = new Date(started.getTime() + 4 * 3_600_000)
@@ -179,27 +179,27 @@ test('a clock that steps back: the end of a span is no earlier than what was sea
   expect(span).toEqual({ ended_at: new Date('2026-03-01T17:00:00Z'), reported_end_at: now })
   now = new Date(started.getTime() + 5 * 3_600_000)
   await settleUsage(server.application)
-  const seen = await look()
+  const seen = await runChecks()
   expect(seen.map(({ kind }) => kind)).toEqual(['impossible_span', 'provider_disagrees'])
-  expect(seen[0]!.message).toMatch(/ends in hours that were sealed before/)
+  expect(seen[0]!.message).toMatch(/ending in hours that were already sealed/)
   now = new Date('2026-04-20T00:00:00Z')
   await settleUsage(server.application)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('usage without a price is not sealed until it has one', async () => {
-  const world = { ...server.application, prices: [] }
+test('usage without a price stays unsealed until it has one', async () => {
+  const withoutPrices = { ...server.application, prices: [] }
   now = new Date('2026-04-20T03:00:00Z')
-  await settleUsage(world)
+  await settleUsage(withoutPrices)
   expect(await kinds()).toEqual(['missing_price'])
   now = new Date('2026-04-22T03:00:00Z')
-  await settleUsage(world)
+  await settleUsage(withoutPrices)
   expect(await kinds()).toEqual(['missing_price', 'unsettled_usage'])
   await settleUsage(server.application)
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })
 
-test('a check that can’t be made changes nothing, and does not keep the others from being made', async () => {
+test('a failing check changes nothing, and the other checks still run', async () => {
   const broken = {
     ...server.application,
     runtime: { ...runtime, listDeploymentIds: () => Promise.reject(new Error('gone')) },
@@ -207,7 +207,7 @@ test('a check that can’t be made changes nothing, and does not keep the others
   const more = [
     {
       kind: 'unsent_usage',
-      find: async () => [{ organizationId, subject: 'hour', message: 'It could not be sent.' }],
+      find: async () => [{ organizationId, subject: 'hour', message: 'The report failed.' }],
     },
   ]
   await checkUsage(broken, more)
@@ -217,5 +217,5 @@ test('a check that can’t be made changes nothing, and does not keep the others
     ),
   ).resolves.toMatchObject({ rows: [{}] })
   await checkUsage(server.application, [{ kind: 'unsent_usage', find: async () => [] }])
-  expect(await look()).toEqual([])
+  expect(await runChecks()).toEqual([])
 })

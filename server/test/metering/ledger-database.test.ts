@@ -30,7 +30,7 @@ beforeAll(async () => {
   await migrateDatabase(connection.db)
   const user = await connection.db
     .insertInto('users')
-    .values({ email: 'ada@example.com', name: 'Ada', current_organization_id: await makeOrganization() })
+    .values({ email: 'ada@example.com', name: 'Ada', current_organization_id: await createOrganization() })
     .returning('id')
     .executeTakeFirstOrThrow()
   userId = user.id
@@ -41,7 +41,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function makeOrganization(): Promise<number> {
+async function createOrganization(): Promise<number> {
   const { id } = await connection.db
     .insertInto('organizations')
     .values({ name: 'Acme', slug: randomUUID() })
@@ -50,7 +50,7 @@ async function makeOrganization(): Promise<number> {
   return id
 }
 
-/** Has production's own code do to the database what was done to the model. */
+/** Replays the model's writes against the database with the production code. */
 async function replay(
   writes: readonly Write[],
   organizations: Map<number, number>,
@@ -62,7 +62,7 @@ async function replay(
     if (write.kind === 'settle') {
       const organizationId = organizations.get(write.organization)!
       const settle = () => settleOrganization({ db, prices, clock: () => write.now }, organizationId)
-      // Two workers at once: the second finds everything done.
+      // Two workers at once: the second has nothing left to do.
       await Promise.all([settle(), settle()])
       continue
     }
@@ -208,18 +208,18 @@ function expectedLedger(model: LedgerModel, organization: number, ids: Map<numbe
   }
 }
 
-test('the database does to spans, tokens and hours exactly what the model does, at every cut of a history', async () => {
+test('the database and the model agree on spans, tokens and buckets at every point of a history', async () => {
   const history = fc.tuple(steppingEvents, fc.double({ min: 0, max: 1, noNaN: true }))
   await fc.assert(
     fc.asyncProperty(history, async ([events, share]) => {
       const whole = play(events, prices).model.writes
       const writes = whole.slice(0, Math.ceil(whole.length * share))
-      // What happened up to the cut, which may be in the middle of anything.
+      // The history may stop anywhere, as after a crash.
       const model = createLedgerModel(prices)
       for (const write of writes) model.apply(write)
       const organizations = new Map<number, number>()
       for (const organization of model.organizations.keys()) {
-        organizations.set(organization, await makeOrganization())
+        organizations.set(organization, await createOrganization())
       }
       const ids = await replay(writes, organizations)
       for (const [organization, organizationId] of organizations) {

@@ -78,7 +78,7 @@ test('deployments from before the ledger get their spans', async () => {
   ])
 })
 
-test('tokens that are recorded while their hour is being sealed are counted in the next', async () => {
+test('tokens recorded while their hour is being sealed count in the next hour', async () => {
   const { db } = connection
   const hour = new Date('2026-01-31T10:00:00Z')
   const deployment = { deploymentId: ids[0], organizationId: 1, modelName: 'model' }

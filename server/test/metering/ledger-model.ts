@@ -9,7 +9,7 @@ import type { InstanceSpan, OpenLedger, UsageBucket } from '../../src/features/m
 import { findPrice } from '../../src/features/metering/prices.ts'
 import type { Price } from '../../src/features/metering/prices.ts'
 
-/** A write as the database gets it: one transaction each. Kept so that a test can have the real database do the same. */
+/** One database transaction, recorded so that a test can replay it against a real database. */
 export type Write =
   | { kind: 'request'; deployment: number; organization: number; at: Date }
   | { kind: 'provisioning'; deployment: number; at: Date }
@@ -34,7 +34,7 @@ export interface ModelOrganization {
   sealed: Map<string, UsageBucket>
 }
 
-/** What the database holds, as the ledger's writes leave it, with production's own arithmetic. */
+/** An in-memory model of the ledger tables that uses the production arithmetic. */
 export function createLedgerModel(prices: readonly Price[]) {
   const organizations = new Map<number, ModelOrganization>()
   const provisioning = new Map<number, Date>()
@@ -111,11 +111,11 @@ export function createLedgerModel(prices: readonly Price[]) {
     ledger.open = new Map()
     for (const bucket of plan.buckets) {
       const key = keyOf(bucket)
-      if (ledger.sealed.has(key)) throw new Error(`${key} is sealed and would be written again`)
+      if (ledger.sealed.has(key)) throw new Error(`${key} is sealed and would be overwritten`)
       if (bucket.hour < plan.sealedThrough) ledger.sealed.set(key, bucket)
       else ledger.open.set(key, bucket)
     }
-    if (plan.sealedThrough < ledger.sealedThrough) throw new Error('the seal went back')
+    if (plan.sealedThrough < ledger.sealedThrough) throw new Error('the watermark moved back')
     ledger.sealedThrough = plan.sealedThrough
   }
 
@@ -160,7 +160,7 @@ export function keyOf({ deploymentId, meter, hour, dimensions }: UsageBucket): s
   return JSON.stringify([deploymentId, meter, hour.getTime(), dimensions])
 }
 
-/** What would be sent of an organization's instances, from what is sealed. */
+/** The meter events of an organization's sealed instance usage. */
 export function listModelEvents({ sealed }: ModelOrganization) {
   const byPrice = new Map<string, Map<number, number>>()
   for (const { meter, price, hour, thousandths } of sealed.values()) {

@@ -8,27 +8,28 @@ import { priceChange, prices } from './prices.ts'
 
 const runs = 10_000
 const limit = 150_000
-/** Plays events while it sends what is sealed, again and again as one that was killed does; checks that nothing once sent changes. */
-function playAndSend(events: readonly Event[]): Story & { sent: Map<string, number> } {
-  const sent = new Map<string, number>()
-  const send = (model: LedgerModel, organization: number) => {
+
+/** Plays events, reports all sealed usage again after each settlement, and checks that no reported quantity changes. */
+function playAndReport(events: readonly Event[]): Story & { reported: Map<string, number> } {
+  const reported = new Map<string, number>()
+  const report = (model: LedgerModel, organization: number) => {
     const ledger = model.organizations.get(organization)
     if (ledger === undefined) return
     for (const { priceKey, hour, quantity } of listModelEvents(ledger)) {
       const event = `${organization}:${priceKey}:${hour.getTime()}`
-      if ((sent.get(event) ?? quantity) !== quantity) throw new Error(`${event} has two quantities`)
-      sent.set(event, quantity)
+      if ((reported.get(event) ?? quantity) !== quantity) throw new Error(`${event} has two quantities`)
+      reported.set(event, quantity)
     }
   }
-  return { ...play(events, prices, send), sent }
+  return { ...play(events, prices, report), reported }
 }
 
-function checkBilled({ model, deployments, tokens, sent }: ReturnType<typeof playAndSend>): void {
+function checkBilled({ model, deployments, tokens, reported }: ReturnType<typeof playAndReport>): void {
   for (let organization = 0; organization < organizationCount; organization++) {
     const ledger = model.organizations.get(organization)
     if (ledger === undefined) continue
     const buckets = [...ledger.sealed.values()]
-    if (ledger.open.size > 0) throw new Error('something was left unsealed')
+    if (ledger.open.size > 0) throw new Error('a bucket was left unsealed')
     for (const type of ['even', 'odd']) {
       const used = deployments
         .filter((each) => each.organization === organization && instanceTypeOf(each.id) === type && each.ran)
@@ -44,14 +45,14 @@ function checkBilled({ model, deployments, tokens, sent }: ReturnType<typeof pla
         thousandths,
         price: { unit },
       } of ofType) {
-        if (thousandths > 3_600_000) throw new Error('an hour holds more than an hour')
+        if (thousandths > 3_600_000) throw new Error('a bucket has more than an hour')
         if (unit?.amount !== (hour < priceChange ? '0.001' : '0.002'))
-          throw new Error('a price of another time')
+          throw new Error('the price is not valid in this hour')
       }
-      const told = [...sent]
+      const total = [...reported]
         .filter(([event]) => event.startsWith(`${organization}:gpu_instance_seconds.${type}.`))
         .reduce((sum, [, quantity]) => sum + quantity, 0)
-      expect(told).toBe(Math.floor(used / 1000))
+      expect(total).toBe(Math.floor(used / 1000))
     }
     for (const [meter, of] of [
       ['inference_input_tokens', 'input'],
@@ -67,13 +68,13 @@ function checkBilled({ model, deployments, tokens, sent }: ReturnType<typeof pla
 }
 
 test(
-  'billed seconds are the seconds from the provider’s start to the release, whatever dies in between',
+  'billed seconds are the seconds from the provider’s start to the release, wherever a process crashes',
   () => {
     fc.assert(
       fc.property(honestEvents, (events) => {
-        const story = playAndSend(events)
+        const story = playAndReport(events)
         for (const { ran, from, given, to, confirmedAt } of story.deployments) {
-          // Clocks that are set right are never overruled.
+          // The times of accurate clocks are never adjusted.
           if (ran) expect([from, to]).toEqual([given, confirmedAt])
         }
         checkBilled(story)
@@ -85,10 +86,10 @@ test(
 )
 
 test(
-  'with clocks that step: seconds are billed once, none is negative, and no sealed hour changes',
+  'with stepping clocks, seconds are billed once, no span is negative, and no sealed hour changes',
   () => {
     fc.assert(
-      fc.property(steppingEvents, (events) => checkBilled(playAndSend(events))),
+      fc.property(steppingEvents, (events) => checkBilled(playAndReport(events))),
       { numRuns: runs },
     )
   },

@@ -3,7 +3,7 @@ import type { Price } from '../../src/features/metering/prices.ts'
 import { createLedgerModel } from './ledger-model.ts'
 import type { LedgerModel } from './ledger-model.ts'
 
-/** One thing that happens; `pick` chooses the deployment, `amount` how much. What can't happen now does not. */
+/** An event; `pick` selects the deployment, `amount` the size. Events that are impossible in the current state are skipped. */
 export interface Event {
   kind: 'request' | 'work' | 'delete' | 'fail' | 'race' | 'infer' | 'settle' | 'restart' | 'wait' | 'step'
   pick: number
@@ -18,14 +18,14 @@ const pick = fc.nat(7)
 const anEvent = (kinds: Event['kind'][], amount: fc.Arbitrary<number>) =>
   fc.record({ kind: fc.constantFrom(...kinds), pick, amount })
 
-/** Seconds, hours and days, up to the ends of months. */
+/** Waits of seconds, hours and days, long enough to cross the end of a month. */
 const pause = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 90 * second }) },
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 3 * hour }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 * day }) },
 )
 
-/** What workers' clocks are apart by when they are set right. */
+/** The difference between two synchronized workers' clocks. */
 const skew = fc.integer({ min: -60 * second, max: 60 * second })
 
 const usual = [
@@ -38,26 +38,26 @@ const usual = [
 ]
 const length = { minLength: 10, maxLength: 80, size: 'max' } as const
 
-/** Histories in which all clocks are right, within a minute. */
+/** Histories in which all clocks are accurate to a minute. */
 export const honestEvents = fc.array(fc.oneof(...usual), length)
 
 const jump = { weight: 1, arbitrary: anEvent(['step'], fc.integer({ min: -2 * day, max: 2 * day })) }
-/** The same with a clock that jumps by up to two days either way. */
+/** Histories in which a clock jumps by up to two days in either direction. */
 export const steppingEvents = fc.array(fc.oneof(...usual, jump), length)
 
-/** What a deployment really was: kept apart from the ledger, by its own rules. All times as clocks told them. */
+/** The true state of a deployment, tracked independently of the ledger. Times are clock readings. */
 export interface Deployment {
   id: number
   organization: number
   requestedAt: number
   stage: 'requested' | 'provisioning' | 'deploying' | 'running' | 'ending' | 'ended'
-  /** When the provider gave the instance, whether or not anybody wrote it down */
+  /** When the provider started the instance, even if no write followed */
   given: number | null
   released: boolean
-  /** When its release was found to be confirmed */
+  /** When the worker saw that the instance was released */
   confirmedAt: number | null
   ran: boolean
-  /** When the ledger began to count, and stopped */
+  /** The expected start and end of the span */
   from: number | null
   to: number | null
 }
@@ -72,8 +72,8 @@ export const organizationCount = 2
 const begin = Date.UTC(2026, 0, 31, 22)
 
 /**
- * Plays events, `settled` being called after each settlement: every write to the database and every effect on the provider is a step of its own, so that a process may die,
- * and time may pass, between any two. In the end all are released, and enough time passes for everything to be sealed.
+ * Plays events and calls `settled` after each settlement. Each database write and each provider call is a separate step, so a
+ * crash or a delay can happen between any two. At the end all instances are released and all hours sealed.
  */
 export function play(
   events: readonly Event[],
@@ -86,7 +86,7 @@ export function play(
   let clock = begin
   const now = () => new Date(clock)
 
-  /** The next step of what a worker does for a deployment; null as soon as there is nothing to do. */
+  /** Performs the worker's next step for a deployment, if any. */
   function work(deployment: Deployment, amount: number): void {
     const { id } = deployment
     switch (deployment.stage) {
@@ -123,8 +123,8 @@ export function play(
   const sealed = ({ organization }: Deployment) =>
     model.organizations.get(organization)!.sealedThrough.getTime()
   const startOf = (deployment: Deployment) => {
-    const told = Math.min(clock, Math.max(deployment.given!, deployment.requestedAt))
-    return Math.max(told, sealed(deployment))
+    const clamped = Math.min(clock, Math.max(deployment.given!, deployment.requestedAt))
+    return Math.max(clamped, sealed(deployment))
   }
 
   function end(deployment: Deployment): void {
@@ -162,7 +162,7 @@ export function play(
     else if (kind === 'work') work(deployment, amount)
     else if (kind === 'delete' || kind === 'fail') end(deployment)
     else if (kind === 'race') {
-      // A worker that lost its lease finds that the other has written already.
+      // A worker that lost its lease repeats writes that another worker has made.
       const { id, given, stage } = deployment
       if (given !== null && (stage === 'deploying' || stage === 'running')) {
         model.apply({ kind: 'open', deployment: id, reported: new Date(given), now: now() })
@@ -175,7 +175,7 @@ export function play(
       tokens.push({ organization: deployment.organization, input, output })
       model.apply({ kind: 'tokens', deployment: deployment.id, input, output, now: now() })
     } else if (kind === 'restart') {
-      // All that was under way is taken up again at once.
+      // After a restart, the worker resumes every deployment.
       for (const each of deployments) work(each, amount)
     }
   }

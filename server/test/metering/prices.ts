@@ -7,7 +7,7 @@ function price(meter: Price['meter'], unitAmount: string, validFrom: Date, valid
   return { meter, dimensions: {}, displayName: meter, unitAmount, currency: 'usd', validFrom, validUntil }
 }
 
-/** Tokens are free; instances get dearer at the end of January. */
+/** Tokens are free; the instance price doubles on February 1. */
 export const prices: Price[] = [
   price('gpu_instance_seconds', '0.001', always, priceChange),
   price('gpu_instance_seconds', '0.002', priceChange, null),

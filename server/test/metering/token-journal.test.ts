@@ -15,7 +15,7 @@ import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const patience = { timeout: 20_000 }
+const pollOptions = { timeout: 20_000 }
 const usage = { inputTokens: 3, outputTokens: 4 }
 
 let server: TestServer
@@ -60,19 +60,19 @@ async function listBatches(): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The database, which is away while `isAway`. */
-function createFlaky(isAway: () => boolean): Database {
+/** The database; transactions throw while `isDown` returns true. */
+function createFlakyDatabase(isDown: () => boolean): Database {
   return new Proxy(server.application.db, {
     get(target, name, receiver) {
-      if (isAway() && name === 'transaction') throw new Error('the database is away')
+      if (isDown() && name === 'transaction') throw new Error('the database is down')
       const value: unknown = Reflect.get(target, name, receiver)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
 }
 
-/** A file as a process leaves it that was killed a while ago. */
-async function leave(id: string, text: string): Promise<void> {
+/** Writes a journal file as left by a process that crashed a minute ago. */
+async function writeAbandoned(id: string, text: string): Promise<void> {
   const path = join(folder, `${id}.jsonl`)
   await writeFile(path, text)
   const old = (await stat(path)).mtimeMs / 1000 - 60
@@ -83,7 +83,7 @@ function line(hour: number, input: unknown = 3): string {
   return `${JSON.stringify([serving.deploymentId, serving.organizationId, 'berth-tiny', hour, input, 4])}\n`
 }
 
-test('requests are added up, by hours, and no file is left once they are in the database', async () => {
+test('requests are summed by hour; the file is deleted once they are in the database', async () => {
   journal = open()
   journal.record(serving, usage)
   journal.record(serving, usage)
@@ -97,7 +97,7 @@ test('requests are added up, by hours, and no file is left once they are in the 
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a batch is forgotten with its file; who then still wants to read it records nothing', async () => {
+test('a batch id is deleted with its file; a late reader records nothing', async () => {
   journal = open()
   journal.record(serving, usage)
   const [file] = await readdir(folder)
@@ -110,16 +110,16 @@ test('a batch is forgotten with its file; who then still wants to read it record
   expect(await sum()).toEqual([[1, 3, 4]])
 })
 
-test('a batch that another process has adopted is not counted again by its own', async () => {
+test('a batch adopted by another process is not counted again by its owner', async () => {
   let broken = true
-  journal = open(createFlaky(() => broken))
+  journal = open(createFlakyDatabase(() => broken))
   journal.record(serving, usage)
   await journal.flush()
   const [file] = await readdir(folder)
   const id = file!.replace('.jsonl', '')
-  await leave(id, await readFile(join(folder, file!), 'utf8'))
+  await writeAbandoned(id, await readFile(join(folder, file!), 'utf8'))
   const other = open()
-  await expect.poll(() => readdir(folder), patience).toEqual([])
+  await expect.poll(() => readdir(folder), pollOptions).toEqual([])
   await other.close()
   broken = false
   await journal.flush()
@@ -137,37 +137,37 @@ test('a request is in a file before `record` returns', async () => {
   )
 })
 
-test('what a killed process left is recorded once, also where that was begun; torn and foreign lines are passed over', async () => {
+test('the file of a crashed process is recorded exactly once; truncated and malformed lines are skipped', async () => {
   const hour = now.getTime() - (now.getTime() % 3_600_000)
   journal = open()
   await journal.close()
   const [recorded, torn] = [randomUUID(), randomUUID()]
   const total = { ...serving, ...usage, hour: new Date(hour), requests: 1 }
   await recordTokenBatch(server.application.db, recorded, async () => [total])
-  await leave(recorded, line(hour))
+  await writeAbandoned(recorded, line(hour))
   const foreign = line(hour).replace(serving.deploymentId, randomUUID())
   const odd = `${line(hour, -0.5)}${line(hour, 'x')}null\n{}\n`
-  await leave(torn, `${line(hour)}${odd}${foreign}${line(hour)}${line(hour).slice(0, -9)}`)
+  await writeAbandoned(torn, `${line(hour)}${odd}${foreign}${line(hour)}${line(hour).slice(0, -9)}`)
   await writeFile(join(folder, 'README'), 'not ours')
   journal = open()
-  await expect.poll(() => readdir(folder), patience).toEqual(['README'])
+  await expect.poll(() => readdir(folder), pollOptions).toEqual(['README'])
   expect(await sum()).toEqual([[3, 9, 12]])
 })
 
-test('a file that was just written to is left to its process', async () => {
+test('a file with a recent write is left to its owner', async () => {
   journal = open()
   await journal.close()
   const id = randomUUID()
   await writeFile(join(folder, `${id}.jsonl`), line(0))
   journal = open()
-  await leave(randomUUID(), '')
-  await expect.poll(async () => (await readdir(folder)).length, patience).toBe(1)
+  await writeAbandoned(randomUUID(), '')
+  await expect.poll(async () => (await readdir(folder)).length, pollOptions).toBe(1)
   expect(await readdir(folder)).toEqual([`${id}.jsonl`])
 })
 
-test('without the database tokens wait, and are recorded when it is back', async () => {
+test('while the database is down tokens are kept, and recorded once it is back', async () => {
   let broken = true
-  journal = open(createFlaky(() => broken))
+  journal = open(createFlakyDatabase(() => broken))
   journal.record(serving, usage)
   await journal.flush()
   journal.record(serving, usage)
@@ -175,6 +175,6 @@ test('without the database tokens wait, and are recorded when it is back', async
   expect(await sum()).toEqual([])
   expect(await readdir(folder)).toHaveLength(2)
   broken = false
-  await expect.poll(sum, patience).toEqual([[2, 6, 8]])
-  await expect.poll(() => readdir(folder), patience).toEqual([])
+  await expect.poll(sum, pollOptions).toEqual([[2, 6, 8]])
+  await expect.poll(() => readdir(folder), pollOptions).toEqual([])
 })

@@ -58,7 +58,7 @@ const summarize = (from: Date, to: Date) => summarizeUsage(server.application, o
 const month = [new Date('2026-01-01T00:00:00Z'), new Date('2026-02-01T00:00:00Z')] as const
 const nextMonth = [month[1], new Date('2026-03-01T00:00:00Z')] as const
 
-test('an instance over midnight and the end of a month is cut into hours, to the millisecond', async () => {
+test('a span across midnight and the end of a month is cut into hours, to the millisecond', async () => {
   const id = await deploy()
   pass({ hours: 3, milliseconds: 123 })
   await terminate(id)
@@ -107,7 +107,7 @@ test('an instance over midnight and the end of a month is cut into hours, to the
   })
 })
 
-test('a summary counts what runs up to the moment, whether or not it was settled', async () => {
+test('a summary counts open spans up to now, before and after settlement', async () => {
   await deploy()
   expect((await summarize(...month)).usageTotals).toEqual([])
   pass({ milliseconds: 5 })
@@ -124,7 +124,7 @@ test('a summary counts what runs up to the moment, whether or not it was settled
   }
 })
 
-test('a deployment’s cost is that of its own usage alone, sealed or not', async () => {
+test('a deployment’s cost includes only its own usage, sealed or not', async () => {
   const readCost = async (id: string) => (await client.get(`${path}/${id}/usage`)).body.cost
   const first = await deploy()
   pass({ hours: 1 })
@@ -137,7 +137,7 @@ test('a deployment’s cost is that of its own usage alone, sealed or not', asyn
   }
 })
 
-test('an hour is sealed a quarter of an hour after its end, and can never be written again', async () => {
+test('an hour is sealed 15 minutes after its end and can never change again', async () => {
   await deploy()
   now = new Date('2026-01-31T22:14:59.999Z')
   await settleUsage(server.application)
@@ -162,7 +162,7 @@ test('an hour is sealed a quarter of an hour after its end, and can never be wri
   ).rejects.toThrow(/sealed/)
 })
 
-test('a machine whose clock is ahead of the database’s seals nothing', async () => {
+test('a machine whose clock is ahead of the database’s seals no hours', async () => {
   const id = await deploy()
   pass({ hours: 2 })
   const isSealed = async () => (await readBuckets()).some((bucket) => bucket.sealed_at !== null)
@@ -178,7 +178,7 @@ test('a machine whose clock is ahead of the database’s seals nothing', async (
   await terminate(id)
 })
 
-test('a start of hours is billed from the moment the provider gave the instance, once it serves', async () => {
+test('a deployment that takes hours to start is billed from the provider’s start, once it is ready', async () => {
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
   const id = await deploy('deploying')
   pass({ hours: 5 })
@@ -192,7 +192,7 @@ test('a start of hours is billed from the moment the provider gave the instance,
   expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['18000'])
 })
 
-test('a deployment that failed before it ever ran is not billed; one that failed later is, until its release', async () => {
+test('a deployment that failed before it was ready is not billed; one that failed later is billed until its release', async () => {
   const failed = { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' } as const
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
   const never = await deploy('deploying')
@@ -226,7 +226,7 @@ test('a deployment that failed before it ever ran is not billed; one that failed
   expect(all.usageTotals.map(({ totalQuantity }) => totalQuantity)).toEqual(['3660'])
 })
 
-test('tokens are counted by model, free of charge, and not sent', async () => {
+test('tokens are counted by model, free, and not reported to the processor', async () => {
   const id = await deploy()
   const { db } = server.application
   const usage = { hour: new Date('2026-01-31T21:00:00Z'), requests: 1, input_tokens: 7, output_tokens: 0 }

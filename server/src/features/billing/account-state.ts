@@ -6,8 +6,8 @@ import type {
 import { floorHour } from '../metering/hours.ts'
 
 /**
- * What an account's status may become. The processor moves it between `active` and `past_due`; an operator alone suspends and
- * closes, and what an operator did no event undoes.
+ * The allowed status transitions of a billing account. The processor moves it between `active` and `past_due`; only an operator
+ * suspends and closes accounts, and no event reverts that.
  */
 export const accountTransitions = {
   active: ['past_due', 'suspended', 'closed'],
@@ -24,33 +24,30 @@ export type BillingMode = 'trial' | 'postpaid'
 
 export const billingModes = ['trial', 'postpaid'] as const satisfies readonly BillingMode[]
 
-/** Stripe's eight, and `none` before the first subscription. */
+/** Stripe's eight statuses, and `none` before the first subscription. */
 export type SubscriptionStatus = ProcessorSubscriptionStatus | 'none'
 
-/**
- * What a subscription's status means here: `good`, it is charged; `late`, it goes on and something is not paid; `over`, nothing is
- * charged to it any more.
- */
+/** The effect of each subscription status: `late` is live with an unpaid invoice, `ended` is no longer charged. */
 const standings = {
-  none: 'over',
+  none: 'ended',
   incomplete: 'late',
-  incomplete_expired: 'over',
-  trialing: 'good',
-  active: 'good',
+  incomplete_expired: 'ended',
+  trialing: 'current',
+  active: 'current',
   past_due: 'late',
-  canceled: 'over',
+  canceled: 'ended',
   unpaid: 'late',
-  paused: 'over',
-} as const satisfies Record<SubscriptionStatus, 'good' | 'late' | 'over'>
+  paused: 'ended',
+} as const satisfies Record<SubscriptionStatus, 'current' | 'late' | 'ended'>
 
 export const subscriptionStatuses = Object.keys(standings) as [SubscriptionStatus, ...SubscriptionStatus[]]
 
-/** True while the processor charges a subscription, or tries to. */
+/** True while the processor charges a subscription or retries a payment. */
 export function isLive(status: SubscriptionStatus): boolean {
-  return standings[status] !== 'over'
+  return standings[status] !== 'ended'
 }
 
-/** The part of an account that follows the processor. */
+/** The fields of an account that are derived from the processor's subscription. */
 export interface SyncedState {
   billing_mode: BillingMode
   status: AccountStatus
@@ -64,8 +61,8 @@ export interface SyncedState {
 }
 
 /**
- * An account as it must be when the processor has this subscription: a function of the two alone, so neither the order nor the
- * number of the events that led to it counts. A subscription that is over leaves the account postpaid and owing nothing new.
+ * Derives an account's state from its previous state and the processor's subscription. Events are not an input, so their order
+ * and repetition don't matter. An account stays postpaid after its subscription ends.
  */
 export function deriveAccountState(
   account: SyncedState,
@@ -73,11 +70,11 @@ export function deriveAccountState(
   terms: { postpaidMaxActive: number },
 ): SyncedState {
   if (subscription === null) {
-    // The processor forgot what it had: whatever that was, it charges nothing any more.
+    // The processor no longer has the subscription, so nothing more is charged.
     const status = account.processor_subscription_id === null ? 'none' : 'canceled'
     return { ...account, status: nextStatus(account.status, status), subscription_status: status }
   }
-  const followed = {
+  const state = {
     ...account,
     status: nextStatus(account.status, subscription.status),
     processor_subscription_id: subscription.id,
@@ -86,18 +83,18 @@ export function deriveAccountState(
     current_period_start: subscription.currentPeriodStart,
     current_period_end: subscription.currentPeriodEnd,
   }
-  if (account.billing_mode === 'postpaid' || !isLive(subscription.status)) return followed
+  if (account.billing_mode === 'postpaid' || !isLive(subscription.status)) return state
   return {
-    ...followed,
+    ...state,
     billing_mode: 'postpaid',
     postpaid_since: floorHour(subscription.currentPeriodStart),
     max_active_resources: terms.postpaidMaxActive,
   }
 }
 
-/** True when what was heard of at `receivedAt` is part of what the processor said when it was asked at `askedAt`. */
-export function isReflected(receivedAt: Date, askedAt: Date | null): boolean {
-  return askedAt !== null && receivedAt < askedAt
+/** True when a sync at `syncedAt` already includes the effect of an event received at `receivedAt`. */
+export function isReflected(receivedAt: Date, syncedAt: Date | null): boolean {
+  return syncedAt !== null && receivedAt < syncedAt
 }
 
 function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): AccountStatus {
@@ -105,7 +102,7 @@ function nextStatus(status: AccountStatus, subscription: SubscriptionStatus): Ac
   return standings[subscription] === 'late' ? 'past_due' : 'active'
 }
 
-/** Why an account may not deploy, by the code of the answer; null when nothing but its limit and its credit stand in the way. */
+/** The error code that blocks new deployments; null when only the resource limit and the trial credit apply. */
 export function findBlock(
   account: Pick<SyncedState, 'billing_mode' | 'status' | 'subscription_status'>,
   terms: { trial: boolean },
@@ -117,7 +114,7 @@ export function findBlock(
   return isActivated ? null : 'billing_not_activated'
 }
 
-/** The billing period that `now` lies in: the subscription's, or the calendar month in UTC where there is none. */
+/** The billing period at `now`: the subscription's, or the UTC calendar month without a live subscription. */
 export function currentPeriod(
   account: Pick<SyncedState, 'subscription_status' | 'current_period_start' | 'current_period_end'>,
   now: Date,

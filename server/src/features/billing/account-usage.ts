@@ -5,11 +5,11 @@ import { countActiveDeployments } from './store.ts'
 import type { BillingAccount } from './store.ts'
 import type { Price } from '../metering/prices.ts'
 
-/** How much of what an account allows is in use. */
+/** The use of an account's resource limit and trial credit. */
 export interface AccountUsage {
-  /** Deployments that count against its limit */
+  /** Deployments that count against the limit */
   activeResources: number
-  /** Decimal strings in the currency's main unit; null for an account that is not on trial */
+  /** Decimal strings in the currency's main unit; null when the account is not on trial */
   trialCredit: { granted: string; used: string; remaining: string } | null
 }
 
@@ -27,7 +27,7 @@ export async function readAccountUsage(
   }
 }
 
-/** What runs stays when the credit is used up, so more may be used than was granted; no less than nothing remains. */
+/** Running deployments continue after the credit is used up, so `used` can exceed `granted`; `remaining` is never negative. */
 function toTrialCredit(granted: string, used: string) {
   const left = subtract(granted, used)
   return { granted: formatDecimal(granted), used, remaining: left.startsWith('-') ? '0' : left }

@@ -18,18 +18,18 @@ import type { AccountLease, BillingAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments' | 'jobs'>
 
-/** When a job looks after an activation that was begun. */
+/** Delay of the job that resumes an unfinished activation. */
 const resumeSeconds = 60
-/** Processors forget an idempotency key after a day: an older activation is given up, so that it can't subscribe twice. */
+/** Idempotency keys expire after 24 hours at the processor; older activations are refused, because a retry could subscribe twice. */
 const staleMilliseconds = 23 * 3_600_000
 
 type Outcome =
   | { outcome: 'activated'; account: BillingAccount }
-  | { outcome: 'given_up'; refusal: ApplicationError }
+  | { outcome: 'refused'; error: ApplicationError }
 
 /**
- * Subscribes an organization to all prices, charged to a card. The wish is written down before the processor is asked, so
- * whatever dies on the way, the same subscription comes of it; who is subscribed already gets that subscription.
+ * Subscribes an organization to all prices, charged to a card, or returns its live subscription. The activation is stored before
+ * the first call to the processor, so a retry after a crash ends in the same subscription.
  */
 export async function activatePostpaid(
   application: Deps,
@@ -49,14 +49,14 @@ export async function activatePostpaid(
     const customerId = account.processor_customer_id!
     const existing = await callProcessor(log, () => payments.findSubscription(customerId))
     if (existing !== null && isLive(existing.status)) return applySubscription(application, lease, existing)
-    const activation = await beginActivation(application, account, card.id, viewer.userId)
+    const activation = await createActivation(application, account, card.id, viewer.userId)
     const result = await runActivation(application, lease, account, activation)
     if (result.outcome === 'activated') return result.account
-    throw result.refusal
+    throw result.error
   })
 }
 
-function beginActivation(
+function createActivation(
   { db, clock, jobs }: Deps,
   { id: accountId }: BillingAccount,
   cardId: string,
@@ -70,7 +70,7 @@ function beginActivation(
   })
 }
 
-/** Carries on with an activation that was left half done. What the processor refused before, it refuses again. */
+/** Resumes an activation that did not finish, for example after a crash. */
 export async function resumeActivation(application: Deps, activationId: string): Promise<void> {
   const { db } = application
   const found = await findActivation(db, activationId)
@@ -81,7 +81,7 @@ export async function resumeActivation(application: Deps, activationId: string):
   })
 }
 
-/** Each step may have been taken before: what is there is found, and the same key makes nothing twice. */
+/** Runs or repeats the steps of an activation. Repeating is safe: an existing subscription is used, and the idempotency key is the same. */
 async function runActivation(
   application: Deps,
   lease: AccountLease,
@@ -92,9 +92,9 @@ async function runActivation(
   const customerId = account.processor_customer_id
   if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
 
-  async function giveUp(refusal: ApplicationError): Promise<Outcome> {
+  async function refuse(error: ApplicationError): Promise<Outcome> {
     await refuseActivation(db, activation.id, clock())
-    return { outcome: 'given_up', refusal }
+    return { outcome: 'refused', error }
   }
   async function adoptExisting(id: string): Promise<Outcome | null> {
     const existing = await callProcessor(log, () => payments.findSubscription(id))
@@ -102,12 +102,12 @@ async function runActivation(
     return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
   }
 
-  const taken = await adoptExisting(customerId)
-  if (taken !== null) return taken
-  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return giveUp(cardNotFound())
+  const adopted = await adoptExisting(customerId)
+  if (adopted !== null) return adopted
+  if (clock().getTime() - activation.created_at.getTime() > staleMilliseconds) return refuse(cardNotFound())
   const cardId = activation.processor_payment_method_id
   const card = await callProcessor(log, () => payments.findCard(customerId, cardId))
-  if (card === null) return giveUp(cardNotFound())
+  if (card === null) return refuse(cardNotFound())
   const result = await callProcessor(log, async () => {
     await payments.setDefaultCard(customerId, null, cardId)
     return payments.createSubscription({
@@ -117,10 +117,10 @@ async function runActivation(
       idempotencyKey: activation.id,
     })
   })
-  if (result.outcome === 'card_refused') return giveUp(refusalOf(result))
-  // Under this key it would fail for a day: the next wish gets another one.
+  if (result.outcome === 'card_refused') return refuse(toCardError(result))
+  // The processor repeats this failure for the same key: refuse, so that the next activation gets a new key.
   if (result.outcome === 'failed') {
-    return (await adoptExisting(customerId)) ?? giveUp(processorUnavailable(log, result.error))
+    return (await adoptExisting(customerId)) ?? refuse(processorUnavailable(log, result.error))
   }
   return {
     outcome: 'activated',
@@ -130,7 +130,7 @@ async function runActivation(
 
 const consentCodes = ['authentication_required', 'subscription_payment_intent_requires_action']
 
-function refusalOf({ code, message }: { code: string; message: string }): ApplicationError {
-  const word = consentCodes.includes(code) ? 'authentication_required' : 'card_declined'
-  return new ApplicationError('conflict', word, message)
+function toCardError({ code, message }: { code: string; message: string }): ApplicationError {
+  const errorCode = consentCodes.includes(code) ? 'authentication_required' : 'card_declined'
+  return new ApplicationError('conflict', errorCode, message)
 }

@@ -12,7 +12,7 @@ export function findActivation(db: Database, id: string): Promise<Activation | u
   return db.selectFrom('billing_activations').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** The activation of an account that was begun and of which nobody knows yet what became. */
+/** The unfinished activation of an account. */
 export function findPendingActivation(db: Database, accountId: number): Promise<Activation | undefined> {
   return db
     .selectFrom('billing_activations')
@@ -22,8 +22,8 @@ export function findPendingActivation(db: Database, accountId: number): Promise<
     .executeTakeFirst()
 }
 
-/** The ids of pending activations that were begun before `at`, at most `limit`. */
-export async function listActivationsBegunBefore(db: Database, at: Date, limit: number): Promise<string[]> {
+/** The ids of pending activations created before `at`, at most `limit`. */
+export async function listActivationsCreatedBefore(db: Database, at: Date, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('billing_activations')
     .select('id')
@@ -60,17 +60,14 @@ export async function refuseActivation(db: Database, id: string, at: Date): Prom
     .execute()
 }
 
-/**
- * Ends the pending activation of an account that has a live subscription now, whoever noticed it; returns who is charged from when on
- * because of it.
- */
+/** Completes the pending activation of an account that now has a live subscription; returns the resulting auto-charge fields. */
 export async function finishActivations(
   transaction: DatabaseTransaction,
-  followed: SyncedState,
+  state: SyncedState,
   { id }: BillingAccount,
   at: Date,
 ): Promise<AccountChanges> {
-  if (!isLive(followed.subscription_status)) return {}
+  if (!isLive(state.subscription_status)) return {}
   const done = await transaction
     .updateTable('billing_activations')
     .set({ status: 'done', finished_at: at })

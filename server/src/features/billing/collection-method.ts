@@ -9,7 +9,7 @@ import { applySubscription } from './sync-account.ts'
 import { ensureAccount } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
-/** Has the next invoices charged to the card, or sent to be paid by hand. */
+/** Sets whether invoices are charged to the default card or sent to the customer for payment. */
 export async function setCollectionMethod(
   application: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
   viewer: Viewer,
@@ -26,17 +26,21 @@ export async function setCollectionMethod(
     let cardId: string | null = null
     if (method === 'charge_automatically') {
       const cards = await callProcessor(log, () => payments.listCards(customerId))
-      const own = cards.find((card) => card.id === subscription.defaultPaymentMethodId)
-      const card = own ?? cards.find(({ isDefault }) => isDefault)
+      const current = cards.find((card) => card.id === subscription.defaultPaymentMethodId)
+      const card = current ?? cards.find(({ isDefault }) => isDefault)
       if (card === undefined) {
-        throw new ApplicationError('conflict', 'payment_method_required', 'Save a card as the default first.')
+        throw new ApplicationError(
+          'conflict',
+          'payment_method_required',
+          'Automatic charging needs a default card. Save a card first.',
+        )
       }
       cardId = card.id
     }
-    const followed =
+    const updated =
       subscription.collectionMethod === method
         ? subscription
         : await callProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
-    return applySubscription(application, lease, followed, { userId: viewer.userId })
+    return applySubscription(application, lease, updated, { userId: viewer.userId })
   })
 }

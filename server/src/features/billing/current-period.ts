@@ -2,7 +2,7 @@ import type { Services } from '../../services.ts'
 import { currentPeriod } from './account-state.ts'
 import { ensureAccount } from './store.ts'
 
-/** The billing period of an organization that it is now. */
+/** The current billing period of an organization. */
 export async function getCurrentPeriod(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
   organizationId: number,

@@ -6,8 +6,8 @@ import { setCustomer } from './store.ts'
 import type { BillingAccount } from './store.ts'
 
 /**
- * The customer that the processor knows an account as; who makes it first is its contact. One that the processor lost, or that
- * another account of it has, is replaced. Call it under the account's lease.
+ * Returns the account's customer id at the processor. Creates the customer if it does not exist, or was deleted, or belongs to
+ * another processor account. `contact` is its billing contact. Call this under the account's lease.
  */
 export async function ensureCustomer(
   { db, payments, clock, log }: Pick<Services, 'db' | 'payments' | 'clock' | 'log'>,
@@ -23,7 +23,7 @@ export async function ensureCustomer(
   return customerId === known ? known : setCustomer(db, id, known, customerId, clock())
 }
 
-/** A card of the account; what another customer has is as unknown as what nobody has. */
+/** A saved card of the account; throws a NotFoundError for unknown cards and those of other customers. */
 export async function getCard(
   { payments, log }: Pick<Services, 'payments' | 'log'>,
   { processor_customer_id: customerId }: BillingAccount,
@@ -38,5 +38,5 @@ export async function getCard(
 }
 
 export function cardNotFound(): NotFoundError {
-  return new NotFoundError('There is no such payment method.')
+  return new NotFoundError('Payment method not found.')
 }

@@ -8,8 +8,8 @@ import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
 import type { Price } from '../metering/prices.ts'
 
 /**
- * What an organization in its trial has used so far, a decimal string; null for one that pays. Read before the transaction of
- * `assertCanDeploy`, because it reads from a snapshot of its own.
+ * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it before the transaction
+ * of `assertCanDeploy`, because it opens its own snapshot.
  */
 export async function readTrialUsage(
   application: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
@@ -21,8 +21,8 @@ export async function readTrialUsage(
 }
 
 /**
- * Throws where an organization may not have one more deployment. The account stays locked until the transaction that inserts the
- * deployment ends, so that two that are asked for at once are counted one after the other.
+ * Throws when billing blocks another deployment. Locks the account until the transaction, which inserts the deployment, ends:
+ * concurrent requests are counted one after the other.
  */
 export async function assertCanDeploy(
   transaction: DatabaseTransaction,

@@ -2,14 +2,14 @@ import type { Logger } from 'pino'
 import { ApplicationError } from '../../errors.ts'
 import type { BillingAccount } from './store.ts'
 
-/** Why creating a deployment is refused; each is a 409 with this code. */
+/** The reasons that block a new deployment; each is a 409 with its key as the code. */
 const blocks = {
   resource_limit_reached:
-    'The organization has as many deployments as it may have at a time: delete one, or activate billing.',
-  trial_credit_exhausted: 'The credit of the trial is used up: activate billing to deploy more.',
-  payment_past_due: 'A payment is late: pay the open invoice or change the card to deploy more.',
+    'The organization has reached its limit of deployments. Delete a deployment or activate billing.',
+  trial_credit_exhausted: 'The trial credit is used up. Activate billing to deploy more.',
+  payment_past_due: 'A payment is past due. Pay the open invoice or change the card to deploy more.',
   account_suspended: 'The billing account is suspended or closed.',
-  billing_not_activated: 'Activate billing first.',
+  billing_not_activated: 'Billing is not activated. Activate it first.',
 } as const
 
 export type BillingBlock = keyof typeof blocks
@@ -22,23 +22,23 @@ export function assertAccountOpen({ status }: Pick<BillingAccount, 'status'>): v
   if (status === 'suspended' || status === 'closed') throw blocked('account_suspended')
 }
 
-/** Asks the processor; a fault of it or of the way there is a 503 for the caller and a line in the log. */
-export async function callProcessor<Result>(log: Logger, ask: () => Promise<Result>): Promise<Result> {
+/** Calls the processor. Its errors are logged and rethrown as a 503 `payment_processor_unavailable`. */
+export async function callProcessor<Result>(log: Logger, call: () => Promise<Result>): Promise<Result> {
   try {
-    return await ask()
+    return await call()
   } catch (error) {
     if (error instanceof ApplicationError) throw error
     throw processorUnavailable(log, error)
   }
 }
 
-/** Writes a fault of the processor into the log; what is returned tells the caller nothing of it. */
+/** Logs an error of the processor and returns one without its details for the caller. */
 export function processorUnavailable(log: Logger, error: unknown): ApplicationError {
-  log.error({ err: error }, 'the payment processor did not do what it was asked')
+  log.error({ err: error }, 'the payment processor returned an error')
   return new ApplicationError(
     'unavailable',
     'payment_processor_unavailable',
-    'The payment processor can’t be reached, or can’t do this now. Try again in a moment.',
+    'The payment processor is unavailable or returned an error. Try again in a moment.',
     5,
   )
 }

@@ -6,18 +6,18 @@ import type { BillingEventsTable } from './tables.ts'
 
 export type BillingEvent = Selectable<BillingEventsTable>
 
-/** False when the event was in the inbox before. */
+/** Inserts an event into the inbox; false when it is already there. */
 export async function insertEvent(
   db: Database,
   { id, type, created, customerId }: ProcessorEvent,
 ): Promise<boolean> {
-  const taken = await db
+  const inserted = await db
     .insertInto('billing_events')
     .values({ id, type, customer_id: customerId, created_at: created })
     .onConflict((conflict) => conflict.column('id').doNothing())
     .returning('id')
     .executeTakeFirst()
-  return taken !== undefined
+  return inserted !== undefined
 }
 
 export function getEvent(db: Database, id: string): Promise<BillingEvent> {
@@ -33,7 +33,7 @@ export async function finishEvent(db: Database, id: string, outcome: 'applied' |
     .execute()
 }
 
-/** The ids of events that nobody followed up in `minutes` since they came, the oldest first, at most `limit`. */
+/** The ids of events that are still unhandled `minutes` after they arrived, oldest first, at most `limit`. */
 export async function listOverdueEvents(db: Database, minutes: number, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('billing_events')
@@ -46,7 +46,7 @@ export async function listOverdueEvents(db: Database, minutes: number, limit: nu
   return rows.map(({ id }) => id)
 }
 
-/** Deletes events that were followed up more than `days` ago. */
+/** Deletes events that were handled more than `days` ago. */
 export async function deleteHandledEvents(db: Database, days: number): Promise<void> {
   await db
     .deleteFrom('billing_events')
@@ -54,7 +54,7 @@ export async function deleteHandledEvents(db: Database, days: number): Promise<v
     .execute()
 }
 
-/** Up to when all events of an account of a processor were looked for; undefined before the first time. */
+/** The time up to which a processor account was searched for missed events; undefined before the first sweep. */
 export async function findSweptUntil(db: Database, account: string): Promise<Date | undefined> {
   const swept = await db
     .selectFrom('billing_event_sweeps')
@@ -64,7 +64,7 @@ export async function findSweptUntil(db: Database, account: string): Promise<Dat
   return swept?.swept_until
 }
 
-/** Notes it, and forgets other accounts: where one of them comes back, what became of it meanwhile has to be asked. */
+/** Stores the time of the last sweep and deletes those of other processor accounts: a return to one of them needs a full sync. */
 export async function setSweptUntil(db: Database, account: string, until: Date): Promise<void> {
   await db
     .insertInto('billing_event_sweeps')

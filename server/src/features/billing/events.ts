@@ -5,7 +5,7 @@ import { finishEvent, getEvent, insertEvent } from './event-store.ts'
 import { syncAccount } from './sync-account.ts'
 import { findAccountByCustomer } from './store.ts'
 
-/** Takes a webhook's event into the inbox, with a job that follows it up. One that was taken before does nothing. */
+/** Verifies a webhook and stores its event with a job that applies it. Repeated deliveries do nothing. */
 export async function receiveWebhook(
   { db, jobs, clock, payments }: Pick<Services, 'db' | 'jobs' | 'clock' | 'payments'>,
   rawBody: Buffer,
@@ -13,12 +13,16 @@ export async function receiveWebhook(
 ): Promise<void> {
   const event = payments.readWebhook(rawBody, signature, clock())
   if (event === null) {
-    throw new ApplicationError('malformed', 'invalid_signature', 'The signature is not right, or too old.')
+    throw new ApplicationError(
+      'malformed',
+      'invalid_signature',
+      'The Stripe-Signature header is invalid or has expired.',
+    )
   }
   await storeEvent({ db, jobs }, event)
 }
 
-/** True for an event that was not in the inbox yet. */
+/** Stores an event in the inbox with a job that applies it; false when it is already there. */
 export async function storeEvent(
   { db, jobs }: Pick<Services, 'db' | 'jobs'>,
   event: ProcessorEvent,
@@ -30,10 +34,7 @@ export async function storeEvent(
   })
 }
 
-/**
- * Follows up an event: not what it says but what the processor has now is written. An event that came before the processor was
- * last asked is in what it said then.
- */
+/** Applies an event by syncing its account with the processor; the event's content is ignored. Skips events before the last sync. */
 export async function applyBillingEvent(
   application: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   eventId: string,

@@ -9,15 +9,15 @@ import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-/** Opens a page of the processor's on which a person saves a card. */
+/** Creates a checkout session: a page at the processor for saving a card. */
 export async function createSetupSession(
   application: Deps,
   viewer: Viewer,
   setup: { purpose: 'payment_method_setup' | 'postpaid_activation'; returnUrl: string | undefined },
 ): Promise<SetupSession> {
   const { config, log, payments } = application
-  const { customerId, currency } = await findCustomer(application, viewer)
-  // The processor puts the session's id in the place of the words in braces.
+  const { customerId, currency } = await prepareCustomer(application, viewer)
+  // The processor replaces the placeholder with the session's id.
   const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
   return callProcessor(log, () =>
     payments.createSetupSession({
@@ -30,19 +30,19 @@ export async function createSetupSession(
   )
 }
 
-/** The address of a page of the processor's on which a customer looks after cards and invoices. */
+/** Returns the URL of a page at the processor for managing cards and invoices. */
 export async function createPortalSession(
   application: Deps,
   viewer: Viewer,
   returnUrl: string | undefined,
 ): Promise<string> {
   const { config, log, payments } = application
-  const { customerId } = await findCustomer(application, viewer)
+  const { customerId } = await prepareCustomer(application, viewer)
   const fallback = new URL('/billing', config.publicUrl).href
   return callProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
 }
 
-async function findCustomer(
+async function prepareCustomer(
   application: Deps,
   viewer: Viewer,
 ): Promise<{ customerId: string; currency: string }> {
@@ -51,7 +51,7 @@ async function findCustomer(
   const customerId = await withLease(application, id, async (account, lease) => {
     const { processor_customer_id: known } = account
     const current = await ensureCustomer(application, account, viewer)
-    // What another customer was subscribed to nobody is charged for any more.
+    // The subscription of the replaced customer is no longer charged.
     if (known !== null && known !== current) await applySubscription(application, lease, null)
     return current
   })

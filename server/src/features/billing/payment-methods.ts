@@ -22,7 +22,7 @@ export async function listPaymentMethods(application: Deps, viewer: Viewer): Pro
   return customerId === null ? [] : callProcessor(log, () => payments.listCards(customerId))
 }
 
-/** Has new invoices, those of the subscription too, charged to a card. */
+/** Makes a card the default for new invoices, including those of the subscription. */
 export async function setDefaultPaymentMethod(
   application: Deps,
   viewer: Viewer,
@@ -42,7 +42,7 @@ export async function setDefaultPaymentMethod(
   })
 }
 
-/** Forgets a card, but not the one that a subscription is charged to. */
+/** Removes a saved card; throws `payment_method_in_use` for the card that the subscription is charged to. */
 export async function detachPaymentMethod(application: Deps, viewer: Viewer, cardId: string): Promise<void> {
   const { db, config, clock, log, payments } = application
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
@@ -62,7 +62,7 @@ export async function detachPaymentMethod(application: Deps, viewer: Viewer, car
       throw new ApplicationError(
         'conflict',
         'payment_method_in_use',
-        'The subscription is charged to this card: make another one the default first.',
+        'The subscription is charged to this card. Make another card the default first.',
       )
     }
     await callProcessor(log, () => payments.detachCard(card.id))

@@ -7,8 +7,8 @@ import type { Price } from '../metering/prices.ts'
 type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime'> & { prices: readonly Price[] }
 
 /**
- * Keeps the sandbox's prices those of the price file, for every instance that the runtime offers; where these are more than a
- * subscription takes, for those that deployments are placed on. At a real processor a person publishes them, by a command.
+ * Publishes the prices of all offered instances in the sandbox. If they exceed the limit of a subscription, publishes only those
+ * of instances in use. For Stripe, the operator publishes prices with `npm run stripe:setup`.
  */
 export async function publishSandboxPrices(application: Deps): Promise<void> {
   const { db, prices, clock, payments } = application
@@ -20,14 +20,14 @@ export async function publishSandboxPrices(application: Deps): Promise<void> {
   )
 }
 
-/** Tells an operator of what is charged for and could not be: instances that are not published, or too many of them. */
+/** Logs a warning when offered instances have unpublished prices or more prices than a subscription can have. */
 export async function checkPrices(application: Deps & Pick<Services, 'log'>): Promise<void> {
   const { payments, log } = application
   const offered = await listOfferedPrices(application)
   if (offered.length > payments.mostPrices) {
     log.warn(
       { prices: offered.length, most: payments.mostPrices },
-      'a subscription does not take the prices of all instance types: name those that there are in KUBERNETES_INSTANCE_TYPES, or give an INSTANCE_TYPES_FILE with no others',
+      'there are more instance types than a subscription can have prices: list the available ones in KUBERNETES_INSTANCE_TYPES, or remove the others from INSTANCE_TYPES_FILE',
     )
   }
   if (payments.name === 'sandbox') return
@@ -36,7 +36,7 @@ export async function checkPrices(application: Deps & Pick<Services, 'log'>): Pr
   if (missing.length > 0) {
     log.warn(
       { prices: missing },
-      'prices are not published, so nobody is charged for this: npm run stripe:setup',
+      'these prices are not published, so their usage is not charged: run npm run stripe:setup',
     )
   }
 }

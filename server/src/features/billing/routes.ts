@@ -53,7 +53,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: read,
       schema: {
         operationId: 'getBillingConfig',
-        summary: 'What billing offers here',
+        summary: 'Get the billing features of this installation',
         tags,
         response: { 200: billingConfigBody, ...protectedProblems },
       },
@@ -107,9 +107,9 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'activatePostpaid',
-        summary: 'Pay for usage by a monthly subscription that is charged to a card',
+        summary: 'Activate postpaid billing: a monthly subscription charged to a card',
         description:
-          'Where there is a subscription already, it is what is answered. A refused card is a 409 `card_declined`, or `authentication_required` where its owner must consent first.',
+          'Returns the existing subscription if there is one. A declined card is a 409 `card_declined`; a card that needs its owner’s authentication is a 409 `authentication_required`.',
         tags,
         body: activatePostpaidBody,
         response: {
@@ -130,7 +130,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'setCollectionMethod',
-        summary: 'Have invoices charged to the card, or sent',
+        summary: 'Set whether invoices are charged to the card or sent',
         tags,
         body: collectionMethodBody,
         response: { 200: subscriptionBody, ...protectedProblems, ...bodyProblems, ...problems(409, 503) },
@@ -160,7 +160,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'setDefaultPaymentMethod',
-        summary: 'Have the next invoices charged to another card',
+        summary: 'Set the card that invoices are charged to',
         tags,
         body: defaultPaymentMethodBody,
         response: { 200: paymentMethodBody, ...protectedProblems, ...bodyProblems, ...problems(404, 503) },
@@ -178,8 +178,9 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'detachPaymentMethod',
-        summary: 'Forget a saved card',
-        description: 'The card that a subscription is charged to is kept: 409 `payment_method_in_use`.',
+        summary: 'Remove a saved card',
+        description:
+          'A card that the subscription is charged to can’t be removed: 409 `payment_method_in_use`.',
         tags,
         params: z.object({ payment_method_id: z.string() }),
         response: { 204: z.null(), ...protectedProblems, ...problems(404, 409, 503) },
@@ -197,7 +198,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'createPortalSession',
-        summary: 'Open the payment processor’s page for cards and invoices',
+        summary: 'Create a session of the payment processor’s portal for cards and invoices',
         tags,
         body: portalSessionBody(config.publicUrl),
         response: { 200: portalUrlBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
@@ -212,7 +213,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'createSetupSession',
-        summary: 'Begin to save a card on the payment processor’s page',
+        summary: 'Create a checkout session for saving a card',
         tags,
         body: setupSessionBody(config.publicUrl),
         response: { 200: checkoutSessionBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
@@ -230,7 +231,7 @@ export function billingRoutes(app: App, application: Deps): void {
       config: manage,
       schema: {
         operationId: 'listInvoices',
-        summary: 'List the invoices of your current organization, the newest first',
+        summary: 'List the invoices of your current organization, newest first',
         tags,
         response: { 200: invoicesBody, ...protectedProblems, ...problems(503) },
       },
@@ -243,7 +244,7 @@ export function billingRoutes(app: App, application: Deps): void {
   )
 }
 
-/** The payment processor's way in; needs a scope of its own, because the body is taken as bytes. */
+/** The webhook of the payment processor. It needs its own scope because the signature covers the raw body. */
 export function billingWebhookRoute(app: App, application: Deps): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -254,9 +255,9 @@ export function billingWebhookRoute(app: App, application: Deps): void {
       config: { csrf: false },
       schema: {
         operationId: 'receiveBillingWebhook',
-        summary: 'Tell of an event, as the payment processor does',
+        summary: 'Receive an event of the payment processor',
         description:
-          'Takes Stripe’s events with their `Stripe-Signature` over the raw body. What an event is about is fetched again from the processor, so neither order nor repetition matters.',
+          'Accepts Stripe events with a `Stripe-Signature` over the raw body. The affected objects are fetched from the processor again, so the order and repetition of events don’t matter.',
         tags: ['Billing'],
         security: [],
         response: { 200: receivedBody, ...problems(400, 413) },

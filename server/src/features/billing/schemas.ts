@@ -8,7 +8,7 @@ import type { BillingAccount } from './store.ts'
 const collectionMethod = z.enum(['charge_automatically', 'send_invoice'])
 const subscriptionStatus = z
   .enum(subscriptionStatuses)
-  .describe('As the payment processor has it; `none` before the first subscription')
+  .describe('The status at the payment processor; `none` before the first subscription')
 
 export const billingConfigBody = z
   .object({
@@ -41,12 +41,12 @@ export const billingAccountBody = z
     current_period_end: timestamp.nullable(),
     auto_charge_enabled_at: timestamp.nullable(),
     auto_charge_enabled_by_user_id: z.int().nullable(),
-    max_active_resources: z.int().describe('Deployments from requested to terminating at a time'),
-    active_resources: z.int().describe('How many of them there are now'),
+    max_active_resources: z.int().describe('Maximum number of deployments that are not failed or terminated'),
+    active_resources: z.int().describe('Current number of these deployments'),
     trial_credit: z
       .object({ granted: amount, used: amount, remaining: amount })
       .nullable()
-      .describe('What may be used for nothing, in `currency`; null when the account is not on trial'),
+      .describe('The free usage of the trial, in `currency`; null when the account is not on trial'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -88,16 +88,16 @@ export const paymentMethodBody = z
 
 export const paymentMethodsBody = z.array(paymentMethodBody)
 
-/** An address of ours that a person comes back to; anywhere else would make our pages a springboard. */
+/** A return URL on our own origin; others would allow open redirects. */
 function returnUrl({ origin }: URL) {
   return text({ min: 1, max: 2048 })
-    .refine((address) => isOurs(address, origin), `Give an address that begins with ${origin}.`)
+    .refine((address) => isOnOrigin(address, origin), `Use a URL that begins with ${origin}.`)
     .transform((address) => new URL(address).href)
     .optional()
     .meta({ type: 'string', format: 'uri' })
 }
 
-function isOurs(address: string, origin: string): boolean {
+function isOnOrigin(address: string, origin: string): boolean {
   const url = URL.parse(address)
   return url !== null && url.origin === origin && url.username === '' && url.password === ''
 }
@@ -120,7 +120,7 @@ export const portalUrlBody = z.object({ url: z.string() }).meta({ id: 'PortalSes
 export const checkoutSessionBody = z
   .object({
     checkout_session_id: z.string(),
-    client_secret: z.string().describe('A secret for the page on which the card is entered'),
+    client_secret: z.string().describe('Grants access to the checkout page'),
     mode: z.string(),
     status: z.string(),
     payment_status: z.string(),

@@ -10,13 +10,13 @@ export type AccountChanges = Omit<
   'id' | 'organization_id' | 'lease_number' | 'leased_until' | 'updated_at'
 >
 
-/** The right to speak with the processor about one account: writes under a number that is no longer the row's do nothing. */
+/** The right to call the processor for one account. `number` is a fencing token: writes with an old number are rejected. */
 export interface AccountLease {
   accountId: number
   number: number
 }
 
-/** An organization's account, made now if this is the first time that it is needed. */
+/** Returns an organization's billing account; creates it on first use. */
 export async function ensureAccount(
   db: Database,
   { billing }: Pick<Config, 'billing'>,
@@ -47,7 +47,7 @@ export function getAccountOf(db: Database, organizationId: number): Promise<Bill
   return selectAccounts(db).where('organization_id', '=', organizationId).executeTakeFirstOrThrow()
 }
 
-/** Locks an account's row until the transaction ends: what is counted for it meanwhile stays as it was counted. */
+/** Locks an account's row until the transaction ends. */
 export function lockAccount(transaction: DatabaseTransaction, id: number): Promise<BillingAccount> {
   return selectAccounts(transaction).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
 }
@@ -56,7 +56,7 @@ export function findAccountByCustomer(db: Database, customerId: string): Promise
   return selectAccounts(db).where('processor_customer_id', '=', customerId).executeTakeFirst()
 }
 
-/** Accounts whose usage the processor is told of. */
+/** Postpaid accounts with a customer at the processor. */
 export function listPostpaidAccounts(db: Database): Promise<BillingAccount[]> {
   return selectAccounts(db)
     .where('billing_mode', '=', 'postpaid')
@@ -69,7 +69,7 @@ function selectAccounts(db: Database) {
   return db.selectFrom('billing_accounts').selectAll()
 }
 
-/** Keeps the customer that the processor made, instead of `before`; one that was kept meanwhile wins. */
+/** Replaces the customer id `before` and returns the stored one: a concurrent change wins. */
 export async function setCustomer(
   db: Database,
   id: number,
@@ -89,7 +89,7 @@ export async function setCustomer(
   return kept ?? customerId
 }
 
-/** Takes the lease of an account that nobody holds, for `seconds`; undefined when somebody does. */
+/** Acquires the lease of an account for `seconds`; undefined when another process holds it. */
 export function acquireLease(db: Database, id: number, seconds: number): Promise<BillingAccount | undefined> {
   return db
     .updateTable('billing_accounts')
@@ -114,7 +114,7 @@ export async function releaseLease(db: Database, lease: AccountLease): Promise<v
     .execute()
 }
 
-/** The account, locked until the transaction ends; undefined when the lease is lost. */
+/** Locks the account's row until the transaction ends; undefined when the lease is lost. */
 export function lockLeasedAccount(
   transaction: DatabaseTransaction,
   lease: AccountLease,
@@ -126,7 +126,7 @@ export function lockLeasedAccount(
     .executeTakeFirst()
 }
 
-/** Changes an account whose row is locked. */
+/** Updates an account whose row is locked. */
 export function updateAccount(
   transaction: DatabaseTransaction,
   id: number,
@@ -141,7 +141,7 @@ export function updateAccount(
     .executeTakeFirstOrThrow()
 }
 
-/** Notes that the processor is asked from now on, by the database's clock. Resolves to that moment. */
+/** The current time by the database's clock. */
 export async function readDatabaseClock(db: Database): Promise<Date> {
   const { rows } = await sql<{ at: Date }>`SELECT clock_timestamp() AS at`.execute(db)
   return rows[0]!.at
@@ -159,7 +159,7 @@ export async function setSyncedAt(
     .execute()
 }
 
-/** Deployments of an organization that count against its limit: from requested to terminating, failed ones not. */
+/** The number of an organization's deployments that count against its limit: all but failed and terminated ones. */
 export async function countActiveDeployments(db: Database, organizationId: number): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')
@@ -170,7 +170,7 @@ export async function countActiveDeployments(db: Database, organizationId: numbe
   return count
 }
 
-/** The instances that deployments were placed on and still count for, each kind once. */
+/** The distinct instance types and regions of active deployments. */
 export function listPlacedInstances(db: Database): Promise<{ instance_type: string; region: string }[]> {
   return db
     .selectFrom('deployments')

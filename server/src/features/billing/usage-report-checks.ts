@@ -3,14 +3,14 @@ import type { Services } from '../../services.ts'
 import type { UsageCheck } from '../metering/anomalies.ts'
 import { isLive, subscriptionStatuses } from './account-state.ts'
 
-/** How long sending may take before it is told of. */
-const patience = sql`interval '2 hours'`
-/** How long usage may wait until sending begins, for a new subscription or the end of a fault, before it is told of. */
-const unwrittenPatience = sql`interval '1 day'`
+/** Reports must be confirmed within this time. */
+const confirmationDeadline = sql`interval '2 hours'`
+/** Sealed usage must have a report within this time; it may wait for a new subscription or the end of an outage. */
+const reportDeadline = sql`interval '1 day'`
 
 const liveStatuses = subscriptionStatuses.filter(isLive)
 
-/** Looks for usage of postpaid organizations that the processor was not told of, or of which nobody knows whether it arrived. */
+/** Finds usage of postpaid organizations that was not reported to the processor, and reports without a confirmation. */
 export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>): UsageCheck[] {
   return [
     {
@@ -18,25 +18,28 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
       async find() {
         const { rows } = await sql<{ organization_id: number; subject: string; message: string }>`
           SELECT organization_id, identifier AS subject,
-            format('%s units of %s in the hour of %s are not known to have arrived after %s attempts: %s', quantity, price_key,
+            format('The report of %s units of %s in the hour of %s is not confirmed after %s attempts: %s', quantity, price_key,
               hour, attempts, coalesce(last_error, 'the process ended')) AS message
-          FROM usage_sends WHERE status <> 'sent' AND first_attempt_at < ${clock()}::timestamptz - ${patience}
+          FROM usage_sends
+          WHERE status <> 'sent' AND first_attempt_at < ${clock()}::timestamptz - ${confirmationDeadline}
           UNION ALL
           SELECT organization_id,
             organization_id || CASE WHEN is_live THEN ' unsent' ELSE ' without subscription' END AS subject,
-            format(CASE WHEN is_live THEN 'Usage since %s was not sent to the payment processor. The log of the worker says why.'
-              ELSE 'Usage since %s waits for a subscription that it can be charged to.' END, min(hour)) AS message
+            format(CASE WHEN is_live
+              THEN 'Usage since %s was not reported to the payment processor. Check the worker''s log.'
+              ELSE 'Usage since %s can''t be charged because there is no subscription. Activate billing to continue.'
+              END, min(hour)) AS message
           FROM (
             SELECT organization_id, account.subscription_status = ANY (${liveStatuses}) AS is_live, min(bucket.hour) AS hour
             FROM billing_accounts AS account JOIN usage_buckets AS bucket USING (organization_id)
-            WHERE account.billing_mode = 'postpaid' AND bucket.sealed_at < ${clock()}::timestamptz - ${unwrittenPatience}
+            WHERE account.billing_mode = 'postpaid' AND bucket.sealed_at < ${clock()}::timestamptz - ${reportDeadline}
               AND bucket.unit_amount > 0
               AND bucket.hour >= coalesce(account.usage_written_through, account.postpaid_since)
-              AND NOT EXISTS (SELECT FROM usage_sends AS send WHERE send.organization_id = bucket.organization_id
-                AND send.price_key = bucket.price_key AND send.hour >= bucket.hour)
+              AND NOT EXISTS (SELECT FROM usage_sends AS report WHERE report.organization_id = bucket.organization_id
+                AND report.price_key = bucket.price_key AND report.hour >= bucket.hour)
             GROUP BY account.id, bucket.price_key
             HAVING sum(bucket.quantity) + coalesce((account.usage_remainders ->> bucket.price_key)::numeric, 0) / 1000 >= 1
-          ) AS unwritten
+          ) AS unreported
           GROUP BY organization_id, is_live`.execute(db)
         return rows.map(({ organization_id: organizationId, ...finding }) => ({ organizationId, ...finding }))
       },

@@ -2,13 +2,13 @@ import type { Services } from '../../services.ts'
 import { recordFindings } from './anomaly-store.ts'
 import type { Finding } from './anomaly-store.ts'
 
-/** A look at one kind of anomaly: all that is wrong now. What it no longer finds is closed. */
+/** A check for one kind of anomaly. `find` returns every current finding; open anomalies that are missing from it are closed. */
 export interface UsageCheck {
   kind: string
   find: () => Promise<Finding[]>
 }
 
-/** Runs checks, opens an anomaly for what is newly found and closes those that are gone; a check that throws changes nothing. */
+/** Runs the checks, opens an anomaly for each new finding and closes resolved ones. A check that throws changes nothing. */
 export async function runUsageChecks(
   { db, clock, log }: Pick<Services, 'db' | 'clock' | 'log'>,
   checks: readonly UsageCheck[],
@@ -17,10 +17,10 @@ export async function runUsageChecks(
     try {
       const findings = await find()
       for (const finding of await recordFindings(db, kind, findings, clock())) {
-        log.warn({ kind, ...finding }, 'there is something wrong with the usage')
+        log.warn({ kind, ...finding }, 'a usage anomaly was opened')
       }
     } catch (error) {
-      log.error({ err: error, kind }, 'a check of the usage could not be made')
+      log.error({ err: error, kind }, 'a usage check failed')
     }
   }
 }

@@ -1,19 +1,19 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 
-/** Something in the ledger that should not be. */
+/** An inconsistency in the usage ledger. */
 export interface Finding {
-  /** Whose usage it is about; null: nobody's */
+  /** null when no organization is affected */
   organizationId: number | null
-  /** Left out where it is not about one deployment */
+  /** Absent when no single deployment is affected */
   deploymentId?: string | null | undefined
-  /** What it is about, e.g. a deployment's id: a kind has one open anomaly for each subject */
+  /** Identifies the finding, e.g. a deployment's id: each kind has at most one open anomaly per subject */
   subject: string
-  /** One sentence for a person, with what was seen */
+  /** One sentence for a person, with the observed values */
   message: string
 }
 
-/** Opens an anomaly for each finding of a kind that has none, closes those that are found no more; returns the findings that are new. */
+/** Opens an anomaly for each new finding of a kind, closes those without a finding, and returns the new findings. */
 export async function recordFindings(
   db: Database,
   kind: string,
@@ -61,7 +61,7 @@ export async function recordFindings(
   })
 }
 
-/** An anomaly as the organization that it is about sees it. */
+/** An anomaly as its organization sees it. */
 export interface OpenAnomaly {
   id: number
   kind: string
@@ -71,7 +71,7 @@ export interface OpenAnomaly {
   seenAt: Date
 }
 
-/** Those of an organization that are open, the newest first. */
+/** The open anomalies of an organization, newest first. */
 export function listOpenAnomalies(db: Database, organizationId: number): Promise<OpenAnomaly[]> {
   return db
     .selectFrom('usage_anomalies')

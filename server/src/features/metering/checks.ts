@@ -9,38 +9,38 @@ import type { Finding } from './anomaly-store.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime'>
 
-/** How long something that is over can still be found: a billing period and some days. */
-const lookBack = sql`interval '35 days'`
-/** How long what is under way may take before it is told of. */
-const patience = sql`interval '1 day'`
-/** How far clocks that are set right may be apart. */
+/** How far back the ledger checks look: one billing period and a few days. */
+const lookback = sql`interval '35 days'`
+/** Usage must be sealed within this time. */
+const sealDeadline = sql`interval '1 day'`
+/** The allowed difference between two synchronized clocks. */
 const tolerance = sql`interval '2 seconds'`
 
-/** Looks for what is wrong with usage at this moment, and for what `others` look for; quick at any size. */
-export async function checkUsage(world: Deps, others: readonly UsageCheck[] = []): Promise<void> {
-  const { db, clock } = world
+/** Checks current usage and runs the `otherChecks` of other features. Fast at any amount of usage. */
+export async function checkUsage(deps: Deps, otherChecks: readonly UsageCheck[] = []): Promise<void> {
+  const { db, clock } = deps
   const check = (kind: string, query: (now: Date) => RawBuilder<Row>): UsageCheck => ({
     kind,
     find: () => findRows(db, query(clock())),
   })
-  await runUsageChecks(world, [
-    { kind: 'instance_without_deployment', find: () => findOrphans(world) },
+  await runUsageChecks(deps, [
+    { kind: 'instance_without_deployment', find: () => findOrphans(deps) },
     check('missing_span', missingSpans),
     check('unclosed_span', unclosedSpans),
     check('unsettled_usage', unsettledUsage),
     check('missing_price', missingPrices),
-    ...others,
+    ...otherChecks,
   ])
 }
 
 /**
- * Looks through all spans and hours of the last 35 days for what should not be. They may be tens of millions, so it takes a
- * minute's work at times, and each query reads one organization's alone.
+ * Checks all spans and buckets of the last 35 days. There may be tens of millions, so a run can take a minute; each query reads
+ * one organization.
  */
-export async function checkLedger(world: Deps): Promise<void> {
-  const { db, clock } = world
+export async function checkLedger(deps: Deps): Promise<void> {
+  const { db, clock } = deps
   const now = clock()
-  const organizationIds = await listRecentlyUsing(db, now)
+  const organizationIds = await listRecentOrganizations(db, now)
   const check = (
     kind: string,
     query: (organizationId: number, now: Date) => RawBuilder<Row>,
@@ -52,10 +52,10 @@ export async function checkLedger(world: Deps): Promise<void> {
       return findings
     },
   })
-  await runUsageChecks(world, [
+  await runUsageChecks(deps, [
     check('overlapping_spans', overlappingSpans),
     check('impossible_span', impossibleSpans),
-    check('provider_disagrees', disagreements),
+    check('provider_disagrees', providerDisagreements),
     check('unbalanced_ledger', imbalances),
   ])
 }
@@ -76,11 +76,11 @@ async function findRows(db: Database, query: RawBuilder<Row>): Promise<Finding[]
   }))
 }
 
-/** Organizations that may have had usage in the time that is looked back on. */
-async function listRecentlyUsing(db: Database, now: Date): Promise<number[]> {
+/** Organizations that may have usage within the lookback. */
+async function listRecentOrganizations(db: Database, now: Date): Promise<number[]> {
   const { rows } = await sql<{ organization_id: number }>`
     SELECT organization_id FROM usage_cursors AS cursor
-    WHERE sealed_through > ${now}::timestamptz - ${lookBack} OR EXISTS (
+    WHERE sealed_through > ${now}::timestamptz - ${lookback} OR EXISTS (
       SELECT FROM instance_spans AS span WHERE span.organization_id = cursor.organization_id AND ${isRecent('span', now)})
     ORDER BY organization_id`.execute(db)
   return rows.map((row) => row.organization_id)
@@ -88,7 +88,7 @@ async function listRecentlyUsing(db: Database, now: Date): Promise<number[]> {
 
 function isRecent(span: string, now: Date): RawBuilder<boolean> {
   const endedAt = sql.ref(`${span}.ended_at`)
-  return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookBack})`
+  return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookback})`
 }
 
 async function findOrphans({ db, runtime }: Deps): Promise<Finding[]> {
@@ -105,14 +105,14 @@ async function findOrphans({ db, runtime }: Deps): Promise<Finding[]> {
       organizationId: deployment?.organization_id ?? null,
       deploymentId: deployment?.id,
       subject,
-      message: `The runtime holds an instance for ${subject}, which no deployment owns.`,
+      message: `The runtime holds an instance for ${subject}, but no deployment owns it.`,
     }
   })
 }
 
-/** Gaps: a deployment has an instance, and no clock runs. */
+/** Deployments with an instance but without an open span: their usage is not metered. */
 const missingSpans = () => sql<Row>`
-  SELECT organization_id, id AS deployment_id, id::text AS subject, format('Deployment %s is %s, and no span of its instance is open.', id, status)
+  SELECT organization_id, id AS deployment_id, id::text AS subject, format('Deployment %s is %s, but its instance has no open span.', id, status)
     AS message
   FROM deployments AS deployment
   WHERE status IN ('deploying', 'running', 'failed', 'terminating')
@@ -121,33 +121,34 @@ const missingSpans = () => sql<Row>`
 
 const unclosedSpans = () => sql<Row>`
   SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
-    format('The span of deployment %s is open, and its instance was given back.', deployment.id) AS message
+    format('Deployment %s has an open span, but its instance was released.', deployment.id) AS message
   FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
   WHERE span.ended_at IS NULL AND (deployment.status = 'terminated' OR deployment.instance_released_at IS NOT NULL)`
 
 const overlappingSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT one.organization_id, one.deployment_id, format('%s %s', one.id, other.id) AS subject,
-    format('Two spans of deployment %s overlap from %s on.', one.deployment_id,
+    format('Two spans of deployment %s overlap, starting at %s.', one.deployment_id,
       greatest(one.started_at, other.started_at)) AS message
   FROM instance_spans AS one JOIN instance_spans AS other ON other.deployment_id = one.deployment_id AND other.id > one.id
   WHERE one.organization_id = ${organizationId} AND ${isRecent('one', now)}
     AND one.voided_at IS NULL AND other.voided_at IS NULL
     AND one.started_at < coalesce(other.ended_at, 'infinity') AND other.started_at < coalesce(one.ended_at, 'infinity')
-    AND coalesce(one.ended_at, other.ended_at, 'infinity') > ${now}::timestamptz - ${lookBack}`
+    AND coalesce(one.ended_at, other.ended_at, 'infinity') > ${now}::timestamptz - ${lookback}`
 
-/** Spans that were cut because clocks had stepped, those that lie in the future or outside of their deployment's life. */
+/** Spans that were adjusted after a clock stepped, and spans in the future or outside the lifetime of their deployment. */
 const impossibleSpans = (organizationId: number, now: Date) => sql<Row>`
   SELECT span.organization_id, span.deployment_id, span.id::text AS subject,
-    format('The span of deployment %s is said to go from %s to %s, %s; it is counted from %s to %s.', deployment.id,
+    format('The span of deployment %s was reported from %s to %s, %s. It is counted from %s to %s.', deployment.id,
       span.reported_start_at, coalesce(span.reported_end_at::text, 'now'),
       CASE
-        WHEN span.reported_end_at < span.reported_start_at THEN 'which is negative'
-        WHEN span.reported_end_at < span.ended_at - ${tolerance} THEN 'which ends in hours that were sealed before'
+        WHEN span.reported_end_at < span.reported_start_at THEN 'a negative duration'
+        WHEN span.reported_end_at < span.ended_at - ${tolerance} THEN 'ending in hours that were already sealed'
         WHEN greatest(span.started_at, span.reported_start_at) > ${now}::timestamptz + ${tolerance}
           THEN 'which is in the future'
-        WHEN span.reported_start_at < deployment.created_at - ${tolerance} THEN 'which is before it was asked for'
-        WHEN span.ended_at > deployment.terminated_at + ${tolerance} THEN 'which is after it was terminated'
-        ELSE 'which cannot be'
+        WHEN span.reported_start_at < deployment.created_at - ${tolerance}
+          THEN 'starting before the deployment was requested'
+        WHEN span.ended_at > deployment.terminated_at + ${tolerance} THEN 'ending after the deployment was terminated'
+        ELSE 'which is impossible'
       END,
       span.started_at, coalesce(span.ended_at::text, 'now')) AS message
   FROM instance_spans AS span JOIN deployments AS deployment ON deployment.id = span.deployment_id
@@ -158,10 +159,11 @@ const impossibleSpans = (organizationId: number, now: Date) => sql<Row>`
     OR span.started_at < deployment.created_at - ${tolerance}
     OR span.ended_at > deployment.terminated_at + ${tolerance})`
 
-/** Our seconds and those from the provider's start to the release are apart by more than 1 %. */
-const disagreements = (organizationId: number, now: Date) => sql<Row>`
+/** Spans whose metered seconds differ from the provider's by more than 1 %. */
+const providerDisagreements = (organizationId: number, now: Date) => sql<Row>`
   SELECT organization_id, deployment_id, id::text AS subject,
-    format('Deployment %s: we count %s seconds, by the provider''s start it is %s.', deployment_id, ours, theirs) AS message
+    format('Deployment %s has %s metered seconds, but %s seconds since the provider''s start.', deployment_id, ours, theirs)
+      AS message
   FROM (
     SELECT *, extract(epoch FROM coalesce(ended_at, ${now}::timestamptz) - started_at) AS ours,
       extract(epoch FROM coalesce(reported_end_at, ${now}::timestamptz) - reported_start_at) AS theirs
@@ -172,19 +174,19 @@ const disagreements = (organizationId: number, now: Date) => sql<Row>`
 
 const unsettledUsage = (now: Date) => sql<Row>`
   SELECT organization_id, organization_id::text AS subject,
-    format('Usage since %s is not sealed yet.', min(hour)) AS message
+    format('Usage since %s is more than a day old and not sealed.', min(hour)) AS message
   FROM usage_buckets WHERE sealed_at IS NULL
-  GROUP BY organization_id HAVING min(hour) < ${now}::timestamptz - ${patience}`
+  GROUP BY organization_id HAVING min(hour) < ${now}::timestamptz - ${sealDeadline}`
 
 const missingPrices = () => sql<Row>`
   SELECT organization_id, format('%s %s', organization_id, price_key) AS subject,
-    format('Usage of %s since %s has no price.', price_key, min(hour)) AS message
+    format('Usage of %s since %s has no price. Add one to the price file.', price_key, min(hour)) AS message
   FROM usage_buckets WHERE sealed_at IS NULL AND unit_amount IS NULL GROUP BY organization_id, price_key`
 
-/** What was sealed must be what spans and tokens say, for each meter. */
+/** Sealed buckets that don't add up to the spans and tokens, by meter. */
 const imbalances = (organizationId: number, now: Date) => sql<Row>`
   WITH sealed AS (
-    SELECT sealed_through, least(sealed_through, date_trunc('hour', ${now}::timestamptz - ${lookBack}, 'UTC')) AS since
+    SELECT sealed_through, least(sealed_through, date_trunc('hour', ${now}::timestamptz - ${lookback}, 'UTC')) AS since
     FROM usage_cursors WHERE organization_id = ${organizationId}
   ), billed AS (
     SELECT meter, sum(quantity) AS quantity FROM usage_buckets CROSS JOIN sealed
@@ -203,6 +205,7 @@ const imbalances = (organizationId: number, now: Date) => sql<Row>`
     WHERE organization_id = ${organizationId} AND hour >= since AND hour < sealed_through GROUP BY meter
   )
   SELECT ${organizationId}::bigint AS organization_id, format('%s %s', ${organizationId}::bigint, meter) AS subject,
-    format('Of %s %s were used and %s are billed.', meter, coalesce(used.quantity, 0), coalesce(billed.quantity, 0)) AS message
+    format('%s: %s units were used, but %s are billed.', meter, coalesce(used.quantity, 0), coalesce(billed.quantity, 0))
+      AS message
   FROM used FULL JOIN billed USING (meter)
   WHERE coalesce(used.quantity, 0) <> coalesce(billed.quantity, 0)`

@@ -8,29 +8,29 @@ import { findSealedThrough, sumSealedDays } from './store.ts'
 import type { DaySum } from './store.ts'
 import { listOpenBuckets, readSnapshot } from './summary.ts'
 
-/** What was used on one UTC day of one meter in one combination of its dimensions; decimal strings. */
+/** The usage of one UTC day for one meter and one combination of its dimensions. Amounts are decimal strings. */
 export interface DayUsage {
-  /** Such as `2026-01-02` */
+  /** E.g. `2026-01-02` */
   date: string
   meter: MeterName
   unit: 'second' | 'token'
   dimensions: Dimensions
   quantity: string
-  /** Quantity times price at the prices of that day, in the currency's main unit; not rounded */
+  /** Quantity times the prices of that day, in the currency's main unit; not rounded */
   estimatedAmount: string
 }
 
-/** Usage of the days in [from, to), both midnights in UTC, in order; what runs is counted up to now. */
+/** The usage of the days in [from, to), both UTC midnights, in order. Open spans count up to now. */
 export function listDailyUsage(
-  world: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
   organizationId: number,
   days: { from: Date; to: Date },
 ): Promise<DayUsage[]> {
-  const { currency } = world.config.billing
-  return readSnapshot(world.db, async (db) => {
+  const { currency } = deps.config.billing
+  return readSnapshot(deps.db, async (db) => {
     const sealedThrough = await findSealedThrough(db, organizationId)
     if (sealedThrough === null) return []
-    const open = await listOpenBuckets(world, db, organizationId, sealedThrough, days)
+    const open = await listOpenBuckets(deps, db, organizationId, sealedThrough, days)
     const sealed = await sumSealedDays(db, organizationId, days, currency)
     return addUp([...sealed, ...open.map((bucket) => toDaySum(bucket, currency))])
   })

@@ -1,9 +1,9 @@
 import { Decimal } from 'decimal.js'
 
-/** Decimals that no product of a price and a quantity exceeds in digits. */
+/** Enough digits for the exact product of any price and quantity. */
 const Exact = Decimal.clone({ precision: 100 })
 
-/** A decimal as the API shows it: digits and at most one point, no exponent, no zeros at its ends, e.g. `12.345` and `0`. */
+/** A decimal in the API's format: no exponent and no trailing zeros, e.g. `12.345` and `0`. */
 export function formatDecimal(value: string | Decimal): string {
   return new Exact(value).toFixed()
 }

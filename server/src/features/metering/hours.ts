@@ -1,6 +1,6 @@
 const hourMilliseconds = 3_600_000
 
-/** The beginning of the UTC hour that a moment lies in. */
+/** The start of a moment's UTC hour. */
 export function floorHour(moment: Date): Date {
   return new Date(Math.floor(moment.getTime() / hourMilliseconds) * hourMilliseconds)
 }

@@ -33,23 +33,23 @@ function hourOf(prices: Price[], instanceType = 'l4', at = now): string | null {
   return findHourlyPrice(prices, { instanceType, region: 'r' }, at)
 }
 
-test('a type of the file costs what the file says, another what everything else costs', () => {
+test('an instance type in the file has the price of the file, any other type the default price', () => {
   expect(l4).toMatchObject([{ dimensions: { instance_type: 'l4' }, unitAmount: '0.000222222222' }])
   expect(hourOf([general, ...l4])).toBe('0.8')
   expect(hourOf([general, ...l4], 'other')).toBe('3.6')
 })
 
-test('a price of the price file that names the type goes first', () => {
+test('a price file row that names the instance type takes precedence', () => {
   expect(hourOf([general, makePrice({ instance_type: 'l4' }, '0.0001'), ...l4])).toBe('0.36')
   expect(hourOf([general, ...l4, makePrice({ instance_type: 'l4', region: 'r' }, '0')])).toBe('0')
 })
 
-test('where no price is valid there is none', () => {
+test('null when no price is valid', () => {
   expect(hourOf([], 'l4')).toBeNull()
   expect(hourOf([{ ...general, validFrom: new Date('2026-05-05T06:00:00Z') }])).toBeNull()
 })
 
-test('an hour costs what the file says to the last digit, whatever the price', () => {
+test('the hourly price equals the price in the file exactly, for any price', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 999_999_999_999_999n }), (millionths) => {
       const digits = String(millionths).padStart(7, '0')

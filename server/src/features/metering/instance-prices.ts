@@ -8,8 +8,8 @@ const Exact = Decimal.clone({ precision: 100 })
 const secondsPerHour = 3600
 
 /**
- * The prices of the instance type file as prices of a second, to 12 decimals as the price file has them. They name the instance
- * type alone, so a price of the price file that names the region too goes before them.
+ * Converts the hourly prices of the instance type file to prices per second with 12 decimals. They name only the instance type,
+ * so a price with a region in the price file takes precedence.
  */
 export function toInstancePrices(types: readonly InstanceType[], currency: string): Price[] {
   return types.map(({ name, pricePerHour }) => ({
@@ -24,8 +24,8 @@ export function toInstancePrices(types: readonly InstanceType[], currency: strin
 }
 
 /**
- * What an hour of an instance costs at a moment, a decimal string in the currency's main unit; null where no price is valid. Eight
- * decimals are shown: more than that is the rounding of a second's price.
+ * The hourly price of an instance at a moment, a decimal string in the currency's main unit; null when no price is valid. Rounded
+ * to eight decimals, because the following digits are rounding errors of the price per second.
  */
 export function findHourlyPrice(
   prices: readonly Price[],

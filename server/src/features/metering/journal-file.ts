@@ -3,12 +3,12 @@ import { readFile, readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenTotal, TokenUsage } from './record-tokens.ts'
 
-/** What a request used, for whom and when. */
+/** The token usage of one request. */
 export type TokenEntry = Omit<TokenTotal, 'requests'>
 
-/** A file that is appended to, named by the id of its batch. */
+/** An append-only file, named after its batch id. */
 export interface JournalFile {
-  /** Hands lines to the operating system before it returns, so that they outlive the process; a power cut may take them. */
+  /** Writes lines synchronously without fsync: they survive a crash of the process, but not a power failure. */
   append(lines: string): void
   close(): void
   remove(): void
@@ -26,7 +26,7 @@ export function createJournalFile(directory: string, id: string): JournalFile {
   }
 }
 
-/** The beginning of an entry's line, which the entries of a deployment in an hour share. */
+/** The start of an entry's line, shared by all entries of a deployment and hour. */
 export function toLineHead(entry: Omit<TokenEntry, keyof TokenUsage>): string {
   const { deploymentId, organizationId, modelName, hour } = entry
   return `${JSON.stringify([deploymentId, organizationId, modelName, hour.getTime()]).slice(0, -1)},`
@@ -36,7 +36,7 @@ export function toLine(head: string, { inputTokens, outputTokens }: TokenUsage):
   return `${head}${inputTokens},${outputTokens}]\n`
 }
 
-/** Ids of the files that nobody has written to for `milliseconds`. */
+/** The ids of files without a write in the last `milliseconds`. */
 export async function listAbandoned(directory: string, milliseconds: number): Promise<string[]> {
   const ids = (await readdir(directory)).flatMap((file) => name.exec(file)?.[1] ?? [])
   const idle = await Promise.all(
@@ -48,7 +48,7 @@ export async function listAbandoned(directory: string, milliseconds: number): Pr
   return idle.flat()
 }
 
-/** The totals of a file; a last line that was cut off, and one that is none of ours, is passed over. */
+/** The totals of a file. A truncated last line and malformed lines are skipped. */
 export async function readJournalFile(directory: string, id: string): Promise<TokenTotal[]> {
   const text = await readFile(join(directory, `${id}.jsonl`), 'utf8')
   return sumEntries(text.split('\n').slice(0, -1).flatMap(parseLine))

@@ -24,7 +24,7 @@ describe('planSettlement', () => {
   const settle = (ledger: Partial<OpenLedger>, now: Date) =>
     planSettlement({ ...open, ...ledger }, now, priced)
 
-  test('adds up what one deployment used in an hour, and counts what runs up to now', () => {
+  test('sums a deployment’s spans in an hour and counts open spans up to now', () => {
     const { buckets } = settle(
       { spans: [span('10:00:00.001', '10:10:00'), span('10:20:00', null)] },
       at('11:00:00.002'),
@@ -35,13 +35,13 @@ describe('planSettlement', () => {
     ])
   })
 
-  test('seals nothing from what is undecided on', () => {
+  test('seals only hours before undecided usage', () => {
     expect(settle({}, at('12:14:59.999')).sealedThrough).toEqual(at('11:00:00'))
     expect(settle({}, at('12:15:00')).sealedThrough).toEqual(at('12:00:00'))
     expect(settle({ undecidedSince: at('09:59:00') }, at('12:15:00')).sealedThrough).toEqual(at('09:00:00'))
   })
 
-  test('seals nothing from where a price is missing on', () => {
+  test('seals only hours before a missing price', () => {
     const unpriced: PriceFinder = (_meter, _dimensions, hour) => ({
       ...price,
       unit: hour < at('09:00:00') ? { amount: '1', currency: 'usd' } : null,
@@ -52,7 +52,7 @@ describe('planSettlement', () => {
     expect(sealedThrough).toEqual(at('09:00:00'))
   })
 
-  test('never goes back, and leaves sealed hours alone', () => {
+  test('never moves the watermark back and never changes sealed hours', () => {
     const plan = settle(
       { sealedThrough: at('12:00:00'), spans: [span('10:00:00', '12:00:01')] },
       at('09:00:00'),
@@ -62,12 +62,12 @@ describe('planSettlement', () => {
   })
 })
 
-test('cutIntoHours: nothing of an empty or negative time', () => {
+test('cutIntoHours: an empty or negative interval yields nothing', () => {
   expect([...cutIntoHours(at('10:00:00'), at('10:00:00'))]).toEqual([])
   expect([...cutIntoHours(at('10:00:00'), at('09:00:00'))]).toEqual([])
 })
 
-test('toSpanStart: no later than it is heard of, not before it was asked for, in no sealed hour', () => {
+test('toSpanStart: not after now, not before the request, not in a sealed hour', () => {
   const facts = { requestedAt: at('10:00:00'), now: at('10:30:00'), sealedThrough: at('09:00:00') }
   expect(toSpanStart(at('10:10:00'), facts)).toEqual(at('10:10:00'))
   expect(toSpanStart(at('10:40:00'), facts)).toEqual(at('10:30:00'))
@@ -75,13 +75,13 @@ test('toSpanStart: no later than it is heard of, not before it was asked for, in
   expect(toSpanStart(at('10:10:00'), { ...facts, sealedThrough: at('11:00:00') })).toEqual(at('11:00:00'))
 })
 
-test('toSpanEnd: not before the start, in no sealed hour', () => {
+test('toSpanEnd: not before the start, not in a sealed hour', () => {
   expect(toSpanEnd(at('11:00:00'), at('10:00:00'), epoch)).toEqual(at('11:00:00'))
   expect(toSpanEnd(at('09:00:00'), at('10:00:00'), epoch)).toEqual(at('10:00:00'))
   expect(toSpanEnd(at('11:00:00'), at('10:00:00'), at('12:00:00'))).toEqual(at('12:00:00'))
 })
 
-test('planUsageEvents: whole units, the rest of an hour carried into the next', () => {
+test('planUsageEvents: whole units, with fractions carried into the next hour', () => {
   const hours = [1_999, 2, 998, 1, 0].map((thousandths, hour) => ({
     hour: at(`0${hour}:00:00`),
     thousandths,
@@ -92,7 +92,7 @@ test('planUsageEvents: whole units, the rest of an hour carried into the next', 
     { priceKey: 'key', hour: at('03:00:00'), quantity: 1 },
   ]
   expect(planUsageEvents('key', hours)).toEqual({ events, remainder: 0 })
-  // The same wherever it is cut.
+  // Reading in pages gives the same events.
   const first = planUsageEvents('key', hours.slice(0, 2))
   expect(first).toEqual({ events: events.slice(0, 2), remainder: 1 })
   expect(planUsageEvents('key', hours.slice(2), first.remainder)).toEqual({
@@ -101,7 +101,7 @@ test('planUsageEvents: whole units, the rest of an hour carried into the next', 
   })
 })
 
-test('toPriceKey: values in the order of their names, of few characters, at most 100', () => {
+test('toPriceKey: values ordered by dimension name, limited characters, at most 100 of them', () => {
   expect(toPriceKey('gpu_instance_seconds', { region: 'EU/1', instance_type: 'H100 x8' })).toBe(
     'gpu_instance_seconds.h100-x8.eu-1',
   )
@@ -112,7 +112,7 @@ test('toPriceKey: values in the order of their names, of few characters, at most
   expect(one).not.toBe(other)
 })
 
-test('decimals have no exponent and no needless zeros', () => {
+test('decimals have no exponent and no trailing zeros', () => {
   expect(formatDecimal('12.3450')).toBe('12.345')
   expect(formatDecimal('0.000')).toBe('0')
   expect(formatDecimal('0.0000000001')).toBe('0.0000000001')

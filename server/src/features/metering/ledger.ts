@@ -1,12 +1,12 @@
-/** The arithmetic of the ledger, without a database: what a span becomes, what an hour holds, when it is sealed. */
+/** The pure arithmetic of the ledger: cutting spans into hourly buckets, and deciding which hours to seal. */
 
 import { addHours, earliest, floorHour, latest } from './hours.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
-/** An hour is sealed this long after its end: what an invoice is to hold must reach the processor within an hour of the period. */
+/** Hours are sealed 15 minutes after their end: usage must reach the processor within an hour after the billing period. */
 const graceHours = 0.25
 
-/** A deployment's time with an instance; `endedAt` null: it has it still. */
+/** The time that a deployment had an instance; `endedAt` is null while the span is open. */
 export interface InstanceSpan {
   deploymentId: string
   instanceType: string
@@ -23,15 +23,15 @@ export interface TokenHour {
   outputTokens: number
 }
 
-/** What is known of an organization's usage that is not sealed yet. */
+/** The unsealed usage of an organization. */
 export interface OpenLedger {
-  /** Usage of the hours before it never changes */
+  /** The watermark: usage before it never changes */
   sealedThrough: Date
-  /** Those that are billed and reach beyond `sealedThrough` */
+  /** Billable spans that reach beyond `sealedThrough` */
   spans: readonly InstanceSpan[]
   /** From `sealedThrough` on */
   tokens: readonly TokenHour[]
-  /** From when on more usage may come to light, however late: what may yet turn out to be billed began then; null: nothing may */
+  /** Start of the earliest span that may still become billable; null when there is none. Hours from here on stay open. */
   undecidedSince: Date | null
 }
 
@@ -39,17 +39,17 @@ export interface BucketPrice {
   priceKey: string
   serviceKey: string
   displayName: string
-  /** Null where no price is known */
+  /** null when no price is valid */
   unit: { amount: string; currency: string } | null
 }
 
-/** What a deployment used in one hour of one meter in one combination of its dimensions. */
+/** A deployment's usage in one hour for one meter and one combination of its dimensions. */
 export interface UsageBucket {
   deploymentId: string
   meter: MeterName
   hour: Date
   dimensions: Dimensions
-  /** Seconds or tokens in thousandths: whole, at most 2^53 */
+  /** Thousandths of a second or token: a whole number, at most 2^53 */
   thousandths: number
   price: BucketPrice
 }
@@ -57,8 +57,8 @@ export interface UsageBucket {
 export type PriceFinder = (meter: MeterName, dimensions: Dimensions, hour: Date) => BucketPrice
 
 /**
- * When a span that the provider says to have begun at `reported` began: no later than `now`, when it is heard of, no earlier than
- * the deployment was asked for, and never in a sealed hour.
+ * The start of a span, given the provider's `reported` start: clamped between the request for the deployment and `now`, and never
+ * in a sealed hour.
  */
 export function toSpanStart(
   reported: Date,
@@ -67,12 +67,15 @@ export function toSpanStart(
   return latest(sealedThrough, earliest(now, latest(reported, requestedAt)))
 }
 
-/** When a span that began at `startedAt` ended by a clock that says `now`: not before its start, and never in a sealed hour. */
+/** The end of a span that closes at `now`: never before its start, and never in a sealed hour. */
 export function toSpanEnd(now: Date, startedAt: Date, sealedThrough: Date): Date {
   return latest(startedAt, now, sealedThrough)
 }
 
-/** Cuts what is not sealed into hours, spans that go on up to `now`, and says up to which hour it may be sealed. */
+/**
+ * Cuts unsealed usage into hourly buckets, open spans up to `now`, and returns the new watermark. Hours without a price and hours
+ * with undecided usage stay open.
+ */
 export function planSettlement(
   { sealedThrough, spans, tokens, undecidedSince }: OpenLedger,
   now: Date,
@@ -114,7 +117,7 @@ export function planSettlement(
   return { buckets: [...buckets.values()], sealedThrough: latest(sealedThrough, sealable) }
 }
 
-/** The parts of [from, to) in each hour that it touches, in order; none when it is empty or negative. */
+/** Splits [from, to) at the hours, in order; yields nothing for an empty or negative interval. */
 export function* cutIntoHours(from: Date, to: Date): Generator<{ hour: Date; milliseconds: number }> {
   for (let at = from; at < to;) {
     const hour = floorHour(at)
@@ -124,7 +127,7 @@ export function* cutIntoHours(from: Date, to: Date): Generator<{ hour: Date; mil
   }
 }
 
-/** Sealed usage of one price in one hour, in whole units: what a payment processor is told, once. */
+/** A meter event to report: the sealed usage of one price in one hour, in whole units. */
 export interface UsageEventPlan {
   priceKey: string
   hour: Date
@@ -132,9 +135,8 @@ export interface UsageEventPlan {
 }
 
 /**
- * Whole units for each hour of one price, so that nothing is lost: an hour's are those that its end has completed of all since
- * the first hour, floor(through the hour) - floor(before it). Hours without a whole unit have no event. `remainder`: thousandths
- * that hours before these left over, and these do.
+ * Rounds the hours of one price to whole units without losing any: an hour gets floor(total through the hour) - floor(total
+ * before it). Hours without a whole unit get no event. `remainder` is the fraction carried over, in thousandths.
  */
 export function planUsageEvents(
   priceKey: string,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What is measured: in which unit, told apart by which dimensions, for which service. */
+/** A metered quantity: its unit, its dimensions and its service. */
 export interface Meter {
   unit: 'second' | 'token'
   dimensions: readonly string[]
@@ -17,14 +17,14 @@ export type MeterName = keyof typeof meters
 
 export const meterNames = Object.keys(meters) as [MeterName, ...MeterName[]]
 
-/** Values by the names of dimensions, e.g. `{instance_type: 'local-cpu', region: 'local'}`. */
+/** Dimension values by name, e.g. `{instance_type: 'local-cpu', region: 'local'}`. */
 export type Dimensions = Readonly<Record<string, string>>
 
-const longestKey = 100
+const maxKeyLength = 100
 
 /**
- * The name of a concrete price, e.g. `gpu_instance_seconds.local-cpu.local`: the meter and the values in the order of their
- * dimensions' names, of `a-z 0-9 . _ -` alone. What is over 100 characters ends in a digest instead.
+ * The key of a price, e.g. `gpu_instance_seconds.local-cpu.local`: the meter and the values, ordered by dimension name, in the
+ * characters `a-z 0-9 . _ -`. Keys over 100 characters are truncated and end in a digest.
  */
 export function toPriceKey(meter: MeterName, dimensions: Dimensions): string {
   const values = Object.keys(dimensions)
@@ -34,7 +34,7 @@ export function toPriceKey(meter: MeterName, dimensions: Dimensions): string {
     .join('.')
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]/g, '-')
-  if (key.length <= longestKey) return key
+  if (key.length <= maxKeyLength) return key
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 16)
-  return `${key.slice(0, longestKey - digest.length - 1)}-${digest}`
+  return `${key.slice(0, maxKeyLength - digest.length - 1)}-${digest}`
 }

@@ -15,7 +15,7 @@ const tokens = ['input', 'output']
   )
   .join('')
 
-/** Prices of instances in the file's own words, one for each line; those of tokens are there always. */
+/** Reads a price file with one instance price per argument, plus the token prices. */
 function read(...rows: string[]) {
   const path = join(folder, 'prices.yaml')
   const instances = rows.map((row) => `\n  - { meter: gpu_instance_seconds, ${row} }`).join('')
@@ -26,11 +26,11 @@ function read(...rows: string[]) {
 const named = 'display_name: Instance, unit_amount: "0.5", currency: usd'
 const general = `${named}, valid_from: 2026-01-01T00:00:00Z`
 
-describe('the prices that come with Berth', () => {
+describe('the bundled price file', () => {
   const prices = readPricesFile(resolve(import.meta.dirname, '../../../../catalog/prices.yaml'), 'usd')
   const at = new Date('2026-06-01T00:00:00Z')
 
-  test('the local CPU costs 0.00001 a second, tokens nothing, every instance something', () => {
+  test('the local CPU costs 0.00001 per second, tokens are free, every instance has a price', () => {
     const amount = (meter: Parameters<typeof findPrice>[1], dimensions: Record<string, string>) =>
       findPrice(prices, meter, dimensions, at).unit?.amount
     expect(amount('gpu_instance_seconds', { instance_type: 'local-cpu', region: 'local' })).toBe('0.00001')
@@ -39,7 +39,7 @@ describe('the prices that come with Berth', () => {
     expect(amount('inference_output_tokens', { model_name: 'any' })).toBe('0')
   })
 
-  test('those of this server’s instances are published, free ones are not', () => {
+  test('the prices of local instances are published, free prices are not', () => {
     expect(listMeteredPrices(prices, at)).toEqual([
       {
         key: 'gpu_instance_seconds.local-cpu.local',
@@ -57,7 +57,7 @@ describe('the prices that come with Berth', () => {
   })
 })
 
-describe('mistakes are told with their line', () => {
+describe('mistakes are reported with their line', () => {
   test.each([
     [
       'a number for an amount',
@@ -70,14 +70,10 @@ describe('mistakes are told with their line', () => {
     [
       'another currency',
       general.replace('usd', 'eur'),
-      /prices\[0\].currency: is not BILLING_CURRENCY, which is usd/,
+      /prices\[0\].currency: must be BILLING_CURRENCY, which is usd/,
     ],
     ['half an hour', general.replace('00:00:00Z', '00:30:00Z'), /valid_from: must be a whole hour/],
-    [
-      'a time without a zone',
-      general.replace('00:00:00Z', '00:00:00'),
-      /valid_from: must be a moment in UTC/,
-    ],
+    ['a time without a zone', general.replace('00:00:00Z', '00:00:00'), /valid_from: must be a UTC time/],
     [
       'an end before the beginning',
       `${general}, valid_until: 2025-01-01T00:00:00Z`,
@@ -95,12 +91,12 @@ describe('mistakes are told with their line', () => {
     ],
     ['an unknown field', `${general}, price: 1`, /price: is not a known field here/],
     [
-      'an end that nothing follows',
+      'an end without a following price',
       `${general}, valid_until: 2027-01-01T00:00:00Z`,
       /no price without dimensions from 2027-01-01/,
     ],
     [
-      'no general price',
+      'no default price',
       `${general}, dimensions: { region: a }`,
       /gpu_instance_seconds needs a price without dimensions/,
     ],
@@ -112,24 +108,24 @@ describe('mistakes are told with their line', () => {
     const until = `${general}, valid_until: 2026-02-01T00:00:00Z`
     const from = `${named}, valid_from: 2026-01-31T23:00:00Z`
     expect(() => read(until, from)).toThrow(
-      /line 3, prices\[1\]: is for the same usage at the same time as prices\[0\]/,
+      /line 3, prices\[1\]: matches the same usage at the same time as prices\[0\]/,
     )
     const equal = ['instance_type: a', 'region: b'].map(
       (dimension) => `${general}, dimensions: { ${dimension} }`,
     )
-    expect(() => read(general, ...equal)).toThrow(/prices\[2\]: is for the same usage/)
+    expect(() => read(general, ...equal)).toThrow(/prices\[2\]: matches the same usage/)
   })
 
-  test('all of them at once', () => {
+  test('all mistakes are listed at once', () => {
     expect(() => read(general.replace('usd', 'eur'), `${general}, price: 1`)).toThrow(/has 2 mistakes/)
   })
 
-  test('a file that is not there', () => {
+  test('a missing file', () => {
     expect(() => readPricesFile(join(folder, 'none.yaml'), 'usd')).toThrow(/price file .* cannot be read/)
   })
 })
 
-describe('which price counts', () => {
+describe('findPrice', () => {
   const usage = { instance_type: 'H100', region: 'eu' }
   const first = new Date('2026-01-01T00:00:00Z')
   const amountAt = (
@@ -138,7 +134,7 @@ describe('which price counts', () => {
     dimensions: Record<string, string> = usage,
   ) => findPrice(prices, 'gpu_instance_seconds', dimensions, hour).unit?.amount
 
-  test('the one that names most dimensions', () => {
+  test('the price with the most dimensions wins', () => {
     const prices = read(
       general,
       `${general.replace('0.5', '0.6')}, dimensions: { instance_type: H100 }`,
@@ -149,7 +145,7 @@ describe('which price counts', () => {
     expect(amountAt(prices, first, { ...usage, instance_type: 'h100' })).toBe('0.5')
   })
 
-  test('the one that is valid in the hour', () => {
+  test('only a price that is valid in the hour counts', () => {
     const prices = read(
       `${general}, valid_until: 2026-02-01T00:00:00Z`,
       `${named.replace('0.5', '0.9')}, valid_from: 2026-02-01T00:00:00Z`,
@@ -160,7 +156,7 @@ describe('which price counts', () => {
     expect(amountAt(prices, new Date('2026-02-01T00:00:00Z'))).toBe('0.9')
   })
 
-  test('prices that the file or a runtime names are published, without two of one key', () => {
+  test('prices named by the file or offered by a runtime are published; a duplicate key throws', () => {
     const prices = read(
       general.replace('Instance', '"{instance_type} in {region}"'),
       `${general}, dimensions: { instance_type: H100, region: eu }`,

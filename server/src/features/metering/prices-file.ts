@@ -7,16 +7,16 @@ import type { Meter, MeterName } from './meters.ts'
 import { specificity } from './prices.ts'
 import type { Price } from './prices.ts'
 
-// PostgreSQL holds no NUL.
+// PostgreSQL text can't contain NUL.
 const text = z
   .string()
   .trim()
   .min(1, 'must not be empty')
   .max(200, 'must have at most 200 characters')
-  .regex(/^[^\0]*$/, 'must not hold a NUL')
+  .regex(/^[^\0]*$/, 'must not contain a NUL character')
 
 const wholeHour = z.iso
-  .datetime('must be a moment in UTC such as 2026-01-01T00:00:00Z')
+  .datetime('must be a UTC time such as 2026-01-01T00:00:00Z')
   .transform((moment) => new Date(moment))
   .refine(isWholeHour, 'must be a whole hour')
 
@@ -27,11 +27,8 @@ const priceSchema = z
     display_name: text,
     unit_amount: z
       .string('must be a decimal in quotes')
-      .regex(
-        /^\d{1,12}(\.\d{1,12})?$/,
-        'must be a decimal such as "0.0003", with 12 digits after the point at most',
-      ),
-    currency: z.string().regex(/^[a-z]{3}$/, 'must be a currency code in lower case such as usd'),
+      .regex(/^\d{1,12}(\.\d{1,12})?$/, 'must be a decimal such as "0.0003", with at most 12 decimal places'),
+    currency: z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code such as usd'),
     valid_from: wholeHour,
     valid_until: wholeHour.optional(),
   })
@@ -55,8 +52,8 @@ const priceSchema = z
 const documentSchema = z.strictObject({ prices: z.array(z.unknown()) })
 
 /**
- * Reads and checks a price file. Throws one Error that lists every mistake with its line: besides mistakes of form, a currency
- * other than `currency`, prices that would match the same usage equally well, and usage that would have no price.
+ * Reads and validates a price file. Throws one Error that lists every mistake with its line, including a currency other than
+ * `currency`, ambiguous prices and usage without a price.
  */
 export function readPricesFile(path: string, currency: string): Price[] {
   return readYamlFile(path, 'price', (content) => {
@@ -73,11 +70,11 @@ export function readPricesFile(path: string, currency: string): Price[] {
       const price = toPrice(parsed.data)
       const rival = prices.find((other) => areRivals(price, other.price))
       if (rival !== undefined) {
-        const message = `is for the same usage at the same time as prices[${rival.index}]`
+        const message = `matches the same usage at the same time as prices[${rival.index}]`
         mistakes.push({ path: ['prices', index], message })
       }
       if (price.currency !== currency) {
-        const message = `is not BILLING_CURRENCY, which is ${currency}`
+        const message = `must be BILLING_CURRENCY, which is ${currency}`
         mistakes.push({ path: ['prices', index, 'currency'], message })
       }
       prices.push({ price, index })
@@ -100,7 +97,7 @@ function toPrice(entry: z.output<typeof priceSchema>): Price {
   }
 }
 
-/** True when usage is possible that both prices match at one time, and equally well. */
+/** True when some usage could match both prices equally well at the same time. */
 function areRivals(one: Price, other: Price): boolean {
   const sharesTime =
     (other.validUntil === null || one.validFrom < other.validUntil) &&
@@ -113,7 +110,7 @@ function areRivals(one: Price, other: Price): boolean {
   )
 }
 
-/** The prices without dimensions must follow each other up to one without an end. */
+/** The default prices (those without dimensions) must cover all time after the first, without a gap. */
 function findGaps(prices: readonly Price[], meter: MeterName): Mistake[] {
   const path = ['prices']
   const general = prices

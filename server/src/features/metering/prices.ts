@@ -5,28 +5,28 @@ import type { BucketPrice } from './ledger.ts'
 import { meterNames, meters, toPriceKey } from './meters.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
-/** One row of the price file: what a unit costs while it is valid, for all usage that has these dimensions. */
+/** One row of the price file: the price per unit of all usage with these dimensions during its validity. */
 export interface Price {
   meter: MeterName
   dimensions: Dimensions
-  /** `{instance_type}` and the like stand for the usage's own dimensions */
+  /** May contain placeholders such as `{instance_type}` for the dimensions of the usage */
   displayName: string
-  /** Of one unit in the currency's main unit, a decimal string */
+  /** Price per unit in the currency's main unit, a decimal string */
   unitAmount: string
   currency: string
-  /** A whole UTC hour, the first */
+  /** The first UTC hour */
   validFrom: Date
-  /** A whole UTC hour, no longer; null: until further notice */
+  /** The UTC hour after the last; null when the price has no end */
   validUntil: Date | null
 }
 
-/** Instances that are known by name; prices of others are published when they are named in the price file in full. */
+/** The instances of the local runtime. Others are published when the runtime offers them or the price file names all dimensions. */
 const knownInstances: readonly Dimensions[] = [
   { instance_type: 'local-cpu', region: 'local' },
   { instance_type: 'local-gpu', region: 'local' },
 ]
 
-/** What usage in an hour costs: by the price that names most of its dimensions; `unit` is null where none is valid. */
+/** The price of usage in an hour: the most specific valid price wins; `unit` is null when none is valid. */
 export function findPrice(
   prices: readonly Price[],
   meter: MeterName,
@@ -48,8 +48,8 @@ export function findPrice(
 }
 
 /**
- * Everything that is charged for now, as a payment processor must know it: this server's instances, those that runtimes offer
- * (`instances`), and what the price file names in full. What is free of charge is left out. Throws where two would have one key.
+ * All current prices for the payment processor: those of local instances, of `instances` that runtimes offer, and of price file
+ * rows that name every dimension. Free usage is omitted. Throws when two prices have the same key.
  */
 export function listMeteredPrices(
   prices: readonly Price[],
@@ -87,7 +87,7 @@ function isValidAt({ validFrom, validUntil }: Price, hour: Date): boolean {
   return validFrom <= hour && (validUntil === null || hour < validUntil)
 }
 
-/** How many dimensions a price names: the more, the sooner it is taken. */
+/** The number of dimensions that a price names; the price with the most wins. */
 export function specificity({ dimensions }: Price): number {
   return Object.keys(dimensions).length
 }

@@ -4,7 +4,7 @@ import { toInstancePrices } from './instance-prices.ts'
 import type { Price } from './prices.ts'
 import { readPricesFile } from './prices-file.ts'
 
-/** What the price file says, and for instances that it does not name what the instance type file says. */
+/** The prices of the price file, followed by those of the instance type file. */
 export function readPrices(
   { pricesFile, billing: { currency } }: Pick<Config, 'pricesFile' | 'billing'>,
   instanceTypes: readonly InstanceType[],

@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 
-/** Tokens that one request took in and gave out. */
+/** The input and output tokens of one request. */
 export interface TokenUsage {
   inputTokens: number
   outputTokens: number
 }
 
-/** What the requests to a deployment in a UTC hour used together. */
+/** The token usage of a deployment in one UTC hour. */
 export interface TokenTotal extends TokenUsage {
   deploymentId: string
   organizationId: number
@@ -17,10 +17,7 @@ export interface TokenTotal extends TokenUsage {
   requests: number
 }
 
-/**
- * Adds totals to their hours, or to the first hour that is not sealed where that is later, in one statement. What is of no known
- * deployment is left out.
- */
+/** Adds totals to their hours in one statement; those of sealed hours go to the first open hour. Skips unknown deployments. */
 export async function recordTokens(db: Database, totals: readonly TokenTotal[]): Promise<void> {
   const rows = totals.map((total) => ({
     deployment_id: total.deploymentId,
@@ -30,8 +27,8 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
     input_tokens: total.inputTokens,
     output_tokens: total.outputTokens,
   }))
-  // The locks keep the hours from being sealed meanwhile; after waiting for one the row is read anew. They are taken, and the
-  // rows written, in the same order by all.
+  // The share locks keep the hours from being sealed; PostgreSQL rereads a row after waiting for its lock. Locks and rows are
+  // ordered to prevent deadlocks.
   await sql`
     WITH given AS (
       SELECT row.*, deployments.organization_id FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid,
@@ -55,8 +52,8 @@ export async function recordTokens(db: Database, totals: readonly TokenTotal[]):
 }
 
 /**
- * Records the totals of a batch once, however often it is called with its id. `read` gives them while nobody else can record the
- * batch; where it throws nothing is recorded.
+ * Records the totals of a batch exactly once per id. `read` runs while the batch is locked against other processes; if it throws,
+ * nothing is recorded.
  */
 export async function recordTokenBatch(
   db: Database,
@@ -73,15 +70,15 @@ export async function recordTokenBatch(
   })
 }
 
-/** Forgets a recorded batch. Its file must be gone, and with it the process's own memory of it: who has neither can't record it again. */
+/** Deletes the record of a batch. Call it only when the journal file and the in-memory batch are deleted, or it could be recorded twice. */
 export async function deleteTokenBatch(db: Database, id: string): Promise<void> {
   await db.deleteFrom('token_batches').where('id', '=', id).execute()
 }
 
-/** Batches whose process died are remembered for longer than a journal may lie unread. */
-const rememberedDays = 400
+/** How long the batches of crashed processes are kept: longer than a journal file may stay unread. */
+const retentionDays = 400
 
 export async function deleteOldTokenBatches(db: Database, now: Date): Promise<void> {
-  const before = new Date(now.getTime() - rememberedDays * 24 * 3_600_000)
+  const before = new Date(now.getTime() - retentionDays * 24 * 3_600_000)
   await deleteOlder(db, 'token_batches', 'recorded_at', before)
 }

@@ -10,39 +10,39 @@ import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './stor
 
 type Deps = Pick<Services, 'db' | 'clock'> & { prices: readonly Price[] }
 
-/** How far this machine's clock may be ahead of the database's: less than an hour waits for its seal. */
+/** The allowed lead of this machine's clock over the database's; it must be shorter than the 15 minutes before an hour is sealed. */
 const mostAheadMilliseconds = 5 * 60_000
 
 /**
- * Writes the hourly buckets of every organization with usage up to now and seals hours that are over; may be run at any time. A
- * machine whose clock is ahead leaves it to others, because what it sealed too early could never be mended.
+ * Writes the hourly buckets of every organization with unsealed usage and seals completed hours. Safe to run at any time. Does
+ * nothing when this machine's clock is ahead, because an hour sealed too early can't be corrected.
  */
-export async function settleUsage(world: Deps & Pick<Services, 'log'>): Promise<void> {
-  const ahead = await measureClock(world.db)
+export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<void> {
+  const ahead = await measureClock(deps.db)
   if (ahead > mostAheadMilliseconds) {
-    world.log.error(
+    deps.log.error(
       { aheadMilliseconds: ahead },
-      "usage was not settled: this machine's clock is ahead of the database's",
+      "usage was not settled because this machine's clock is ahead of the database's: check its time synchronization",
     )
     return
   }
-  for (const organizationId of await listUnsettledOrganizations(world.db)) {
+  for (const organizationId of await listUnsettledOrganizations(deps.db)) {
     try {
-      await settleOrganization(world, organizationId)
+      await settleOrganization(deps, organizationId)
     } catch (error) {
-      world.log.error({ err: error, organization: organizationId }, 'usage could not be settled')
+      deps.log.error({ err: error, organization: organizationId }, 'usage could not be settled')
     }
   }
 }
 
-/** Milliseconds by which this machine's clock (not the application's, which tests set) is ahead of the database's, at least. */
+/** The minimum lead in milliseconds of this machine's clock over the database's. Ignores the application clock, which tests set. */
 async function measureClock(db: Database): Promise<number> {
   const before = Date.now()
   const { rows } = await sql<{ at: Date }>`SELECT clock_timestamp() AS at`.execute(db)
   return before - rows[0]!.at.getTime()
 }
 
-/** The same for one organization, in one transaction. */
+/** Settles the usage of one organization in one transaction. */
 export function settleOrganization({ db, clock, prices }: Deps, organizationId: number): Promise<void> {
   return db.transaction().execute(async (transaction) => {
     const sealedThrough = await lockLedger(transaction, organizationId)

@@ -1,19 +1,19 @@
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
 
-/** An instance that a provider gave to a deployment. */
+/** A deployment's instance, as the provider reports it. */
 export interface StartedInstance {
   organizationId: number
   deploymentId: string
   instanceType: string
   region: string
-  /** When the provider says that it gave the instance */
+  /** Start of the instance by the provider's clock */
   startedAt: Date
-  /** When the deployment was asked for */
+  /** When the deployment was requested */
   requestedAt: Date
 }
 
-/** Starts the clock of a deployment's instance; one that runs already stays as it is. */
+/** Opens the span of a deployment's instance; an open span is left unchanged. */
 export async function openInstanceSpan(
   transaction: DatabaseTransaction,
   given: StartedInstance,
@@ -35,7 +35,7 @@ export async function openInstanceSpan(
     .execute()
 }
 
-/** Says that the deployment has served: from now on its instance is billed, from the start. */
+/** Marks the open span as billable from its start, because the deployment has become ready. */
 export async function confirmInstanceSpan(
   transaction: DatabaseTransaction,
   { id, organization_id: organizationId }: { id: string; organization_id: number },
@@ -51,7 +51,7 @@ export async function confirmInstanceSpan(
     .execute()
 }
 
-/** Stops the clock once the instance's release is confirmed; what never served is voided. One that is stopped stays as it is. */
+/** Closes the open span, if any, after the instance's release; the span of a deployment that never became ready is voided. */
 export async function closeInstanceSpan(
   transaction: DatabaseTransaction,
   { id, organization_id: organizationId }: { id: string; organization_id: number },
@@ -76,7 +76,7 @@ export async function closeInstanceSpan(
     .execute()
 }
 
-/** Locks an organization's ledger until the transaction ends, and returns the hour up to which it is sealed. */
+/** Locks an organization's ledger until the transaction ends and returns its watermark. */
 export async function lockLedger(db: Database, organizationId: number): Promise<Date> {
   const lock = () =>
     db

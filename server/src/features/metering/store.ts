@@ -5,7 +5,7 @@ import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
 import type { Dimensions, MeterName } from './meters.ts'
 
-/** Organizations with usage that is not sealed, in order. */
+/** The ids of organizations with unsealed usage, in order. */
 export async function listUnsettledOrganizations(db: Database): Promise<number[]> {
   const { rows } = await sql<{ organization_id: number }>`
     SELECT organization_id FROM usage_cursors AS cursor
@@ -22,7 +22,7 @@ export async function listUnsettledOrganizations(db: Database): Promise<number[]
   return rows.map((row) => row.organization_id)
 }
 
-/** The hour up to which an organization's usage is sealed; null before its first instance. */
+/** An organization's watermark: all hours before it are sealed. null before its first instance. */
 export async function findSealedThrough(db: Database, organizationId: number): Promise<Date | null> {
   const cursor = await db
     .selectFrom('usage_cursors')
@@ -32,7 +32,7 @@ export async function findSealedThrough(db: Database, organizationId: number): P
   return cursor?.sealed_through ?? null
 }
 
-/** What is not sealed yet. The caller holds the ledger's lock or reads from one snapshot. */
+/** Loads the unsealed usage of an organization. The caller holds the ledger lock or reads from one snapshot. */
 export async function loadOpenLedger(
   db: Database,
   organizationId: number,
@@ -54,7 +54,7 @@ export async function loadOpenLedger(
     .orderBy('hour')
     .orderBy('deployment_id')
     .execute()
-  // A provider may have given these an instance that nobody has written down yet.
+  // Providers may have started an instance for these deployments that has no span yet.
   const provisioning = await db
     .selectFrom('deployments')
     .select('status_changed_at')
@@ -87,7 +87,7 @@ export async function loadOpenLedger(
   }
 }
 
-/** Makes `buckets` all that an organization has in hours that are not sealed, and seals the hours before `sealedThrough`. */
+/** Replaces the unsealed buckets of an organization by `buckets`, then seals the hours before `sealedThrough`. */
 export async function writeBuckets(
   db: Database,
   organizationId: number,
@@ -144,7 +144,7 @@ function toRow({ deploymentId, meter, hour, dimensions, thousandths, price }: Us
   }
 }
 
-/** Usage at one price, summed up. */
+/** The sum of usage at one price. */
 export interface UsageSum {
   meter: MeterName
   dimensions: Dimensions
@@ -156,7 +156,7 @@ export interface UsageSum {
   currency: string
 }
 
-/** Which of an organization's usage is meant; what is left out does not limit it. */
+/** Filters an organization's usage. */
 export interface UsageScope {
   /** The first hour */
   from?: Date | undefined
@@ -165,7 +165,7 @@ export interface UsageScope {
   deploymentId?: string | undefined
 }
 
-/** Sealed usage, summed up for each price. */
+/** Sums sealed usage by price. */
 export async function sumSealedUsage(
   db: Database,
   organizationId: number,
@@ -190,8 +190,8 @@ export async function sumSealedUsage(
 }
 
 /**
- * Sealed usage of each price key in each hour, in order, whole thousandths: of a week from the first such hour at `from` or later
- * on, so that there is an end to what is read at once. What is free of charge has none.
+ * A page of sealed usage by price key and hour, in order, in whole thousandths: the seven days from the first sealed hour at or
+ * after `from`. Free usage counts as 0.
  */
 export async function listSealedHours(
   db: Database,
@@ -225,9 +225,9 @@ export async function listSealedHours(
   }))
 }
 
-/** Sealed usage of one UTC day, summed up over prices. */
+/** The sealed usage of one UTC day, summed over prices. */
 export interface DaySum {
-  /** Such as `2026-01-02` */
+  /** E.g. `2026-01-02` */
   date: string
   meter: MeterName
   dimensions: Dimensions
@@ -237,7 +237,7 @@ export interface DaySum {
   amount: string
 }
 
-/** Sealed usage by the UTC day; amounts are of what has a price in `currency`. */
+/** Sums sealed usage by UTC day. Amounts include only usage priced in `currency`. */
 export async function sumSealedDays(
   db: Database,
   organizationId: number,
@@ -262,7 +262,7 @@ export async function sumSealedDays(
     .execute()
 }
 
-/** Requests to a deployment so far, and their tokens. */
+/** The number of requests to a deployment and their tokens. */
 export async function sumTokens(
   db: Database,
   deploymentId: string,

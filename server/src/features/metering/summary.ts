@@ -14,7 +14,7 @@ import type { Price } from './prices.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
 
-/** Usage of one meter in one combination of its dimensions at one price; quantities and amounts are decimal strings. */
+/** The usage of one meter, one combination of its dimensions and one price. Quantities and amounts are decimal strings. */
 export interface UsageTotal {
   meter: MeterName
   unit: 'second' | 'token'
@@ -22,7 +22,7 @@ export interface UsageTotal {
   serviceKey: string
   displayName: string
   dimensions: Dimensions
-  /** Of one unit, in the currency's main unit */
+  /** Price per unit in the currency's main unit */
   unitAmount: string
   currency: string
   /** Quantity times price, not rounded */
@@ -39,45 +39,45 @@ export interface UsageSummary {
   openAnomalies: number
 }
 
-/** What an organization used in the hours from that of `from` up to that of `to`, what runs counted up to now. */
+/** Summarizes an organization's usage in the hours from `from` to `to`, both rounded down. Open spans count up to now. */
 export function summarizeUsage(
-  world: Deps,
+  deps: Deps,
   organizationId: number,
   from: Date,
   to: Date,
 ): Promise<UsageSummary> {
   const periodStart = floorHour(from)
   const periodEnd = floorHour(to)
-  return readSnapshot(world.db, async (db) => ({
+  return readSnapshot(deps.db, async (db) => ({
     organizationId,
     periodStart,
     periodEnd,
-    currency: world.config.billing.currency,
-    usageTotals: await listTotals(world, db, organizationId, { from: periodStart, to: periodEnd }),
+    currency: deps.config.billing.currency,
+    usageTotals: await listTotals(deps, db, organizationId, { from: periodStart, to: periodEnd }),
     openAnomalies: await countOpenAnomalies(db, organizationId),
   }))
 }
 
-/** What usage of an organization has cost so far, a decimal string in the currency's main unit; not rounded. */
-export function sumAmount(world: Deps, organizationId: number, scope: UsageScope = {}): Promise<string> {
-  return readSnapshot(world.db, async (db) => {
-    const totals = await listTotals(world, db, organizationId, scope)
+/** The cost of an organization's usage so far: a decimal string in the currency's main unit, not rounded. */
+export function sumAmount(deps: Deps, organizationId: number, scope: UsageScope = {}): Promise<string> {
+  return readSnapshot(deps.db, async (db) => {
+    const totals = await listTotals(deps, db, organizationId, scope)
     return totals
-      .filter(({ currency }) => currency === world.config.billing.currency)
+      .filter(({ currency }) => currency === deps.config.billing.currency)
       .reduce((sum, { estimatedAmount }) => add(sum, estimatedAmount), '0')
   })
 }
 
-/** Sealed hours as they are written, the others reckoned anew, so that it is exact at any moment. */
+/** Adds stored sealed buckets to freshly computed open ones, so that totals are exact at any moment. */
 async function listTotals(
-  world: Deps,
+  deps: Deps,
   db: Database,
   organizationId: number,
   scope: UsageScope,
 ): Promise<UsageTotal[]> {
   const sealedThrough = await findSealedThrough(db, organizationId)
   if (sealedThrough === null) return []
-  const open = await listOpenBuckets(world, db, organizationId, sealedThrough, scope)
+  const open = await listOpenBuckets(deps, db, organizationId, sealedThrough, scope)
   const sealed = await sumSealedUsage(db, organizationId, scope)
   const sums: UsageSum[] = [
     ...sealed,
@@ -88,7 +88,7 @@ async function listTotals(
       serviceKey: price.serviceKey,
       displayName: price.displayName,
       unitAmount: price.unit?.amount ?? '0',
-      currency: price.unit?.currency ?? world.config.billing.currency,
+      currency: price.unit?.currency ?? deps.config.billing.currency,
     })),
   ]
   const totals = new Map<string, UsageTotal>()
@@ -109,7 +109,7 @@ async function listTotals(
   return [...totals.keys()].toSorted().map((key) => totals.get(key)!)
 }
 
-/** What is not sealed yet, as it stands now. */
+/** The unsealed buckets, computed up to now. */
 export async function listOpenBuckets(
   { clock, prices }: Pick<Deps, 'clock' | 'prices'>,
   db: Database,
@@ -126,7 +126,7 @@ export async function listOpenBuckets(
   )
 }
 
-/** Runs `read` in one snapshot, so that no hour is seen both as sealed and as open, or as neither. */
+/** Runs `read` in one snapshot, so that every hour appears exactly once, either sealed or open. */
 export function readSnapshot<Result>(db: Database, read: (db: Database) => Promise<Result>): Promise<Result> {
   return db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(read)
 }

@@ -15,16 +15,16 @@ import type { JournalFile } from './journal-file.ts'
 import { deleteTokenBatch, recordTokenBatch } from './record-tokens.ts'
 import type { TokenTotal, TokenUsage } from './record-tokens.ts'
 
-/** Tokens on their way to the database; see `openTokenJournal`. */
+/** A durable buffer of token counts; see `openTokenJournal`. */
 export interface TokenJournal {
-  /** Counts a request; it survives a kill of the process from the next `write` on, which comes in this turn of the event loop */
+  /** Counts a request. The count survives a crash after the next `write`, which runs in the same turn of the event loop */
   record(
     deployment: { deploymentId: string; organizationId: number; modelName: string },
     usage: TokenUsage,
   ): void
-  /** Hands all that was recorded to the operating system before it returns */
+  /** Writes buffered lines to the journal file synchronously */
   write(): void
-  /** Resolves when all that was recorded before is in the database, or the database could not be reached */
+  /** Resolves when all counts recorded so far are in the database, or the database is unreachable */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -34,22 +34,22 @@ interface Batch {
   hour: number
   openedAt: number
   totals: Map<string, TokenTotal & { head: string }>
-  /** null: it could not be written, and what it holds is in memory alone */
+  /** null when the file could not be created: the batch is only in memory */
   file: JournalFile | null
-  /** Lines that are not written yet: one write for all requests that end in a turn of the event loop */
+  /** Buffered lines: all requests that end in one turn of the event loop share one write */
   lines: string
 }
 
 const hourMilliseconds = 3_600_000
 const flushMilliseconds = 1_000
-/** A file that was not written to for so long is nobody's any more: its writer would have begun another. */
+/** A file without a write for this long is abandoned: a live process would have rotated it. */
 const abandonedMilliseconds = 10_000
 const longestOpenMilliseconds = 5_000
 
 /**
- * Adds up tokens in memory and writes each request to a file in `DATA_DIR/token-journal` first. Once a second the file is closed,
- * and its totals go to the database under the file's id in one transaction; then the file is removed. Files that a killed process
- * left are read by whichever process finds them first: the id keeps them from being counted twice.
+ * Counts tokens in memory and in a write-ahead file in `DATA_DIR/token-journal`. Every second the file is rotated: its totals are
+ * recorded in one transaction under the batch id, then the file is deleted. Any process adopts the files of a crashed one; the
+ * batch id prevents double counting.
  */
 export function openTokenJournal(
   { db, clock, log }: { db: Database; clock: () => Date; log: Logger },
@@ -108,18 +108,18 @@ export function openTokenJournal(
   async function adoptAbandoned(): Promise<void> {
     for (const id of await listAbandoned(directory, abandonedMilliseconds)) {
       if (id === open?.id || closed.some((batch) => batch.id === id)) continue
-      // Its process may have recorded, removed and forgotten it by now, so it is read only where nobody else can do that.
+      // The owner may still record and delete this batch, so the file is read under the lock of the batch id.
       await recordTokenBatch(db, id, () => readJournalFile(directory, id))
-      // Not forgotten: its process may hold it in memory still.
+      // The batch id is kept, because the owner may still have the batch in memory.
       await removeJournalFile(directory, id)
-      log.info({ batch: id }, 'tokens that another process had left were recorded')
+      log.info({ batch: id }, 'recorded the abandoned token journal of another process')
     }
   }
 
-  /** One at a time; what fails is tried again. */
+  /** Serializes the flushes. A failed one is retried by the next tick. */
   function run(work: () => Promise<void>): Promise<void> {
     flushing = flushing.then(work).catch((error: unknown) => {
-      log.warn({ err: error }, 'tokens could not be recorded yet')
+      log.warn({ err: error }, 'tokens could not be recorded; retrying')
     })
     return flushing
   }
@@ -139,7 +139,7 @@ export function openTokenJournal(
     record(deployment, usage) {
       const now = clock().getTime()
       const hour = now - (now % hourMilliseconds)
-      // A process that was stopped for long finds its file adopted by another.
+      // After a long pause another process may have adopted the file.
       if (open !== null && (open.hour !== hour || Date.now() - open.openedAt > longestOpenMilliseconds))
         rotate()
       open ??= begin(hour)

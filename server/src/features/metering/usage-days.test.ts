@@ -24,12 +24,12 @@ describe('chooseUsageDays', () => {
     ['2025-12-13', '2026-03-15'],
     [undefined, '2026-12-31'],
     ['0000-01-01', '9999-12-31'],
-  ])('%s to %s is refused', (from, to) => {
+  ])('%s to %s is rejected', (from, to) => {
     expect(() => choose(from, to)).toThrow(expect.objectContaining({ code: 'invalid_date_range' }))
   })
 })
 
-test('toMoments: the last day is whole', () => {
+test('toMoments: the last day is included', () => {
   expect(toMoments({ from: '2026-02-28', to: '2026-03-01' })).toEqual({
     from: new Date('2026-02-28T00:00:00Z'),
     to: new Date('2026-03-02T00:00:00Z'),

@@ -1,33 +1,32 @@
 import { ApplicationError } from '../../errors.ts'
 
-/** Days that are shown together at most. */
-const longest = 92
+const maxDays = 92
 const dayMilliseconds = 86_400_000
 
-/** Days in UTC, such as `2026-01-02`, both of them inclusive. */
+/** A range of UTC days such as `2026-01-02`, both inclusive. */
 export interface UsageDays {
   from: string
   to: string
 }
 
 /**
- * The days that were asked for: what is left out is today, and the first day of the billing period. Throws `invalid_date_range` for
- * a first day after the last, and for more than 92 days.
+ * The requested days; `from` defaults to the first day of the billing period and `to` to today. Throws `invalid_date_range` for a
+ * reversed range and for more than 92 days.
  */
 export function chooseUsageDays(
-  asked: { from?: string | undefined; to?: string | undefined },
+  requested: { from?: string | undefined; to?: string | undefined },
   periodStart: Date,
   now: Date,
 ): UsageDays {
-  const to = asked.to ?? toDay(now)
-  const from = asked.from ?? earlier(toDay(periodStart), to)
+  const to = requested.to ?? toDay(now)
+  const from = requested.from ?? earlier(toDay(periodStart), to)
   const days = (toMidnight(to).getTime() - toMidnight(from).getTime()) / dayMilliseconds + 1
   if (days < 1) throw invalidRange('The first day is after the last.')
-  if (days > longest) throw invalidRange(`Ask for at most ${longest} days.`)
+  if (days > maxDays) throw invalidRange(`The range has ${days} days. Request at most ${maxDays}.`)
   return { from, to }
 }
 
-/** The moment at which a day begins, and that at which the one after it does. */
+/** Converts days to the interval [start of the first, end of the last). */
 export function toMoments({ from, to }: UsageDays): { from: Date; to: Date } {
   return { from: toMidnight(from), to: new Date(toMidnight(to).getTime() + dayMilliseconds) }
 }

@@ -4,33 +4,32 @@ import { planUsageEvents } from './ledger.ts'
 import type { UsageEventPlan } from './ledger.ts'
 import { listSealedHours } from './store.ts'
 
-/** How far an organization's sealed usage was read. */
+/** A position in the sealed usage of an organization. */
 export interface UsagePosition {
-  /** The first hour that was not */
+  /** The first unread hour */
   from: Date
-  /** Thousandths of a unit that the hours before it left over, by price key */
+  /** Fractions of a unit carried over from earlier hours, in thousandths, by price key */
   remainders: Readonly<Record<string, number>>
 }
 
-/** Some days of an organization's usage. */
-interface UsageRead {
-  /** The hour that was read from */
+/** A page of an organization's usage. */
+interface UsagePage {
+  /** The first hour of the page */
   from: Date
   events: UsageEventPlan[]
-  /** The position after them */
+  /** The position of the next page */
   next: UsagePosition
 }
 
 /**
- * What a payment processor must be told of an organization's usage from a position on: every sealed hour of every price that is
- * not free of charge, in whole units, some days at a time. From a first position that stays the same for an organization, what is
- * read once is read the same for ever.
+ * Pages through the meter events of an organization: each sealed hour of each paid price, in whole units. Sealed hours never
+ * change, so reading from the same first position always yields the same events.
  */
 export async function* readUsageEvents(
   { db }: Pick<Services, 'db'>,
   organizationId: number,
   { from, remainders }: UsagePosition,
-): AsyncGenerator<UsageRead, void> {
+): AsyncGenerator<UsagePage, void> {
   for (;;) {
     const hours = await listSealedHours(db, organizationId, from)
     if (hours.length === 0) return
@@ -38,11 +37,11 @@ export async function* readUsageEvents(
       priceKey,
       ...planUsageEvents(priceKey, group, remainders[priceKey]),
     }))
-    const left = plans.map(({ priceKey, remainder }) => [priceKey, remainder] as const)
+    const carried = plans.map(({ priceKey, remainder }) => [priceKey, remainder] as const)
     const next = {
-      // An organization's hours are sealed in order and all at once: none before the last one comes later.
+      // The hours of an organization are sealed in order, so no earlier hour can appear later.
       from: addHours(latest(...hours.map(({ hour }) => hour)), 1),
-      remainders: { ...remainders, ...Object.fromEntries(left) },
+      remainders: { ...remainders, ...Object.fromEntries(carried) },
     }
     yield { from, events: plans.flatMap(({ events }) => events), next }
     ;({ from, remainders } = next)

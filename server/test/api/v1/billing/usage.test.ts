@@ -184,7 +184,7 @@ test('GET /v1/billing/anomalies: the open ones, newest first, with the deploymen
     {
       id: expect.any(Number),
       kind: 'missing_span',
-      message: `Deployment ${id} is running, and no span of its instance is open.`,
+      message: `Deployment ${id} is running, but its instance has no open span.`,
       deployment_id: id,
       detected_at: seen.toISOString(),
       last_seen_at: now.toISOString(),
