@@ -431,7 +431,7 @@ test('usage that no attempt was made to send is an anomaly after a day; parts of
   clock.advance(day + 1000)
   expect(await countAnomalies()).toBe(1)
   expect((await client.get('/v1/billing/anomalies')).body).toMatchObject([
-    { kind: 'unsent_usage', message: expect.stringContaining('not sent to the payment processor') },
+    { kind: 'unsent_usage', message: expect.stringContaining('not reported to the payment processor') },
   ])
   await sendThrough()
   expect(await countAnomalies()).toBe(0)
