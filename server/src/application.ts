@@ -1,5 +1,5 @@
 import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
-import type { SessionCache } from './features/accounts/sessions.ts'
+import type { SessionCache } from './features/accounts/session-cache.ts'
 import type { EngineConnections } from './features/inference/engines.ts'
 import type { Price } from './features/metering/prices.ts'
 import type { TokenJournal } from './features/metering/token-journal.ts'

@@ -6,7 +6,8 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Application } from './application.ts'
 import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
-import { findAndRememberViewer, findViewer, recallViewer } from './features/accounts/sessions.ts'
+import { findAndCacheViewer, findCachedViewer } from './features/accounts/session-cache.ts'
+import { findViewer } from './features/accounts/sessions.ts'
 import { billingRoutes, billingWebhookRoute } from './features/billing/routes.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
@@ -108,8 +109,8 @@ export async function buildServer(application: Application): Promise<App> {
       'onRequest',
       requireViewer(config.sessionCookie, {
         find: (token) => findViewer(application, token),
-        recall: (token) => recallViewer(application, token),
-        remember: (token) => findAndRememberViewer(application, token),
+        findCached: (token) => findCachedViewer(application, token),
+        findAndCache: (token) => findAndCacheViewer(application, token),
       }),
     )
     accountRoutes(scope, application)

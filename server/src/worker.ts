@@ -7,9 +7,9 @@ import { usageReportChecks } from './features/billing/usage-report-checks.ts'
 import { deploymentJobs } from './features/deployments/jobs.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
 import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
-import { composeInvitationMail } from './features/invitations/compose-mail.ts'
+import { composeInvitationMail } from './features/invitations/compose-invitation-mail.ts'
 import { mailJobs } from './features/mail/jobs.ts'
-import type { Composers } from './features/mail/send-mail.ts'
+import type { MailComposers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
 import { meteringJobs } from './features/metering/jobs.ts'
 import { ssoJobs } from './features/sso/jobs.ts'
@@ -20,7 +20,7 @@ import { buildServer } from './server.ts'
 /** Runs the background work of every feature until it is stopped. */
 export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
   const { jobs, log } = application
-  const composers: Composers = {
+  const composers: MailComposers = {
     invitation: (invitationId, mailId) => composeInvitationMail(application, invitationId, mailId),
     password_reset: (resetId) => composePasswordResetMail(application, resetId),
     password_changed: (userId) => composePasswordChangedMail(application, userId),

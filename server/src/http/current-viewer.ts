@@ -13,18 +13,18 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the viewer's role must allow; every route of the protected scope names it, `null` for any signed-in user */
     permission?: Permission | null
-    /** true: who asks may be known from memory, from which a revoked session is gone within a second */
-    recallsViewer?: boolean
+    /** true if the viewer may come from the session cache, where a revoked session lives for up to a second */
+    cachesViewer?: boolean
   }
 }
 
-/** Ways from a session's token to its viewer. */
+/** Finds the viewer of a session token. */
 export interface ViewerSource {
   find(token: string): Promise<FoundViewer>
-  /** Looks in memory alone; null where that does not know */
-  recall(token: string): Viewer | null
-  /** As `find`, and remembers */
-  remember(token: string): Promise<FoundViewer>
+  /** Looks in the cache only; null when the viewer is not cached */
+  findCached(token: string): Viewer | null
+  /** Like `find`, but also caches the viewer */
+  findAndCache(token: string): Promise<FoundViewer>
 }
 
 type FoundViewer = { viewer: Viewer; renewed: boolean } | null
@@ -69,8 +69,8 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   }
 
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
-    const { recallsViewer } = request.routeOptions.config
-    const found = await (recallsViewer ? source.remember(token) : source.find(token))
+    const { cachesViewer } = request.routeOptions.config
+    const found = await (cachesViewer ? source.findAndCache(token) : source.find(token))
     if (found === null) throw notAuthenticated()
     const { viewer, renewed } = found
     if (renewed) {
@@ -84,13 +84,13 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const token = readSessionToken(request, cookie)
     if (token === null) return done(notAuthenticated())
-    const recalled = request.routeOptions.config.recallsViewer ? source.recall(token) : null
-    if (recalled === null) {
+    const cached = request.routeOptions.config.cachesViewer ? source.findCached(token) : null
+    if (cached === null) {
       // oxlint-disable-next-line promise/no-callback-in-promise -- a hook with a callback costs the hot routes less
       return void findAndAdmit(request, reply, token).then(() => done(), done)
     }
     try {
-      admit(request, recalled)
+      admit(request, cached)
     } catch (error) {
       return done(error as Error)
     }

@@ -32,21 +32,21 @@ export async function requestPasswordReset(
 }
 
 /** Emails a single-use reset link that is valid for one hour and invalidates earlier links. At most 5 per account and hour. */
-export async function issuePasswordReset(application: Deps, email: string): Promise<void> {
-  const at = application.clock()
-  await application.db.transaction().execute(async (transaction) => {
+export async function issuePasswordReset(deps: Deps, email: string): Promise<void> {
+  const at = deps.clock()
+  await deps.db.transaction().execute(async (transaction) => {
     const user = await lockUserByEmail(transaction, email)
     if (user === undefined) return
     const recent = await countResetsSince(transaction, user.id, new Date(at.getTime() - hour))
     if (recent >= mostPerHour) {
-      application.log.info({ user: user.id }, 'reset link not sent: the account reached its hourly limit')
+      deps.log.info({ user: user.id }, 'reset link not sent: the account reached its hourly limit')
       return
     }
     const nonce = randomBytes(32).toString('base64url')
-    const tokenHash = hashToken(deriveLinkToken(application.secretKey, 'password_reset', nonce))
+    const tokenHash = hashToken(deriveLinkToken(deps.secretKey, 'password_reset', nonce))
     const expiresAt = new Date(at.getTime() + hour)
     const subjectId = await replaceReset(transaction, { userId: user.id, nonce, tokenHash, at, expiresAt })
-    await queueMail(application, transaction, { kind: 'password_reset', subjectId, recipient: user.email })
+    await queueMail(deps, transaction, { kind: 'password_reset', subjectId, recipient: user.email })
   })
 }
 
@@ -55,10 +55,10 @@ export async function issuePasswordReset(application: Deps, email: string): Prom
  * `invalid_or_expired_token` for a token that is unknown, used, replaced or expired.
  */
 export async function confirmPasswordReset(
-  application: Deps,
+  deps: Deps,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
-  const { db, clock } = application
+  const { db, clock } = deps
   // Check the token first: hashing is expensive, and guessed tokens must not trigger it.
   const reset = await findOpenReset(db, { tokenHash: hashToken(token) }, clock())
   if (reset === undefined) throw invalidToken()
@@ -70,7 +70,7 @@ export async function confirmPasswordReset(
     if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
     const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
-    await queueMail(application, transaction, mail)
+    await queueMail(deps, transaction, mail)
     return user
   })
   await clearFailedSignIns(db, email)

@@ -32,8 +32,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretK
 
 const tags = ['Accounts']
 
-export function publicAccountRoutes(app: App, application: Deps): void {
-  const { sessionCookie } = application.config
+export function publicAccountRoutes(app: App, deps: Deps): void {
+  const { sessionCookie } = deps.config
 
   async function answerWithSession(
     request: FastifyRequest,
@@ -41,12 +41,12 @@ export function publicAccountRoutes(app: App, application: Deps): void {
     account: { userId: number; passwordHash: string },
   ) {
     const replaces = readSessionToken(request, sessionCookie)
-    const { token, expiresAt } = await startSession(application, {
+    const { token, expiresAt } = await startSession(deps, {
       ...account,
       authMethod: 'password',
       replaces,
     })
-    const found = await findViewer(application, token)
+    const found = await findViewer(deps, token)
     // A concurrent password reset may have ended the new session already.
     if (found === null) throw invalidCredentials()
     setSessionCookie(reply, sessionCookie, token, expiresAt)
@@ -67,7 +67,7 @@ export function publicAccountRoutes(app: App, application: Deps): void {
     },
     async (request, reply) => {
       const { first_name, last_name, contact_number, ...body } = request.body
-      const account = await registerAccount(application, {
+      const account = await registerAccount(deps, {
         email: body.email,
         password: body.password,
         organization: body.organization,
@@ -94,12 +94,12 @@ export function publicAccountRoutes(app: App, application: Deps): void {
       },
     },
     async (request, reply) => {
-      return answerWithSession(request, reply, await signIn(application, request.body, request.ip))
+      return answerWithSession(request, reply, await signIn(deps, request.body, request.ip))
     },
   )
 }
 
-export function passwordResetRoutes(app: App, application: Deps): void {
+export function passwordResetRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/request',
     {
@@ -115,7 +115,7 @@ export function passwordResetRoutes(app: App, application: Deps): void {
       },
     },
     async (request) => {
-      await requestPasswordReset(application, request.body.email)
+      await requestPasswordReset(deps, request.body.email)
       return { accepted: true as const }
     },
   )
@@ -135,14 +135,14 @@ export function passwordResetRoutes(app: App, application: Deps): void {
       },
     },
     async (request) => {
-      await confirmPasswordReset(application, request.body)
+      await confirmPasswordReset(deps, request.body)
       return { reset: true as const }
     },
   )
 }
 
-export function accountRoutes(app: App, application: Deps): void {
-  const { sessionCookie } = application.config
+export function accountRoutes(app: App, deps: Deps): void {
+  const { sessionCookie } = deps.config
 
   app.get(
     '/v1/auth/session',
@@ -170,7 +170,7 @@ export function accountRoutes(app: App, application: Deps): void {
       },
     },
     async ({ viewer }) => {
-      const { created_at, ...profile } = await getUser(application.db, viewer.userId)
+      const { created_at, ...profile } = await getUser(deps.db, viewer.userId)
       return { ...profile, created_at: created_at.toISOString() }
     },
   )
@@ -189,7 +189,7 @@ export function accountRoutes(app: App, application: Deps): void {
     },
     async (request) => {
       const { first_name, last_name, contact_number, current_organization_id, ...body } = request.body
-      await updateProfile(application, request.viewer, {
+      await updateProfile(deps, request.viewer, {
         ...body,
         firstName: first_name,
         lastName: last_name,
@@ -197,7 +197,7 @@ export function accountRoutes(app: App, application: Deps): void {
         currentOrganizationId: current_organization_id,
       })
       const token = readSessionToken(request, sessionCookie)
-      const found = token === null ? null : await findViewer(application, token)
+      const found = token === null ? null : await findViewer(deps, token)
       if (found === null) throw notAuthenticated()
       return toSessionBody(found.viewer)
     },
@@ -216,7 +216,7 @@ export function accountRoutes(app: App, application: Deps): void {
     },
     async (request, reply) => {
       const token = readSessionToken(request, sessionCookie)
-      if (token !== null) await endSession(application, token)
+      if (token !== null) await endSession(deps, token)
       clearSessionCookie(reply, sessionCookie)
       return { authenticated: false as const }
     },

@@ -1,7 +1,4 @@
-import { hash, randomBytes } from 'node:crypto'
-import { createNotifiedCache } from '../../database/notified-cache.ts'
-import type { NotifiedCache } from '../../database/notified-cache.ts'
-import type { Notifications } from '../../database/notifications.ts'
+import { randomBytes } from 'node:crypto'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { hashToken } from './link-token.ts'
@@ -11,7 +8,7 @@ import { deleteSession, findSession, lockUserWithPassword, insertSession, renewS
 const hour = 3_600_000
 const day = 24 * hour
 const lifetime = 7 * day
-const longestLife = 30 * day
+const maxLifetime = 30 * day
 
 export interface StartedSession {
   /** 256 random bits for the cookie; only its SHA-256 is stored */
@@ -19,18 +16,18 @@ export interface StartedSession {
   expiresAt: Date
 }
 
-/** Who a token stands for. */
+/** The viewer of a session token. */
 export interface FoundViewer {
   viewer: Viewer
-  /** The session was renewed now: its cookie must be sent again */
+  /** Whether the session was just renewed and its cookie must be sent again */
   renewed: boolean
-  /** Until then (milliseconds since 1970) the session neither ends nor is due to be renewed */
-  goodUntil: number
+  /** When the session expires or is due for renewal, in milliseconds since 1970 */
+  freshUntil: number
 }
 
 /**
- * Starts a session for a user and ends the one whose token came with the request, so that no token is ever carried over. With
- * the hash of the password that was checked, it throws `invalid_credentials` when the password was replaced meanwhile.
+ * Starts a session for a user and ends the session with the token `replaces`, so that each sign-in gets a new token. If
+ * `passwordHash` is given and no longer the user's, throws `invalid_credentials`: the password was reset after it was checked.
  */
 export async function startSession(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -62,8 +59,8 @@ export async function startSession(
 }
 
 /**
- * The viewer that a token stands for, or null. A session that is used lives on for another 7 days, up to 30 in all;
- * `renewed` tells that its cookie must be sent again.
+ * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most hourly and up to 30
+ * days in total.
  */
 export async function findViewer(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -72,7 +69,7 @@ export async function findViewer(
   const now = clock()
   const row = await findSession(db, hashToken(token), now)
   if (row === undefined) return null
-  const expiresAt = new Date(Math.min(now.getTime() + lifetime, row.created_at.getTime() + longestLife))
+  const expiresAt = new Date(Math.min(now.getTime() + lifetime, row.created_at.getTime() + maxLifetime))
   const renewed =
     now.getTime() - row.renewed_at.getTime() >= hour &&
     expiresAt > row.expires_at &&
@@ -88,50 +85,11 @@ export async function findViewer(
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at
-  const renewable = row.created_at.getTime() + longestLife > viewer.session.expiresAt.getTime()
+  const renewable = row.created_at.getTime() + maxLifetime > viewer.session.expiresAt.getTime()
   const nextRenewal = renewable ? renewedAt.getTime() + hour : Infinity
-  return { viewer, renewed, goodUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
+  return { viewer, renewed, freshUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
 }
 
-/** Sessions in memory, by the SHA-256 of their tokens. */
-export type SessionCache = NotifiedCache<Pick<FoundViewer, 'viewer' | 'goodUntil'>>
-
-/** For a minute at most, so that even a row changed past the triggers counts soon. */
-export function createSessionCache(notifications: Notifications): SessionCache {
-  return createNotifiedCache(notifications, 'session_revoked', { limit: 20_000, milliseconds: 60_000 })
-}
-
-/** The viewer that memory has for a token; null where it has none or the session is due to be renewed. */
-export function recallViewer(
-  { sessions, clock }: Pick<Services, 'clock'> & { sessions: SessionCache },
-  token: string,
-): Viewer | null {
-  const kept = sessions.get(toKey(token))
-  return kept !== undefined && clock().getTime() < kept.goodUntil ? kept.viewer : null
-}
-
-/** As `findViewer`, and remembers what it finds for `recallViewer`. */
-export async function findAndRememberViewer(
-  application: Pick<Services, 'db' | 'clock'> & { sessions: SessionCache },
-  token: string,
-): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
-  const key = toKey(token)
-  let renewed = false
-  // What is kept may be due for renewal: then the row decides.
-  application.sessions.forget(key)
-  const found = await application.sessions.find(key, async () => {
-    const read = await findViewer(application, token)
-    renewed = read?.renewed ?? false
-    return read === null ? null : { value: read, userId: read.viewer.userId }
-  })
-  return found === null ? null : { viewer: found.viewer, renewed }
-}
-
-function toKey(token: string): string {
-  return hash('sha256', token, 'base64url')
-}
-
-/** Ends the session of a token; the token is worthless at once. */
 export async function endSession({ db }: Pick<Services, 'db'>, token: string): Promise<void> {
   await deleteSession(db, hashToken(token))
 }

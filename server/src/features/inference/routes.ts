@@ -59,7 +59,7 @@ export function inferenceRoutes(app: App, application: Deps): void {
       path,
       {
         bodyLimit: application.config.inferenceBodyLimit,
-        config: { permission: 'useOwnDeployments', recallsViewer: true },
+        config: { permission: 'useOwnDeployments', cachesViewer: true },
         schema: { operationId, summary, tags, body, response: { 200: engineAnswer, ...errors } },
       },
       (request, reply) => infer(application, path, { request, reply, account }),

@@ -64,23 +64,23 @@ export async function acceptInvitationWithin(
 
 /** Declines an invitation by its token, for its invitee. */
 export async function rejectInvitationByToken(
-  application: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock'>,
   userId: number,
   tokenHash: Buffer,
 ): Promise<Invitation> {
-  await requireInvitee(application.db, userId, tokenHash)
-  return reject(application, userId, { tokenHash })
+  await requireInvitee(deps.db, userId, tokenHash)
+  return reject(deps, userId, { tokenHash })
 }
 
 /** Declines an invitation by its id. Throws `not_found` if it is addressed to a different user. */
 export async function rejectInvitation(
-  application: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock'>,
   userId: number,
   id: number,
 ): Promise<Invitation> {
-  const invitation = await findInvitation(application.db, { id })
+  const invitation = await findInvitation(deps.db, { id })
   if (invitation?.invitee_user_id !== userId) throw invitationNotFound()
-  return reject(application, userId, { id })
+  return reject(deps, userId, { id })
 }
 
 function reject(

@@ -27,8 +27,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
 
 const tags = ['Invitations']
 
-export function publicInvitationRoutes(app: App, application: Deps): void {
-  const { db, clock, config } = application
+export function publicInvitationRoutes(app: App, deps: Deps): void {
+  const { db, clock, config } = deps
 
   app.get(
     '/v1/invitations/by-token/:token',
@@ -63,7 +63,7 @@ export function publicInvitationRoutes(app: App, application: Deps): void {
     },
     async (request, reply) => {
       const { token: link, password, ...details } = request.body
-      const userId = await registerInvitee(application, hashToken(link), {
+      const userId = await registerInvitee(deps, hashToken(link), {
         password,
         name: null,
         firstName: details.first_name ?? null,
@@ -72,8 +72,8 @@ export function publicInvitationRoutes(app: App, application: Deps): void {
         contactNumber: details.contact_number ?? null,
       })
       const replaces = readSessionToken(request, config.sessionCookie)
-      const session = await startSession(application, { userId, authMethod: 'password', replaces })
-      const found = await findViewer(application, session.token)
+      const session = await startSession(deps, { userId, authMethod: 'password', replaces })
+      const found = await findViewer(deps, session.token)
       // A concurrent password reset may have ended the new session already.
       if (found === null) throw notAuthenticated()
       setSessionCookie(reply, config.sessionCookie, session.token, session.expiresAt)
@@ -82,8 +82,8 @@ export function publicInvitationRoutes(app: App, application: Deps): void {
   )
 }
 
-export function invitationRoutes(app: App, application: Deps): void {
-  const { db, clock } = application
+export function invitationRoutes(app: App, deps: Deps): void {
+  const { db, clock } = deps
   const present = (invitation: Invitation) => toInvitationBody(invitation, clock())
 
   app.post(
@@ -98,7 +98,7 @@ export function invitationRoutes(app: App, application: Deps): void {
         response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
       },
     },
-    async ({ body, viewer }) => present(await inviteToOrganization(application, viewer, body)),
+    async ({ body, viewer }) => present(await inviteToOrganization(deps, viewer, body)),
   )
 
   app.get(
@@ -128,7 +128,7 @@ export function invitationRoutes(app: App, application: Deps): void {
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 429) },
       },
     },
-    async ({ params, viewer }) => present(await resendInvitation(application, viewer, params.invitation_id)),
+    async ({ params, viewer }) => present(await resendInvitation(deps, viewer, params.invitation_id)),
   )
 
   app.get(
@@ -159,7 +159,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      present(await acceptInvitation(application, viewer.userId, hashToken(params.token))),
+      present(await acceptInvitation(deps, viewer.userId, hashToken(params.token))),
   )
 
   app.post(
@@ -175,7 +175,7 @@ export function invitationRoutes(app: App, application: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      present(await rejectInvitationByToken(application, viewer.userId, hashToken(params.token))),
+      present(await rejectInvitationByToken(deps, viewer.userId, hashToken(params.token))),
   )
 
   app.post(
@@ -190,7 +190,6 @@ export function invitationRoutes(app: App, application: Deps): void {
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
       },
     },
-    async ({ params, viewer }) =>
-      present(await rejectInvitation(application, viewer.userId, params.invitation_id)),
+    async ({ params, viewer }) => present(await rejectInvitation(deps, viewer.userId, params.invitation_id)),
   )
 }

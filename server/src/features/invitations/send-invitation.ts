@@ -20,13 +20,13 @@ type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
 /** Invites a person to the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(
-  application: Deps,
+  deps: Deps,
   { organizationId, userId }: Viewer,
   { email, role }: { email: string; role: InvitationRole },
 ): Promise<Invitation> {
-  const at = application.clock()
-  const link = issueInvitationLink(application.secretKey, at)
-  return application.db.transaction().execute(async (transaction) => {
+  const at = deps.clock()
+  const link = issueInvitationLink(deps.secretKey, at)
+  return deps.db.transaction().execute(async (transaction) => {
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
     const id = await insertInvitation(transaction, invitation, link)
     // Check after the insert, which waits for a concurrent acceptance of the same invitation.
@@ -38,7 +38,7 @@ export function inviteToOrganization(
       const message = 'An invitation to this email is already pending. Resend it instead.'
       throw new ApplicationError('conflict', 'invitation_pending', message)
     }
-    return queueInvitationMail(application, transaction, id)
+    return queueInvitationMail(deps, transaction, id)
   })
 }
 
@@ -46,14 +46,10 @@ export function inviteToOrganization(
  * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days. The old link becomes
  * invalid. At most once a minute.
  */
-export function resendInvitation(
-  application: Deps,
-  { organizationId }: Viewer,
-  id: number,
-): Promise<Invitation> {
-  const at = application.clock()
-  const link = issueInvitationLink(application.secretKey, at)
-  return application.db.transaction().execute(async (transaction) => {
+export function resendInvitation(deps: Deps, { organizationId }: Viewer, id: number): Promise<Invitation> {
+  const at = deps.clock()
+  const link = issueInvitationLink(deps.secretKey, at)
+  return deps.db.transaction().execute(async (transaction) => {
     const before = await findInvitation(transaction, { id })
     if (before?.organization_id !== organizationId) throw invitationNotFound()
     if (!(await renewInvitation(transaction, id, link, at))) {
@@ -65,17 +61,17 @@ export function resendInvitation(
         'This invitation was resent less than a minute ago. Wait a minute, then try again.',
       )
     }
-    return queueInvitationMail(application, transaction, id)
+    return queueInvitationMail(deps, transaction, id)
   })
 }
 
 async function queueInvitationMail(
-  application: Deps,
+  deps: Deps,
   transaction: DatabaseTransaction,
   id: number,
 ): Promise<Invitation> {
   const { invitee_email: recipient } = await getInvitation(transaction, id)
-  const mailId = await queueMail(application, transaction, { kind: 'invitation', subjectId: id, recipient })
+  const mailId = await queueMail(deps, transaction, { kind: 'invitation', subjectId: id, recipient })
   await setInvitationMail(transaction, id, mailId)
   return getInvitation(transaction, id)
 }

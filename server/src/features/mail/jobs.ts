@@ -1,7 +1,7 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { sendMail } from './send-mail.ts'
-import type { Composers } from './send-mail.ts'
+import type { MailComposers } from './send-mail.ts'
 import { sweepMails } from './sweep-mails.ts'
 
 declare module '../../jobs/queue.ts' {
@@ -15,7 +15,7 @@ declare module '../../jobs/queue.ts' {
 
 type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
 
-export function mailJobs(deps: Deps, composers: Composers): Job[] {
+export function mailJobs(deps: Deps, composers: MailComposers): Job[] {
   return [
     { name: 'send-mail', concurrency: 10, run: ({ mailId }) => sendMail(deps, mailId, composers) },
     { name: 'sweep-mails', cron: '* * * * *', run: () => sweepMails(deps) },

@@ -10,7 +10,7 @@ type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
 
 /** Writes the text of an email when it is sent; null when the email is no longer needed. */
 export type MailComposer = (subjectId: number, mailId: number) => Promise<MailText | null>
-export type Composers = Record<MailKind, MailComposer>
+export type MailComposers = Record<MailKind, MailComposer>
 
 /** Longer than any attempt: a mailer times out after a minute. */
 const leaseSeconds = 90
@@ -20,11 +20,11 @@ const leaseSeconds = 90
  * If the process dies after the mail server accepted the email and before the outcome is recorded, the email is sent twice
  * with the same Message-ID, because SMTP cannot tell whether a message arrived.
  */
-export async function sendMail(application: Deps, mailId: number, composers: Composers): Promise<void> {
-  const { db, clock, log } = application
+export async function sendMail(deps: Deps, mailId: number, composers: MailComposers): Promise<void> {
+  const { db, clock, log } = deps
   const mail = await leaseMail(db, mailId, leaseSeconds)
   if (mail === undefined) return
-  const attempt = await deliver(application, mail, composers[mail.kind])
+  const attempt = await deliver(deps, mail, composers[mail.kind])
   if (attempt === null) {
     await finishMail(db, mail, { status: 'superseded' })
     return
@@ -38,17 +38,17 @@ export async function sendMail(application: Deps, mailId: number, composers: Com
   if (attempt.outcome === 'rejected' || isPastRetryDeadline(mail.created_at, clock())) {
     await finishMail(db, mail, { status: 'failed', reason })
   } else {
-    await retryLater(application, mail, reason)
+    await retryLater(deps, mail, reason)
   }
 }
 
-async function deliver(application: Deps, mail: Mail, compose: MailComposer): Promise<Delivery | null> {
+async function deliver(deps: Deps, mail: Mail, compose: MailComposer): Promise<Delivery | null> {
   try {
     const text = await compose(mail.subject_id, mail.id)
     if (text === null) return null
-    return await application.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
+    return await deps.mailer.send({ ...text, to: mail.recipient, messageId: mail.message_id })
   } catch (error) {
-    application.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'sending an email threw an error')
+    deps.log.error({ err: error, mail: mail.id, kind: mail.kind }, 'sending an email threw an error')
     return { outcome: 'deferred', reason: 'Internal error in Berth. The server log has details.' }
   }
 }

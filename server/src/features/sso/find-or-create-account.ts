@@ -20,18 +20,18 @@ const maxAttempts = 3
  * account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
 export async function findOrCreateAccount(
-  application: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock'>,
   identity: Identity,
   invitationTokenHash: Buffer | null,
 ): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await application.db
+      return await deps.db
         .transaction()
         .execute((transaction) =>
           invitationTokenHash === null
-            ? findOrCreate(transaction, identity, application.clock())
-            : acceptInvitation(transaction, identity, invitationTokenHash, application.clock()),
+            ? findOrCreate(transaction, identity, deps.clock())
+            : acceptInvitation(transaction, identity, invitationTokenHash, deps.clock()),
         )
     } catch (error) {
       // A concurrent sign-in created the account or the link. The next attempt finds it.

@@ -15,11 +15,11 @@ const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso
  * the code is exchanged, so that a callback works only once. An unknown state deletes no flow.
  */
 export async function finishSignIn(
-  application: Pick<Services, 'db' | 'clock' | 'log'>,
+  deps: Pick<Services, 'db' | 'clock' | 'log'>,
   identityProvider: IdentityProvider,
   callback: { flowToken: string | null; state: string | null; query: string },
 ): Promise<FinishedSignIn> {
-  const { db, clock, log } = application
+  const { db, clock, log } = deps
   const { flowToken, state, query } = callback
   if (flowToken === null || state === null) return { error: 'sso_flow_expired' }
   const key = { cookieHash: hashToken(flowToken), stateHash: hashToken(state) }
@@ -35,7 +35,7 @@ export async function finishSignIn(
     return { error: refusals[result.outcome] }
   }
   try {
-    const userId = await findOrCreateAccount(application, result.identity, flow.invitation_token_hash)
+    const userId = await findOrCreateAccount(deps, result.identity, flow.invitation_token_hash)
     return { userId, returnTo: flow.return_to }
   } catch (error) {
     if (error instanceof SsoRefusal) return { error: error.code }

@@ -29,8 +29,8 @@ const tags = ['Accounts']
 const flowCookie = 'sso_flow'
 const browserRoute = { exposeHeadRoute: false } as const
 
-export function ssoRoutes(app: App, application: Deps): void {
-  const { config, db, clock, identityProvider } = application
+export function ssoRoutes(app: App, deps: Deps): void {
+  const { config, db, clock, identityProvider } = deps
   const { sessionCookie, publicUrl, sso } = config
   // Lax even if the session cookie is Strict: the browser must send it when the provider redirects back.
   const flowCookieAttributes = {
@@ -100,7 +100,7 @@ export function ssoRoutes(app: App, application: Deps): void {
     async (request, reply) => {
       const provider = requireProvider(request.params.sso_provider)
       const returnTo = toReturnPath(request.query.return_to, publicUrl)
-      const begun = await beginSignIn(application, provider, { returnTo, invitationTokenHash: null })
+      const begun = await beginSignIn(deps, provider, { returnTo, invitationTokenHash: null })
       reply.header('cache-control', 'no-store')
       if (begun === null) return redirectToSignIn(reply, 'sso_unavailable')
       setFlowCookie(reply, begun.flowToken)
@@ -124,14 +124,14 @@ export function ssoRoutes(app: App, application: Deps): void {
     },
     async (request, reply) => {
       const provider = requireProvider(request.params.sso_provider)
-      const finished = await finishSignIn(application, provider, {
+      const finished = await finishSignIn(deps, provider, {
         flowToken: request.cookies[flowCookie] ?? null,
         state: request.query.state ?? null,
         query: request.url.slice(request.url.indexOf('?') + 1),
       })
       reply.header('cache-control', 'no-store')
       if ('error' in finished) return redirectToSignIn(reply, finished.error)
-      const { token, expiresAt } = await startSession(application, {
+      const { token, expiresAt } = await startSession(deps, {
         userId: finished.userId,
         authMethod: request.params.sso_provider,
         replaces: readSessionToken(request, sessionCookie),
@@ -161,7 +161,7 @@ export function ssoRoutes(app: App, application: Deps): void {
       const provider = requireProvider(request.params.sso_provider)
       const invitationTokenHash = hashToken(request.body.token)
       await requireOpenInvitation(db, invitationTokenHash, clock())
-      const begun = await beginSignIn(application, provider, { returnTo: '/', invitationTokenHash })
+      const begun = await beginSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
       if (begun === null) {
         const detail = 'The identity provider is unreachable. Try again in a minute.'
         throw new ApplicationError('unavailable', 'sso_unavailable', detail, 60)
