@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { BareInput, BareSelect } from '../../components/field.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { formatNumber } from '../../format.ts'
-import type { CatalogSearch } from '../../router.tsx'
+import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { sizeRanges, type FilterChoices, type SizeRange } from './filter.ts'
 

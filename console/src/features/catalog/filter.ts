@@ -1,5 +1,5 @@
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
-import type { CatalogSearch } from '../../router.tsx'
+import type { CatalogSearch } from './catalog-search.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
 /** Ranges of sizes in billions of parameters, by their word in the address; the end is not within. */

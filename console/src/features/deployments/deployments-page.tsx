@@ -12,7 +12,8 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
-import { everDeployedQuery, toShown } from './queries.ts'
+import { toFilter } from './list-search.ts'
+import { everDeployedQuery } from './queries.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
@@ -25,7 +26,7 @@ export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const can = useCan()
-  const { all, page } = toShown(search)
+  const { all, page } = toFilter(search)
   const { data, error, refetch, isPlaceholderData } = useQuery(deploymentsQuery({ all, page }))
   const isEmpty = data?.total === 0
   const ever = useQuery({ ...everDeployedQuery, enabled: isEmpty })

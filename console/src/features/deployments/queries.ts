@@ -18,12 +18,6 @@ import {
 } from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
 
-/** What the list's address says that it shows. */
-export const toShown = ({ show, page }: { show?: 'all' | undefined; page?: string | undefined }) => ({
-  all: show === 'all',
-  page: Math.max(1, Math.trunc(Number(page)) || 1),
-})
-
 /** Whether the person ever deployed anything. */
 export const everDeployedQuery = queryOptions({
   queryKey: ['deployments', 'ever'],

@@ -1,0 +1,10 @@
+import { page } from '../../routing/page.ts'
+import { readText, type RawSearch } from '../../routing/search.ts'
+
+export const billingPage = page({
+  path: '/billing',
+  /** `setup` is the purpose for which a card was just entered. */
+  readSearch: ({ setup }: RawSearch): { setup?: string | undefined } => ({ setup: readText(setup) }),
+  load: () => import('./billing-page.tsx'),
+  component: 'BillingPage',
+})

@@ -1,0 +1,8 @@
+/** The search parameters of a URL before validation. The router converts digits to a number where that loses no digit. */
+export type RawSearch = Record<string, unknown>
+
+/** Reads a search parameter as text; undefined when it is empty or missing. */
+export function readText(value: unknown): string | undefined {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
