@@ -163,7 +163,7 @@ test('the next server adopts the engine that runs', async () => {
   expect(await findEngine()).toBe(engine)
   expect((await readEvents()).at(-1)).toMatchObject({
     status: 'running',
-    message: 'The model answers requests.',
+    message: 'The model is ready for requests.',
   })
 })
 

@@ -99,7 +99,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     expect(refused.body.error.message).not.toContain('address=')
     const { body: events } = await client.get(`${path}/${deployment.id}/events`)
     const said = events.items.map(({ message }: { message: string }) => message).join('\n')
-    expect(said).toContain('The model answers requests.')
+    expect(said).toContain('The model is ready for requests.')
     const { body: logs } = await client.get(`${path}/${deployment.id}/logs`)
     expect(logs.items.map(({ line }: { line: string }) => line)).toContain('INFO: Model is ready')
     await release(deployment.id)

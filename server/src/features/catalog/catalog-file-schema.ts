@@ -1,20 +1,20 @@
-/** The shape of the catalog file, and what must hold in it beyond the shape. Keys are in the file's own snake_case. */
+/** The schema of the catalog file, and its consistency rules. Keys are snake_case, as in the file. */
 
 import { z } from 'zod'
 import { toMistakes } from '../../yaml-file.ts'
 import type { DocumentPath, Mistake } from '../../yaml-file.ts'
 
-// PostgreSQL holds no NUL.
+// PostgreSQL can't store NUL.
 const text = z
   .string()
   .trim()
   .min(1, 'must not be empty')
-  .regex(/^[^\0]*$/, 'must not hold a NUL')
+  .regex(/^[^\0]*$/, 'must not contain NUL')
 const positiveInteger = z.int().positive()
 const slug = z
   .string()
-  .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lower-case slug such as qwen2.5-instruct')
-const formatName = z.string().regex(/^[a-z0-9]+$/, 'must be one lower-case word such as ggufv2')
+  .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lowercase slug such as qwen2.5-instruct')
+const formatName = z.string().regex(/^[a-z0-9]+$/, 'must be one lowercase word such as ggufv2')
 const quantizationName = z.string().regex(/^[A-Za-z0-9._-]+$/, 'must be one word such as Q4_K_M')
 const repositoryFile = text.refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
   message: 'must be a path inside the repository',
@@ -53,7 +53,7 @@ const hubWeightsSchema = z.strictObject({
   gated: z.boolean().default(false),
 })
 
-/** Chooses the shape by the key that names the source, so that a mistake is told of the shape that was meant. */
+/** Picks the schema by the key that names the source, so that errors refer to the intended kind of source. */
 const weightsSchema = z.record(z.string(), z.unknown()).transform((weights, context) => {
   const schema =
     'huggingface' in weights ? hubWeightsSchema : 'url' in weights ? urlWeightsSchema : localWeightsSchema
@@ -76,7 +76,7 @@ const sizeSchema = z.strictObject({
   billions: z.number().positive(),
   context_length: positiveInteger.optional(),
   architecture: architectureSchema.nullish().transform((architecture) => architecture ?? null),
-  variants: z.array(variantSchema).min(1, 'must hold at least one variant'),
+  variants: z.array(variantSchema).min(1, 'must contain at least one variant'),
 })
 
 const defaultSchema = z.strictObject({
@@ -100,7 +100,7 @@ const entrySchema = z.strictObject({
   enabled: z.boolean().default(true),
   sort_order: z.int32().optional(),
   context_length: positiveInteger,
-  sizes: z.array(sizeSchema).min(1, 'must hold at least one size'),
+  sizes: z.array(sizeSchema).min(1, 'must contain at least one size'),
   default: defaultSchema,
 })
 
@@ -109,14 +109,14 @@ const modelSchema = entrySchema.superRefine((model, context) => {
 })
 
 const documentSchema = z.strictObject({
-  models: z.array(z.unknown()).min(1, 'must hold at least one model'),
+  models: z.array(z.unknown()).min(1, 'must contain at least one model'),
 })
 
 export type ModelEntry = z.output<typeof modelSchema>
 export type VariantEntry = z.output<typeof variantSchema>
 
-/** Checks the whole document: the models that are right, and every mistake of the others. */
-export function checkModels(document: unknown): { models: ModelEntry[]; mistakes: Mistake[] } {
+/** Validates the document. Returns the valid models and all mistakes in the others. */
+export function validateModels(document: unknown): { models: ModelEntry[]; mistakes: Mistake[] } {
   const models: ModelEntry[] = []
   const mistakes: Mistake[] = []
   const parsed = documentSchema.safeParse(document)
@@ -126,12 +126,12 @@ export function checkModels(document: unknown): { models: ModelEntry[]; mistakes
     if (model.success) models.push(model.data)
     else mistakes.push(...toMistakes(model.error, ['models', index]))
   }
-  for (const key of ['id', 'model_name']) mistakes.push(...findRepeats(parsed.data.models, key))
+  for (const key of ['id', 'model_name']) mistakes.push(...findDuplicates(parsed.data.models, key))
   return { models, mistakes }
 }
 
-/** Names are compared without case, as callers may write them. */
-function findRepeats(entries: unknown[], key: string): Mistake[] {
+/** Compares names case-insensitively, as the API does. */
+function findDuplicates(entries: unknown[], key: string): Mistake[] {
   const mistakes: Mistake[] = []
   const seen = new Map<string, number>()
   for (const [index, entry] of entries.entries()) {
@@ -141,7 +141,7 @@ function findRepeats(entries: unknown[], key: string): Mistake[] {
     if (first === undefined) {
       seen.set(value.toLowerCase(), index)
     } else {
-      const message = `is the ${key} of models[${first}] already: ${value}`
+      const message = `duplicates the ${key} of models[${first}]: ${value}`
       mistakes.push({ path: ['models', index, key], message })
     }
   }
@@ -155,7 +155,7 @@ function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
   for (const [sizeIndex, size] of model.sizes.entries()) {
     const report = (path: DocumentPath, message: string) =>
       mistakes.push({ path: ['sizes', sizeIndex, ...path], message })
-    if (sizes.has(size.billions)) report(['billions'], 'is a size of this model already')
+    if (sizes.has(size.billions)) report(['billions'], 'duplicates another size of this model')
     sizes.add(size.billions)
     for (const [variantIndex, variant] of size.variants.entries()) {
       for (const [index, quantization] of variant.quantizations.entries()) {
@@ -172,7 +172,7 @@ function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
   }
   const { format, billions, quantization } = model.default
   if (!offered.has(variantKey(format, billions, quantization))) {
-    mistakes.push({ path: ['default'], message: 'is not one of the variants' })
+    mistakes.push({ path: ['default'], message: 'must be one of the variants' })
   }
   return mistakes
 }
@@ -184,7 +184,7 @@ function findVariantContradictions(variant: VariantEntry): Mistake[] {
   const hub = 'huggingface' in weights ? weights : null
   const source = 'url' in weights ? weights.url : `${hub?.huggingface ?? ''}/${weights.file ?? ''}`
   if (quantizations.length > 1 && !placeholder.test(source)) {
-    report(['weights'], 'several quantizations need {quantization} in the source')
+    report(['weights'], 'must contain {quantization} in the source when there are several quantizations')
   }
   const stray = source
     .split(placeholder)
@@ -192,20 +192,20 @@ function findVariantContradictions(variant: VariantEntry): Mistake[] {
     .match(/[{}][^{}]*\}?/)
   if (stray) report(['weights'], `${stray[0]} is not a placeholder`)
   if (format === 'ggufv2' && hub && hub.file === undefined) {
-    report(['weights'], 'a ggufv2 variant needs the name of its file')
+    report(['weights'], 'must name a file for a ggufv2 variant')
   }
   if ('sha256' in weights && weights.sha256 !== undefined && quantizations.length > 1) {
-    report(['weights', 'sha256'], 'is of one file, but there are several quantizations')
+    report(['weights', 'sha256'], 'is only allowed with a single quantization')
   }
   if (hub && Object.keys(hub.parts).length > 0 && !hub.file?.endsWith('.gguf')) {
-    report(['weights', 'parts'], 'need a file whose name ends in .gguf')
+    report(['weights', 'parts'], 'requires a file name that ends in .gguf')
   }
   const absent = (quantization: string) => !quantizations.includes(quantization)
   for (const quantization of Object.keys(weight_bytes).filter(absent)) {
-    report(['weight_bytes', quantization], 'is not one of the quantizations')
+    report(['weight_bytes', quantization], 'must be one of the quantizations')
   }
   for (const quantization of Object.keys(hub?.parts ?? {}).filter(absent)) {
-    report(['weights', 'parts', quantization], 'is not one of the quantizations')
+    report(['weights', 'parts', quantization], 'must be one of the quantizations')
   }
   return mistakes
 }

@@ -9,7 +9,7 @@ import type { CatalogModel, CatalogVariant } from './catalog-file.ts'
 const folder = mkdtempSync(join(tmpdir(), 'catalog-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('the catalog that comes with Berth', () => {
+describe('the shipped catalog', () => {
   const { models } = readCatalogFile(
     fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url)),
   )
@@ -24,7 +24,7 @@ describe('the catalog that comes with Berth', () => {
     expect(models.map((model) => model.sortOrder)).toEqual(models.map((_, index) => index + 1))
   })
 
-  it('has the weights of the bundled models at hand', () => {
+  it('includes the weight files of the bundled models', () => {
     const local = variants.filter((variant) => variant.weights.kind === 'file')
     expect(local.length).toBeGreaterThanOrEqual(2)
     for (const { weights } of local)
@@ -39,14 +39,14 @@ describe('the catalog that comes with Berth', () => {
     expect(model.tags.includes('embedding')).toBe(model.modelType === 'embedding')
   })
 
-  it('runs a model from GGUF by default wherever it offers one', () => {
+  it('defaults to GGUF for every model that has a GGUF variant', () => {
     for (const model of models) {
       const hasGguf = model.variants.some((variant) => variant.format === 'ggufv2')
       expect(model.default.format === 'ggufv2', model.id).toBe(hasGguf)
     }
   })
 
-  it('names quantizations as Xinference does', () => {
+  it('uses Xinference’s names for quantizations', () => {
     const known: Record<string, RegExp> = {
       pytorch: /^none$/,
       ggufv2: /^((UD-)?I?Q[1-8]_(0|1|K|K_[SMLX]|K_XL|XXS|XS|S|M|NL)|BF16|F16|MXFP4)$/,
@@ -58,7 +58,7 @@ describe('the catalog that comes with Berth', () => {
       expect(variant.quantization, name(variant)).toMatch(known[variant.format] ?? /^$/)
   })
 
-  it('names GGUF files by their quantization', () => {
+  it('names GGUF files after their quantization', () => {
     for (const { weights, ...variant } of variants) {
       if (variant.format !== 'ggufv2' || weights.kind !== 'huggingface') continue
       expect(weights.files.length).toBeGreaterThan(0)
@@ -69,7 +69,7 @@ describe('the catalog that comes with Berth', () => {
     }
   })
 
-  // Names leave out embeddings and vision: Falcon3 1B has 1.67 billion parameters, Ministral 3 3B has 3.85.
+  // Model names don't count embeddings and vision: Falcon3 1B has 1.67 billion parameters, Ministral 3 3B has 3.85.
   it('has plausible architectures', () => {
     for (const variant of variants) {
       const { architecture, sizeInBillions } = variant
@@ -90,7 +90,7 @@ describe('the catalog that comes with Berth', () => {
     }
   })
 
-  it('knows the sizes of files to within what quantizations can take', () => {
+  it('has file sizes that are plausible for their quantization', () => {
     for (const { weightBytes, architecture, ...variant } of variants) {
       if (weightBytes === null || !architecture) continue
       const bitsPerWeight = (weightBytes * 8) / architecture.parameters
@@ -142,12 +142,12 @@ describe('choosing a variant', () => {
     return variant && `${variant.format} ${variant.sizeInBillions} ${variant.quantization}`
   }
 
-  it('takes the default when nothing is asked for', () => {
+  it('returns the default for an empty choice', () => {
     expect(findVariant(model)).toBe(model.default)
     expect(choose({})).toBe('ggufv2 0.5 Q4_K_M')
   })
 
-  it('keeps of the default what agrees with what was asked for', () => {
+  it('prefers the default’s size, format and quantization for omitted fields', () => {
     expect(choose({ quantization: 'Q8_0' })).toBe('ggufv2 0.5 Q8_0')
     expect(choose({ format: 'pytorch' })).toBe('pytorch 0.5 none')
     expect(choose({ sizeInBillions: 1.5 })).toBe('ggufv2 1.5 Q8_0')
@@ -156,18 +156,18 @@ describe('choosing a variant', () => {
     expect(choose({ quantization: 'int4' })).toBe('gptq 1.5 Int4')
   })
 
-  it('compares names without case', () => {
+  it('compares names case-insensitively', () => {
     expect(choose({ format: 'GGUFv2', quantization: 'q8_0', sizeInBillions: 1.5 })).toBe('ggufv2 1.5 Q8_0')
   })
 
-  it('finds nothing where nothing matches all of it', () => {
+  it('returns null when no variant matches every field', () => {
     expect(choose({ sizeInBillions: 3 })).toBeNull()
     expect(choose({ format: 'awq', sizeInBillions: 0.5 })).toBeNull()
     expect(choose({ format: 'ggufv2', quantization: 'Q4_K_M', sizeInBillions: 1.5 })).toBeNull()
     expect(choose({ quantization: '' })).toBeNull()
   })
 
-  it('spells out where the weights are', () => {
+  it('expands the location of the weights', () => {
     expect(findVariant(model, { sizeInBillions: 1.5 })?.weights).toEqual({
       kind: 'huggingface',
       repo: 'a/one-GGUF',
@@ -200,7 +200,7 @@ describe('choosing a variant', () => {
 })
 
 describe('reading a file', () => {
-  it('resolves local files from its own folder and takes URLs and split files', () => {
+  it('resolves local files against its folder and supports URLs and split files', () => {
     const model = readOne({
       sizes: `
       - billions: 1
@@ -226,7 +226,7 @@ describe('reading a file', () => {
     })
   })
 
-  it('tells every mistake at once, with its line and path', () => {
+  it('reports every mistake at once, with its line and path', () => {
     const message = failureOf(`models:
   - id: Bad Id
     model_name: one
@@ -254,8 +254,8 @@ describe('reading a file', () => {
 `)
     expect(message).toContain(`The catalog file ${join(folder, 'models.yaml')} has `)
     for (const expected of [
-      'line 2, models[0].id: must be a lower-case slug',
-      'line 6, models[0].family: must not hold a NUL',
+      'line 2, models[0].id: must be a lowercase slug',
+      'line 6, models[0].family: must not contain NUL',
       'line 7, models[0].model_type: ',
       'line 8, models[0].description: must not be empty',
       'line 10, models[0].colour: is not a known field here',
@@ -265,19 +265,19 @@ describe('reading a file', () => {
       'line 17, models[0].sizes[0].variants[0].quantizations: must name at least one',
       'line 18, models[0].sizes[0].variants[0].weights.huggingface: must be owner/repository',
       'line 18, models[0].sizes[0].variants[0].weights.file: must be a path inside the repository',
-      'line 19, models[0].sizes[0].variants[1].format: must be one lower-case word',
+      'line 19, models[0].sizes[0].variants[1].format: must be one lowercase word',
       'line 21, models[0].sizes[0].variants[1].weights.url: must be an http or https URL',
       'line 21, models[0].sizes[0].variants[1].weights.sha256: must be in quotes',
       'line 22, models[0].default.quantization: ',
       'line 23, models[1].sizes: ',
-      'line 23, models[1].model_name: is the model_name of models[0] already: ONE',
+      'line 23, models[1].model_name: duplicates the model_name of models[0]: ONE',
       'line 24, models[2]: ',
     ]) {
       expect(message).toContain(expected)
     }
   })
 
-  it('tells what contradicts itself', () => {
+  it('reports contradictions', () => {
     const message = failureOf(
       entry({
         sizes: `
@@ -296,16 +296,16 @@ describe('reading a file', () => {
     )
     for (const expected of [
       'models[0].sizes[0].variants[0].quantizations[1]: q4_0 is offered twice',
-      'models[0].sizes[0].variants[0].weights: several quantizations need {quantization} in the source',
-      'models[0].sizes[0].variants[0].weights: a ggufv2 variant needs the name of its file',
-      'models[0].sizes[0].variants[0].weights.parts: need a file whose name ends in .gguf',
+      'models[0].sizes[0].variants[0].weights: must contain {quantization} in the source when there are several quantizations',
+      'models[0].sizes[0].variants[0].weights: must name a file for a ggufv2 variant',
+      'models[0].sizes[0].variants[0].weights.parts: requires a file name that ends in .gguf',
       'models[0].sizes[0].variants[1].weights: {quantisation} is not a placeholder',
-      'models[0].sizes[0].variants[1].weight_bytes.Q5_0: is not one of the quantizations',
-      'models[0].sizes[0].variants[1].weights.parts.Q2_K: is not one of the quantizations',
-      'models[0].sizes[0].variants[2].weights.sha256: is of one file, but there are several quantizations',
-      'models[0].sizes[1].billions: is a size of this model already',
+      'models[0].sizes[0].variants[1].weight_bytes.Q5_0: must be one of the quantizations',
+      'models[0].sizes[0].variants[1].weights.parts.Q2_K: must be one of the quantizations',
+      'models[0].sizes[0].variants[2].weights.sha256: is only allowed with a single quantization',
+      'models[0].sizes[1].billions: duplicates another size of this model',
       'models[0].sizes[1].variants[0].quantizations[0]: Q8_0 is offered twice',
-      'models[0].default: is not one of the variants',
+      'models[0].default: must be one of the variants',
     ]) {
       expect(message).toContain(expected)
     }
@@ -313,17 +313,17 @@ describe('reading a file', () => {
 
   it.each([
     ['not YAML', 'models: [\n  - {', /line \d+: /],
-    ['a repeated key', 'models: []\nmodels: []', /line 2: .*unique/],
+    ['a duplicate key', 'models: []\nmodels: []', /line 2: .*unique/],
     ['an empty file', '', /line 1: /],
     ['a list', '- a', /line 1: /],
-    ['no models', 'models: []', /line 1, models: must hold at least one model/],
-    ['an alias of nothing', 'models: *gone', /gone/],
-    ['aliases without end', aliasBomb(), /alias/i],
-  ])('refuses %s', (_name, source, expected) => {
+    ['no models', 'models: []', /line 1, models: must contain at least one model/],
+    ['an unknown alias', 'models: *gone', /gone/],
+    ['exponentially nested aliases', aliasBomb(), /alias/i],
+  ])('rejects %s', (_name, source, expected) => {
     expect(failureOf(source)).toMatch(expected)
   })
 
-  it('names a file that is not there', () => {
+  it('reports a missing file by its path', () => {
     const path = join(folder, 'absent.yaml')
     expect(() => readCatalogFile(path)).toThrow(`The catalog file ${path} cannot be read: `)
   })

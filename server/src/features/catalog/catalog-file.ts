@@ -1,17 +1,17 @@
-/** Reads the catalog file: which models can be deployed, in which variants, and where their weights are. */
+/** Reads the catalog file: the deployable models, their variants, and the location of their weights. */
 
 import { dirname, resolve } from 'node:path'
 import type { ModelType, ModelVariant, WeightSource } from '../../ports/model-runtime.ts'
 import { readYamlFile } from '../../yaml-file.ts'
-import { checkModels } from './catalog-file-schema.ts'
+import { validateModels } from './catalog-file-schema.ts'
 import type { ModelEntry, VariantEntry } from './catalog-file-schema.ts'
 
-/** A variant that the file offers; `gated` says that the hub wants an accepted license, so a token of one's own. */
+/** A variant in the file. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {
   gated: boolean
 }
 
-/** One model of the file with every variant spelled out in file order; `default` is one of `variants`. */
+/** A model in the file with all its variants, in file order. `default` is one of `variants`. */
 export interface CatalogModel {
   id: string
   modelName: string
@@ -32,7 +32,7 @@ export interface CatalogFile {
   models: CatalogModel[]
 }
 
-/** The wire shape of `variants`: what one format and size comes in; `default` says that the default is among them. */
+/** The quantizations of one format and size, in the API's shape. `default` is true if they include the default variant. */
 export interface VariantListing {
   model_format: string
   model_size_in_billions: number
@@ -40,7 +40,7 @@ export interface VariantListing {
   default: boolean
 }
 
-/** What a caller asked for; `findVariant` chooses what is left out. */
+/** The variant fields of a request. `findVariant` fills in omitted ones. */
 export interface VariantChoice {
   format?: string | undefined
   sizeInBillions?: number | undefined
@@ -48,19 +48,19 @@ export interface VariantChoice {
 }
 
 /**
- * Reads and checks a catalog file; relative weight files become absolute, from the file's own folder. Throws one Error
- * that lists every mistake with its line and its path in the document.
+ * Reads and validates a catalog file, and resolves relative weight files against its folder. Throws one Error that lists every
+ * mistake with its line and its path in the document.
  */
 export function readCatalogFile(path: string): CatalogFile {
   const models = readYamlFile(path, 'catalog', (content) => {
-    const { models: value, mistakes } = checkModels(content)
+    const { models: value, mistakes } = validateModels(content)
     return { value, mistakes }
   })
   const folder = dirname(resolve(path))
   return { models: models.map((model, index) => toCatalogModel(model, index, folder)) }
 }
 
-/** A model's variants in the wire's shape: one row for each format and size, in file order. */
+/** Groups the variants of a model by format and size, in file order. */
 export function listVariants(model: CatalogModel): VariantListing[] {
   const rows = new Map<string, VariantListing>()
   for (const variant of model.variants) {
@@ -79,8 +79,8 @@ export function listVariants(model: CatalogModel): VariantListing[] {
 }
 
 /**
- * The variant that was asked for, or null: of those that match all that was given, the one that agrees with the default
- * in size before format before quantization, and of equals the first in the file.
+ * Finds the variant that matches all given fields, or null. Among several matches, prefers the default's size, then its format,
+ * then its quantization, then the first in the file.
  */
 export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
   const { format, sizeInBillions, quantization } = choice
@@ -91,8 +91,8 @@ export function findVariant(model: CatalogModel, choice: VariantChoice = {}): Ca
       (quantization === undefined || isSameName(variant.quantization, quantization)),
   )
   for (const key of ['sizeInBillions', 'format', 'quantization'] as const) {
-    const agreeing = candidates.filter((variant) => variant[key] === model.default[key])
-    if (agreeing.length > 0) candidates = agreeing
+    const preferred = candidates.filter((variant) => variant[key] === model.default[key])
+    if (preferred.length > 0) candidates = preferred
   }
   return candidates[0] ?? null
 }
@@ -140,7 +140,7 @@ function toCatalogModel(entry: ModelEntry, index: number, folder: string): Catal
       variant.format === entry.default.format &&
       isSameName(variant.quantization, entry.default.quantization),
   )
-  if (!chosen) throw new Error(`The default of ${entry.id} was not checked`)
+  if (!chosen) throw new Error(`the default variant of ${entry.id} was not validated`)
   return {
     id: entry.id,
     modelName: entry.model_name,
@@ -158,7 +158,7 @@ function toCatalogModel(entry: ModelEntry, index: number, folder: string): Catal
   }
 }
 
-/** A hub source without `file` has no `files`: the whole repository is meant. */
+/** A hub source without `file` gets an empty `files`, which means the whole repository. */
 function toWeightSource(variant: VariantEntry, quantization: string, folder: string): WeightSource {
   const { weights } = variant
   if ('url' in weights) return { kind: 'url', url: fillIn(weights.url, quantization), sha256: weights.sha256 }
@@ -180,7 +180,7 @@ function fillIn(pattern: string, quantization: string): string {
     .replaceAll('{quantization_lower}', quantization.toLowerCase())
 }
 
-/** The names that llama.cpp's gguf-split gives, `name-00001-of-00003.gguf`, all of which an engine needs. */
+/** The part names of llama.cpp's gguf-split: `name-00001-of-00003.gguf`. An engine needs all parts. */
 function splitIntoParts(file: string, parts: number): string[] {
   if (parts === 1) return [file]
   const stem = file.replace(/\.gguf$/, '')

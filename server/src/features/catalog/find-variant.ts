@@ -4,7 +4,7 @@ import { findVariant } from './catalog-file.ts'
 import type { CatalogModel, VariantChoice } from './catalog-file.ts'
 import { findEnabledModelByName, listEnabledEntries } from './store.ts'
 
-/** The variant of an enabled model that a caller asks for, or null where there is no such model or variant. */
+/** The requested variant of an enabled model, or null if the model or the variant doesn't exist. */
 export async function findDeployableVariant(
   { db }: Pick<Services, 'db'>,
   modelName: string,
@@ -14,7 +14,7 @@ export async function findDeployableVariant(
   return model === undefined ? null : findVariant(model.entry, choice)
 }
 
-/** The enabled models with their variants, in the catalog's order. */
+/** The enabled models with their variants, in catalog order. */
 export function listDeployableModels({ db }: Pick<Services, 'db'>): Promise<CatalogModel[]> {
   return listEnabledEntries(db)
 }

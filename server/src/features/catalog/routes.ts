@@ -23,7 +23,7 @@ export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'listDeployableModels',
-        summary: 'List or search the models that can be deployed',
+        summary: 'List or search deployable models',
         tags,
         querystring: listModelsQuery,
         response: { 200: deployableModelsBody, ...protectedProblems, ...problems(422) },
@@ -46,7 +46,7 @@ export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'getDeployableModel',
-        summary: 'Get one model of the catalog',
+        summary: 'Get a deployable model',
         tags,
         params: modelParams,
         querystring: getModelQuery,
@@ -55,7 +55,7 @@ export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
     },
     async ({ params, query }) => {
       const row = await findModelById(db, params.model_id, query.enabled_only)
-      if (row === undefined) throw new NotFoundError('There is no such model.')
+      if (row === undefined) throw new NotFoundError('Model not found.')
       return toDeployableModelBody(row)
     },
   )

@@ -4,15 +4,15 @@ import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import { listVariants } from './catalog-file.ts'
 import type { DeployableModelsTable } from './tables.ts'
 
-const enabledOnly = queryBoolean(true).describe('false: show disabled models too')
+const enabledOnly = queryBoolean(true).describe('false to include disabled models')
 
 export const listModelsQuery = z.object({
   enabled_only: enabledOnly,
   model_type: z.enum(['LLM', 'embedding']).default('LLM'),
-  provider: unicodeText().trim().min(1).optional().describe('Exactly this provider, in any case'),
+  provider: unicodeText().trim().min(1).optional().describe('Exact provider name, case-insensitive'),
   q: unicodeText()
     .optional()
-    .describe('Words that must all occur in name, display name, family, description or tags'),
+    .describe('Free text. Every word must occur in the name, display name, family, description or tags'),
 })
 
 export const getModelQuery = z.object({ enabled_only: enabledOnly })
@@ -24,7 +24,7 @@ export const modelParams = z.object({
 export const deployableModelBody = z
   .object({
     id: z.string(),
-    model_name: z.string().describe('What a deployment names'),
+    model_name: z.string().describe('The name to use when creating a deployment'),
     display_name: z.string(),
     provider: z.string(),
     family: z.string(),
@@ -41,19 +41,17 @@ export const deployableModelBody = z
           model_format: z.string().meta({ examples: ['ggufv2'] }),
           model_size_in_billions: z.number(),
           quantizations: z.array(z.string()),
-          default: z
-            .boolean()
-            .describe('The variant that a deployment gets when it names none is among these'),
+          default: z.boolean().describe('true if these include the default variant'),
         }),
       )
-      .describe('What can be deployed'),
+      .describe('The deployable variants, by format and size'),
     default_variant: z
       .object({
         model_format: z.string(),
         model_size_in_billions: z.number(),
         quantization: z.string(),
       })
-      .describe('What a deployment gets that names none of these'),
+      .describe('The variant of deployments that specify no format, size or quantization'),
   })
   .meta({ id: 'DeployableModel' })
 

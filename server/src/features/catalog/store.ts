@@ -7,15 +7,15 @@ export interface ModelFilter {
   enabledOnly: boolean
   modelType: ModelType
   provider?: string | undefined
-  /** Free text, matched without case in name, display name, family, description and tags */
+  /** Words that must all occur in the name, display name, family, description or tags, case-insensitive */
   query?: string | undefined
 }
 
-/** Makes the table what the file says: new and changed models are written, models that left the file are disabled. */
+/** Synchronizes the table with the catalog file. Models that are no longer in the file are disabled. */
 export async function replaceCatalog(db: Database, models: readonly CatalogModel[]): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     await sql`LOCK TABLE deployable_models IN SHARE ROW EXCLUSIVE MODE`.execute(transaction)
-    // Before anything is written, so that a name may move from one model to another.
+    // Disable first, so that a name can move from one model to another.
     const kept = models.map((model) => sql`(${model.id}, ${model.modelName})`)
     await transaction
       .updateTable('deployable_models')

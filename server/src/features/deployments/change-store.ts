@@ -5,37 +5,37 @@ import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 import type { DeploymentsTable } from './tables.ts'
 
-/** What a step may write: all but the status, which only moves, and the lease. */
+/** The columns that a step may update: all except the lease and the status, which has its own function. */
 export type DeploymentChanges = Omit<
   Updateable<DeploymentsTable>,
   'id' | 'status' | 'updated_at' | 'status_changed_at' | 'leased_by' | 'leased_until' | 'lease_number'
 >
 
-/** What is told of a change in the deployment's history. */
-export interface EventText {
+/** The text of a new event in the deployment's history. */
+export interface EventContent {
   stage: string | null
   message: string
 }
 
-/** What else is written exactly if a change of a deployment is, in the same transaction. */
-export type Alongside = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
+/** Further writes in the same transaction, run only if the deployment was updated. */
+export type TransactionHook = (transaction: DatabaseTransaction, changed: Deployment) => Promise<void>
 
-/** The right to reconcile one deployment: writes under a number that is no longer the row's do nothing. */
+/** The right to reconcile one deployment. `number` is a fencing token: writes with an outdated number change nothing. */
 export interface Lease {
   deploymentId: string
   number: number
 }
 
 /**
- * Moves a deployment from one status to a legal next one, with an event. Undefined when it is no longer in `from`, or no longer
- * under the lease: somebody else moved first. A move without a lease wakes a worker; whoever holds one goes on by itself.
+ * Moves a deployment to another status and records an event. Returns undefined if the deployment has left `from` or the lease is
+ * outdated. Without a lease, notifies the workers; a lease holder continues by itself.
  */
-export async function moveDeployment<From extends DeploymentStatus>(
+export async function transitionDeployment<From extends DeploymentStatus>(
   db: Database,
   move: { id: string; from: From; to: NextStatus<From>; lease?: Lease; at: Date },
   changes: DeploymentChanges,
-  event: EventText,
-  alongside?: Alongside,
+  event: EventContent,
+  alongside?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const { id, from, lease, at } = move
   const to: DeploymentStatus = move.to
@@ -49,39 +49,39 @@ export async function moveDeployment<From extends DeploymentStatus>(
   return changeDeployment(db, { id, status: from, lease, set, event, at }, alongside)
 }
 
-/** Writes facts about a deployment that stays in its status; undefined when it has left it, or the lease is lost. */
+/** Updates a deployment without changing its status. Returns undefined if it has left `status` or the lease is outdated. */
 export async function updateDeployment(
   db: Database,
   lease: Lease,
   status: DeploymentStatus,
   changes: DeploymentChanges,
-  event: EventText | null,
+  event: EventContent | null,
   at: Date,
-  alongside?: Alongside,
+  alongside?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const set = { ...withProgress(changes), updated_at: at }
   return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, alongside)
 }
 
-/** Progress is of what the message says: another message without one ends it. */
+/** `progress` belongs to `status_message`, so a new message without progress clears it. */
 function withProgress(changes: DeploymentChanges): DeploymentChanges {
   return changes.status_message === undefined ? changes : { progress: null, ...changes }
 }
 
 interface Change {
   id: string
-  /** The status that it must be in */
+  /** The required current status */
   status: DeploymentStatus
   lease: Lease | undefined
   set: UpdateObject<Tables, 'deployments'>
-  event: EventText | null
+  event: EventContent | null
   at: Date
 }
 
 function changeDeployment(
   db: Database,
   change: Change,
-  alongside: Alongside | undefined,
+  alongside: TransactionHook | undefined,
 ): Promise<Deployment | undefined> {
   if (alongside === undefined) return writeChange(db, change)
   return db.transaction().execute(async (transaction) => {
@@ -91,7 +91,7 @@ function changeDeployment(
   })
 }
 
-/** One statement for the row, the event and who is told: of many deployments it is the round trips that cost. */
+/** Updates the row, inserts the event and sends the notifications in one statement, to save round trips. */
 async function writeChange(
   db: Database,
   { id, status, lease, set, event, at }: Change,
@@ -105,7 +105,7 @@ async function writeChange(
         .where('status', '=', status)
       return (lease === undefined ? update : update.where('lease_number', '=', lease.number)).returningAll()
     })
-    .with('told', (query) =>
+    .with('event', (query) =>
       query
         .insertInto('deployment_events')
         .columns(['deployment_id', 'at', 'status', 'stage', 'message'])
@@ -124,18 +124,18 @@ async function writeChange(
         .returning('deployment_id'),
     )
     .selectFrom('changed')
-    .leftJoin('told', 'told.deployment_id', 'changed.id')
+    .leftJoin('event', 'event.deployment_id', 'changed.id')
     .selectAll('changed')
     .select([
-      sql`CASE WHEN told.deployment_id IS NOT NULL THEN pg_notify('deployment_event', id::text) END`.as(
-        'told',
+      sql`CASE WHEN event.deployment_id IS NOT NULL THEN pg_notify('deployment_event', id::text) END`.as(
+        'event_notified',
       ),
       sql`CASE WHEN ${lease === undefined}::boolean THEN pg_notify('deployment_due', id::text) END`.as(
-        'woken',
+        'due_notified',
       ),
     ])
     .executeTakeFirst()
   if (changed === undefined) return undefined
-  const { told: _, woken: __, ...row } = changed
+  const { event_notified: _, due_notified: __, ...row } = changed
   return row
 }

@@ -4,36 +4,37 @@ import { findHourlyPrice } from '../metering/instance-prices.ts'
 import type { Price } from '../metering/prices.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer, SelectionResult } from './instance-selection.ts'
-import type { Serving } from './memory-estimate.ts'
+import type { ServingCapacity } from './memory-estimate.ts'
 
-type World = Pick<Services, 'runtime' | 'clock' | 'config'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'runtime' | 'clock' | 'config'> & { prices: readonly Price[] }
 
-/** What a model is served with on a runtime made for GPUs. */
-const gpuServing: Serving = { contextTokens: 8192, parallelSequences: 4 }
+/** The capacity of an engine on GPUs. */
+const gpuCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
 /**
- * Picks the instance that a variant would be deployed on now, of what the runtime has and at today's prices; `refused` names
- * instance types that had no capacity. Throws what the runtime throws.
+ * Chooses the instance type for a variant from the runtime's current offers and prices. `refused` names instance types that
+ * lacked capacity. Throws if the runtime throws.
  */
 export async function chooseInstance(
-  world: World,
+  deps: Deps,
   variant: ModelVariant,
   refused: readonly string[],
 ): Promise<SelectionResult> {
-  return selectInstance(variant, await listPricedOffers(world), chooseServing(world), refused)
+  return selectInstance(variant, await listPricedOffers(deps), chooseCapacity(deps), refused)
 }
 
-/** What the runtime has, at today's prices. Throws what the runtime throws. */
+/** The runtime's offers with their current prices. Throws if the runtime throws. */
 export async function listPricedOffers({
   runtime,
   prices,
   clock,
-}: Pick<World, 'runtime' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
+}: Pick<Deps, 'runtime' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
   const now = clock()
   const offers = await runtime.listOffers()
   return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
 }
 
-export function chooseServing({ runtime, config }: Pick<World, 'runtime' | 'config'>): Serving {
-  return runtime.name === 'local' ? config.localEngine : gpuServing
+/** The capacity that engines on this runtime are started with. */
+export function chooseCapacity({ runtime, config }: Pick<Deps, 'runtime' | 'config'>): ServingCapacity {
+  return runtime.name === 'local' ? config.localEngine : gpuCapacity
 }

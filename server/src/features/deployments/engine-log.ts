@@ -1,33 +1,32 @@
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { askRuntime } from './ask-runtime.ts'
+import { queryRuntime } from './query-runtime.ts'
 import type { Deployment } from './store.ts'
 
-/** Lines that are shown and kept, at most */
-const mostLines = 1_000
-/** Characters of a failed engine's lines that are kept, at most */
-const mostKept = 256 * 1024
+const maxLines = 1_000
+/** Size limit of a saved log, in characters */
+const maxSavedCharacters = 256 * 1024
 
-type Needs = Pick<Services, 'db' | 'log' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
 
 /**
- * The last lines that the engine wrote, oldest first: those that were kept when it failed, else what the runtime has. Throws
+ * The last lines of the engine's log, oldest first: the saved lines of a failed deployment, otherwise the runtime's. Throws
  * `runtime_unavailable`.
  */
-export async function readEngineLog(needs: Needs, { id, status }: Deployment): Promise<LogLine[]> {
-  const { db, runtime } = needs
-  const kept = status === 'failed' ? await findKept(db, id) : undefined
-  if (kept) return kept.lines.map(({ at, line }) => ({ at: new Date(at), line }))
-  return askRuntime(needs, 'what the engine wrote', () => runtime.readLogs(id, mostLines))
+export async function readEngineLog(deps: Deps, { id, status }: Deployment): Promise<LogLine[]> {
+  const { db, runtime } = deps
+  const saved = status === 'failed' ? await findSavedLog(db, id) : undefined
+  if (saved) return saved.lines.map(({ at, line }) => ({ at: new Date(at), line }))
+  return queryRuntime(deps, 'engine log', () => runtime.readLogs(id, maxLines))
 }
 
-/** Keeps a failed engine's last lines, which go with its instance; without effect from the second call on. */
-export async function keepEngineLog({ db, log, runtime }: Needs, { id }: Deployment): Promise<void> {
-  if (await findKept(db, id)) return
-  const lines = await runtime.readLogs(id, mostLines).catch((error: unknown) => {
-    // An instance is not held, and paid for, until its log can be read.
-    log.warn({ err: error, deployment_id: id }, 'The log of a failed engine was lost')
+/** Saves the last log lines of a failed engine before its instance is released. Does nothing if they are already saved. */
+export async function saveEngineLog({ db, log, runtime }: Deps, { id }: Deployment): Promise<void> {
+  if (await findSavedLog(db, id)) return
+  const lines = await runtime.readLogs(id, maxLines).catch((error: unknown) => {
+    // Losing the log is better than paying for the instance until the log is readable.
+    log.warn({ err: error, deployment_id: id }, 'could not save the log of a failed engine')
     return []
   })
   await db
@@ -37,18 +36,17 @@ export async function keepEngineLog({ db, log, runtime }: Needs, { id }: Deploym
     .execute()
 }
 
-function findKept(db: Database, id: string) {
+function findSavedLog(db: Database, id: string) {
   return db.selectFrom('failure_logs').select('lines').where('deployment_id', '=', id).executeTakeFirst()
 }
 
-/** Drops the lines that were kept, if any: with the deployment goes what its engine wrote. */
-export async function forgetEngineLog(db: Database, { id }: Deployment): Promise<void> {
+export async function deleteEngineLog(db: Database, { id }: Deployment): Promise<void> {
   await db.deleteFrom('failure_logs').where('deployment_id', '=', id).execute()
 }
 
-/** The newest of the lines that fit, whole lines only. */
+/** The newest whole lines within the size limit. */
 function cutToSize(lines: LogLine[]): LogLine[] {
-  let room = mostKept
+  let room = maxSavedCharacters
   const first = lines.findLastIndex(({ line }) => (room -= line.length) < 0)
   return lines.slice(first + 1)
 }

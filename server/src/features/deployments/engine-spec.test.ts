@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { deriveEngineKey } from './engine-spec.ts'
 
-test('an engine’s key is the same for the same deployment, and no other’s', () => {
+test('each deployment has its own stable engine key', () => {
   const key = deriveEngineKey('secret', 'one')
   expect(deriveEngineKey('secret', 'one')).toBe(key)
   expect(deriveEngineKey('secret', 'two')).not.toBe(key)

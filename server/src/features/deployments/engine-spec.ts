@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
 import type { Deployment } from './store.ts'
 
-/** The secret that an engine asks of its callers: derived from the server's own key, so it is stored nowhere. */
+/** The API key of an engine, derived from the server's secret key and therefore never stored. */
 export function deriveEngineKey(secretKey: string, deploymentId: string): string {
   return createHmac('sha256', secretKey).update(`engine:${deploymentId}`).digest('base64url')
 }
 
-/** What the runtime is told to run; throws before an instance was selected. */
+/** Builds the spec for the runtime. Throws if no instance type has been selected yet. */
 export function toEngineSpec(deployment: Deployment, secretKey: string): EngineSpec {
   const { selected_instance_type, gpu_count, memory_bytes, context_tokens, parallel_sequences } = deployment
   if (

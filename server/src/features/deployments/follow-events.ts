@@ -2,13 +2,13 @@ import type { Services } from '../../services.ts'
 import { listEvents } from './store.ts'
 import type { DeploymentEvent } from './store.ts'
 
-/** All events of a deployment and then each new one, until the signal fires. */
+/** Yields all existing events of a deployment, then each new one, until the signal aborts. */
 export async function* followEvents(
   { db, notifications }: Pick<Services, 'db' | 'notifications'>,
   deploymentId: string,
   signal: AbortSignal,
 ): AsyncIterable<DeploymentEvent> {
-  // Subscribed before the first read, so that no event falls between the two.
+  // Subscribe before the first read, so that no event is missed in between.
   const changes = notifications.follow('deployment_event', signal)
   let last = 0
   async function* unseen(): AsyncIterable<DeploymentEvent> {

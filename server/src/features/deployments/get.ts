@@ -5,13 +5,13 @@ import type { Viewer } from '../../viewer.ts'
 import { findOwnDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** One of the viewer's own deployments; a `NotFoundError` for an absent one, another's, or what is no id at all. */
+/** One of the viewer's deployments. Throws `NotFoundError` if the id is malformed, unknown or another user's. */
 export async function getOwnDeployment(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   id: string,
 ): Promise<Deployment> {
   const deployment = isUuid(id) ? await findOwnDeployment(db, viewer.userId, id) : undefined
-  if (deployment === undefined) throw new NotFoundError('There is no such deployment.')
+  if (deployment === undefined) throw new NotFoundError('Deployment not found.')
   return deployment
 }

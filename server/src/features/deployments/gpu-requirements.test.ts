@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { GpuVendor, InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
-import { findGpuCaveat, findGpuObjection } from './gpu-requirements.ts'
+import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 
 function makeVariant(format: string, attentionHeads = 32): ModelVariant {
   return {
@@ -36,52 +36,52 @@ test.each([
   ['bnb', 7],
   ['fp4', 8],
   ['pytorch', 7],
-])('%s needs compute capability %d of an NVIDIA GPU', (format, capability) => {
-  const judge = (each: number) => findGpuObjection(makeVariant(format), makeOffer('nvidia', each))
+])('%s requires compute capability %d on NVIDIA GPUs', (format, capability) => {
+  const judge = (each: number) => findGpuIncompatibility(makeVariant(format), makeOffer('nvidia', each))
   expect(judge(capability)).toBeNull()
   expect(judge(10)).toBeNull()
-  expect(judge(6.1)).toBe(`compute capability 6.1, ${format} needs ${capability.toFixed(1)}`)
+  expect(judge(6.1)).toBe(`${format} requires compute capability ${capability.toFixed(1)}, this GPU has 6.1`)
 })
 
-test('mlx runs on Apple’s GPUs alone', () => {
+test('mlx runs only on Apple GPUs', () => {
   const judge = (vendor: GpuVendor | null, gpuCount = 1) =>
-    findGpuObjection(makeVariant('mlx'), makeOffer(vendor, null, gpuCount))
+    findGpuIncompatibility(makeVariant('mlx'), makeOffer(vendor, null, gpuCount))
   expect(judge('apple')).toBeNull()
   for (const vendor of ['nvidia', 'amd', null] as const)
-    expect(judge(vendor)).toBe('mlx needs a GPU of Apple')
-  expect(judge(null, 0)).toBe('mlx needs a GPU of Apple')
+    expect(judge(vendor)).toBe('mlx requires an Apple GPU')
+  expect(judge(null, 0)).toBe('mlx requires an Apple GPU')
 })
 
-test.each(['fp8', 'awq', 'gptq', 'bnb', 'fp4'])('%s needs a GPU of NVIDIA or AMD', (format) => {
+test.each(['fp8', 'awq', 'gptq', 'bnb', 'fp4'])('%s requires an NVIDIA or AMD GPU', (format) => {
   const judge = (vendor: GpuVendor | null, gpuCount = 1) =>
-    findGpuObjection(makeVariant(format), makeOffer(vendor, null, gpuCount))
+    findGpuIncompatibility(makeVariant(format), makeOffer(vendor, null, gpuCount))
   expect(judge('amd')).toBeNull()
-  expect(judge(null), 'a GPU that nothing is known about').toBeNull()
-  expect(judge('apple')).toBe(`${format} needs a GPU of NVIDIA or AMD`)
-  expect(judge(null, 0)).toBe(`${format} needs a GPU of NVIDIA or AMD`)
+  expect(judge(null), 'an unknown GPU').toBeNull()
+  expect(judge('apple')).toBe(`${format} requires an NVIDIA or AMD GPU`)
+  expect(judge(null, 0)).toBe(`${format} requires an NVIDIA or AMD GPU`)
 })
 
-test('attention heads are divided evenly over 1, 2, 4 or 8 GPUs', () => {
+test('attention heads must divide evenly over 1, 2, 4 or 8 GPUs', () => {
   const judge = (gpuCount: number, heads: number, format = 'pytorch') =>
-    findGpuObjection(makeVariant(format, heads), makeOffer('nvidia', 9, gpuCount))
+    findGpuIncompatibility(makeVariant(format, heads), makeOffer('nvidia', 9, gpuCount))
   for (const count of [1, 2, 4, 8]) expect(judge(count, 32)).toBeNull()
-  for (const count of [3, 5, 6, 7, 16]) expect(judge(count, 96)).toMatch(/it can be split over 1, 2, 4 or 8$/)
+  for (const count of [3, 5, 6, 7, 16]) expect(judge(count, 96)).toMatch(/a model can use 1, 2, 4 or 8$/)
   expect(judge(2, 14)).toBeNull()
   expect(judge(4, 14)).toBe('14 attention heads can’t be split over 4 GPUs'.replace('’', "'"))
   expect(
-    findGpuObjection({ ...makeVariant('pytorch'), architecture: null }, makeOffer('nvidia', 9, 8)),
+    findGpuIncompatibility({ ...makeVariant('pytorch'), architecture: null }, makeOffer('nvidia', 9, 8)),
   ).toBeNull()
 })
 
-test('ggufv2 runs on anything: llama.cpp splits a model by layers', () => {
+test('ggufv2 runs on any offer: llama.cpp splits a model by layers', () => {
   for (const offer of [makeOffer(null, null, 0), makeOffer('nvidia', 6.1, 3), makeOffer('apple', null)]) {
-    expect(findGpuObjection(makeVariant('ggufv2', 14), offer)).toBeNull()
+    expect(findGpuIncompatibility(makeVariant('ggufv2', 14), offer)).toBeNull()
     expect(findGpuCaveat('ggufv2', offer)).toBeNull()
   }
 })
 
-test('an older GPU runs fp8 and bf16 in another way', () => {
-  expect(findGpuCaveat('fp8', makeOffer('nvidia', 8.6))).toBe('fp8 is of the weights alone')
+test('an older GPU runs fp8 and bf16 with a caveat', () => {
+  expect(findGpuCaveat('fp8', makeOffer('nvidia', 8.6))).toBe('fp8 applies to the weights only')
   expect(findGpuCaveat('fp8', makeOffer('nvidia', 8.9))).toBeNull()
   expect(findGpuCaveat('pytorch', makeOffer('nvidia', 7.5))).toBe('bf16 runs as fp16')
   expect(findGpuCaveat('pytorch', makeOffer('nvidia', 8))).toBeNull()

@@ -5,11 +5,11 @@ import type { PricedOffer } from './instance-selection.ts'
 import { estimateMemory } from './memory-estimate.ts'
 
 const GiB = 2 ** 30
-const serving = { contextTokens: 8192, parallelSequences: 4 }
+const capacity = { contextTokens: 8192, parallelSequences: 4 }
 
 /**
- * What well-known models need in GiB on one GPU, worked out by hand, and the instance with the least memory in sum that holds it:
- * by need, and by the rule for unknown architectures, 1.2 × weights + 2.
+ * Memory in GiB that well-known models need on one GPU, calculated by hand, and the instance with the least total memory that fits:
+ * by that need, and by the rule for unknown architectures, 1.2 × weights + 2.
  */
 const table = `
   model            | format         | weights | KV | need | 1.2W+2 | smallest by need | smallest by 1.2W+2
@@ -74,7 +74,7 @@ const formats: Record<string, [format: string, quantization: string]> = {
   'awq/gptq int4': ['awq', 'Int4'],
 }
 
-/** The GPUs that the table was worked out with: one T4, and 1, 2, 4 or 8 of the others; the price is the memory in sum. */
+/** The offers behind the table: one T4, and 1, 2, 4 or 8 of the other GPUs. The price equals the total memory. */
 const offers: PricedOffer[] = [
   ...makeOffers('T4 16', 16, 15, 7.5, [1]),
   ...makeOffers('L4 24', 24, 22.5, 8.9),
@@ -109,20 +109,20 @@ const rows = table
   .slice(1)
   .map((line) => line.split('|').map((cell) => cell.trim()))
 
-test('the table is whole', () => {
+test('the table covers every model and format', () => {
   expect(rows).toHaveLength(Object.keys(architectures).length * Object.keys(formats).length)
 })
 
 test.each(rows)('%s %s', (model, format, weights, cache, need, coarse, byNeed, byCoarse) => {
   const variant = makeVariant(model, format)
-  const estimate = estimateMemory(variant, serving, 1)
+  const estimate = estimateMemory(variant, capacity, 1)
   expectAbout(estimate.weightBytes, weights)
   expectAbout(estimate.cacheBytes, cache)
   expectAbout(estimate.totalBytes, need)
   expect(choose(variant)).toMatch(toPattern(byNeed))
 
   const unknown = { ...variant, architecture: null, weightBytes: Math.round(estimate.weightBytes) }
-  expectAbout(estimateMemory(unknown, serving, 1).totalBytes, coarse)
+  expectAbout(estimateMemory(unknown, capacity, 1).totalBytes, coarse)
   expect(choose(unknown)).toMatch(toPattern(byCoarse))
 })
 
@@ -141,17 +141,17 @@ function makeVariant(modelName: string, name: string): ModelVariant {
   }
 }
 
-/** The table is rounded to a tenth, and so were the numbers that it was worked out from. */
+/** The table and its inputs are rounded to one decimal. */
 function expectAbout(bytes: number, gibibytes: string): void {
   expect(Math.abs(bytes / GiB - Number(gibibytes))).toBeLessThan(0.1)
 }
 
 function choose(variant: ModelVariant): string {
-  const result = selectInstance(variant, offers, serving, [])
+  const result = selectInstance(variant, offers, capacity, [])
   return result.outcome === 'selected' ? result.selection.offer.instanceType : result.reason
 }
 
-/** `1xA100/H100 80` and `2xH200` name GPUs more loosely than the offers do. */
+/** The table names GPUs more loosely than the offers: `1xA100/H100 80`, `2xH200`. */
 function toPattern(name: string): RegExp {
   return new RegExp(`^${name.replace('A100/', '')}`)
 }

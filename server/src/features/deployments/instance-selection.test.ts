@@ -5,9 +5,9 @@ import { selectInstance } from './instance-selection.ts'
 import type { PricedOffer } from './instance-selection.ts'
 
 const GiB = 2 ** 30
-const serving = { contextTokens: 4096, parallelSequences: 2 }
+const capacity = { contextTokens: 4096, parallelSequences: 2 }
 
-/** Needs 10 × 1.2 + 2 = 14 GiB, as its architecture is not known. */
+/** Needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
 const variant: ModelVariant = {
   modelName: 'model',
   modelType: 'LLM',
@@ -36,24 +36,24 @@ function offer(instanceType: string, gibibytes: number, changes: Partial<PricedO
 }
 
 function choose(offers: PricedOffer[], refused: string[] = []): string | null {
-  const result = selectInstance(variant, offers, serving, refused)
+  const result = selectInstance(variant, offers, capacity, refused)
   return result.outcome === 'selected' ? result.selection.offer.instanceType : null
 }
 
-test('the cheapest that fits is chosen, in whatever order they are offered', () => {
+test('the cheapest offer that fits is chosen, regardless of order', () => {
   const offers = [
-    offer('dear', 16, { pricePerHour: '10' }),
+    offer('expensive', 16, { pricePerHour: '10' }),
     offer('cheap', 80, { pricePerHour: '9.5' }),
     offer('too small', 13, { pricePerHour: '1' }),
     offer('no price', 16),
   ]
   expect(choose(offers)).toBe('cheap')
   expect(choose(offers.toReversed())).toBe('cheap')
-  expect(choose(offers, ['cheap'])).toBe('dear')
-  expect(choose(offers, ['cheap', 'dear'])).toBe('no price')
+  expect(choose(offers, ['cheap'])).toBe('expensive')
+  expect(choose(offers, ['cheap', 'expensive'])).toBe('no price')
 })
 
-test('of equal prices: fewer GPUs, then the newer GPU, then less memory, then the name', () => {
+test('ties go to fewer GPUs, then the newer GPU, then less memory, then the name', () => {
   const two = offer('two', 24, { gpuCount: 2, computeCapability: 9 })
   const old = offer('old', 24, { computeCapability: 8.9 })
   const large = offer('large', 32, { computeCapability: 10 })
@@ -73,79 +73,79 @@ test('of equal prices: fewer GPUs, then the newer GPU, then less memory, then th
   ).toBe('old')
 })
 
-test('what is needed may be all that there is, and no byte more', () => {
+test('an offer fits if its memory is at least the estimate, to the byte', () => {
   expect(choose([offer('less', 0, { memoryBytes: 14 * GiB - 1 })])).toBeNull()
   expect(choose([offer('just', 14)])).toBe('just')
 })
 
-test('refused ones are passed over, and the reason says so', () => {
-  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], serving, ['16'])
+test('refused instance types are skipped, and the reason says so', () => {
+  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], capacity, ['16'])
   expect(result).toMatchObject({
     outcome: 'selected',
     selection: {
       offer: { instanceType: '24' },
       memoryBytes: 14 * GiB,
       reason: expect.stringMatching(
-        /^Needs about 14\.0 GiB \(.*\); 24 offers 24\.0 GiB at 90 %; the only one that fits\. Passed over: 16: no capacity\.$/,
+        /^Needs about 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB \(90 % of its memory\) and is the only instance type that fits\. Ruled out: 16: no capacity\.$/,
       ),
     },
   })
   expect(choose([offer('16', 16)], ['16'])).toBeNull()
 })
 
-test('what can’t be run says why of each, of those with the same reason together', () => {
+test('an infeasible variant names why each instance type was ruled out, grouped by reason', () => {
   const other = { formats: ['pytorch', 'awq'] }
   const offers = [offer('8', 8), offer('x', 80, other), offer('also 8', 8), offer('y', 90, other)]
-  expect(selectInstance(variant, offers, serving, [])).toMatchObject({
+  expect(selectInstance(variant, offers, capacity, [])).toMatchObject({
     outcome: 'infeasible',
     reason:
-      'No instance type can run this. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
-      'overhead 2.0 GiB). Passed over: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: it runs pytorch, awq, not ggufv2.',
+      'No instance type can run this model. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
+      'overhead 2.0 GiB). Ruled out: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: runs pytorch, awq models, not ggufv2.',
     memoryBytes: 14 * 2 ** 30,
   })
-  expect(selectInstance(variant, [], serving, [])).toEqual({
+  expect(selectInstance(variant, [], capacity, [])).toEqual({
     outcome: 'infeasible',
-    reason: 'No instance type can run this. The runtime offers none.',
+    reason: 'No instance type can run this model. The compute backend offers no instance types.',
     considered: [],
     memoryBytes: null,
   })
 })
 
-test('every offer is among the considered, those that fit first, as they would be tried', () => {
+test('every offer is considered: first those that fit, in order of preference', () => {
   const offers = [
     offer('small', 8, { pricePerHour: '1' }),
-    offer('dear', 24, { pricePerHour: '3' }),
+    offer('expensive', 24, { pricePerHour: '3' }),
     offer('cheap', 16, { pricePerHour: '2' }),
   ]
-  const { considered } = selectInstance(variant, offers, serving, [])
+  const { considered } = selectInstance(variant, offers, capacity, [])
   expect(considered.map(({ offer, fits, reason }) => [offer.instanceType, fits, reason])).toEqual([
     ['cheap', true, '16.0 GiB usable, 14.0 GiB needed'],
-    ['dear', true, '24.0 GiB usable, 14.0 GiB needed'],
+    ['expensive', true, '24.0 GiB usable, 14.0 GiB needed'],
     ['small', false, '8.0 GiB usable, 14.0 GiB needed'],
   ])
 })
 
-test('the context is never longer than the model was trained for', () => {
-  const result = selectInstance({ ...variant, contextLength: 512 }, [offer('80', 80)], serving, [])
-  expect(result).toMatchObject({ selection: { serving: { contextTokens: 512, parallelSequences: 2 } } })
+test('the context never exceeds the length that the model was trained with', () => {
+  const result = selectInstance({ ...variant, contextLength: 512 }, [offer('80', 80)], capacity, [])
+  expect(result).toMatchObject({ selection: { capacity: { contextTokens: 512, parallelSequences: 2 } } })
 })
 
-test('llama.cpp serves an embedding model with 2048 tokens at most, others with what was wanted', () => {
+test('llama.cpp serves embedding models with at most 2048 tokens, other engines with the configured context', () => {
   const embedding = { ...variant, modelType: 'embedding' as const }
   const contextOf = (format: string) => {
     const result = selectInstance(
       { ...embedding, format },
       [offer('80', 80, { formats: [format] })],
-      serving,
+      capacity,
       [],
     )
-    return result.outcome === 'selected' ? result.selection.serving.contextTokens : null
+    return result.outcome === 'selected' ? result.selection.capacity.contextTokens : null
   }
   expect(contextOf('ggufv2')).toBe(2048)
   expect(contextOf('pytorch')).toBe(4096)
 })
 
-/** Offers of every kind, some of which can't run the variant; their names are unique. */
+/** Random offers with unique names, some of which can't run the variant. */
 const someOffers = fc
   .uniqueArray(
     fc.record({
@@ -177,12 +177,12 @@ function priceOf({ pricePerHour }: PricedOffer): number {
   return pricePerHour === null ? Infinity : Number(pricePerHour)
 }
 
-test('of any offers the choice fits, was not refused, and none that fits is cheaper', () => {
+test('for any offers, the choice fits, was not refused, and is the cheapest that fits', () => {
   fc.assert(
     fc.property(someOffers, (given) => {
       const refused = given.filter((each) => each.refused).map(({ offer }) => offer.instanceType)
       const offers = given.map(({ offer }) => offer)
-      const result = selectInstance(awq, offers, serving, refused)
+      const result = selectInstance(awq, offers, capacity, refused)
       const fitting = given.filter(({ fits }) => fits).map(({ offer }) => offer)
       const found = result.considered.filter(({ fits }) => fits).map(({ offer }) => offer)
       expect(new Set(found)).toEqual(new Set(fitting))
@@ -197,7 +197,7 @@ test('of any offers the choice fits, was not refused, and none that fits is chea
   )
 })
 
-test('whatever is chosen, a cheaper one that fits is chosen instead once it is offered', () => {
+test('adding a cheaper offer that fits changes the choice to it', () => {
   fc.assert(
     fc.property(someOffers, (given) => {
       const offers = given.map(({ offer }) => ({
@@ -210,7 +210,7 @@ test('whatever is chosen, a cheaper one that fits is chosen instead once it is o
         pricePerHour: '0.99',
         vendor: 'amd',
       })
-      const result = selectInstance(awq, [...offers, cheaper], serving, [])
+      const result = selectInstance(awq, [...offers, cheaper], capacity, [])
       expect(result).toMatchObject({ outcome: 'selected', selection: { offer: cheaper } })
     }),
   )

@@ -1,99 +1,106 @@
 import { formatMemory } from '../../format-bytes.ts'
 import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
-import { findGpuCaveat, findGpuObjection } from './gpu-requirements.ts'
+import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import { estimateMemory } from './memory-estimate.ts'
-import type { MemoryEstimate, Serving } from './memory-estimate.ts'
+import type { MemoryEstimate, ServingCapacity } from './memory-estimate.ts'
 
-/** llama.cpp reads the whole context of an embedding model in one batch, whose memory grows with the square of it. */
-const embeddingContextTokens = 2048
+/** llama.cpp processes the context of an embedding model in one batch, whose memory grows with the square of its length. */
+const maxEmbeddingContext = 2048
 
-/** An offer with what it costs: an hour in the currency's main unit, a decimal string; null: not known. */
 export interface PricedOffer extends InstanceOffer {
+  /** A decimal string in the main unit of the currency; null when unknown */
   pricePerHour: string | null
 }
 
 export interface Selection {
   offer: PricedOffer
-  serving: Serving
+  capacity: ServingCapacity
   memoryBytes: number
-  /** The memory sum, the choice and what was passed over, in words */
+  /** The memory estimate, the choice, and the offers ruled out, as sentences */
   reason: string
 }
 
-/** What was found of one offer. */
-export interface Consideration {
+/** The result of evaluating one offer. */
+export interface ConsideredOffer {
   offer: PricedOffer
   fits: boolean
-  /** Why it can't be taken; of one that fits, its memory and what is needed */
+  /** Why the offer was ruled out, or its usable and needed memory if it fits */
   reason: string
 }
 
 /**
- * `considered` has every offer, the best first: those that fit as they would be tried, then the others. `memoryBytes` is what it
- * needs on the chosen one, or at least on any; null where there are no offers.
+ * `considered` lists every offer: first those that fit, in order of preference, then the others. `memoryBytes` is the estimate for
+ * the chosen offer, or the lowest estimate if none fits; null without offers.
  */
-export type SelectionResult = { considered: Consideration[]; memoryBytes: number | null } & (
+export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
   | { outcome: 'infeasible'; reason: string }
 )
 
 /**
- * Picks the cheapest offer that can run a variant, passing over the instance types that `refused` names. Of equal prices the one
- * with fewer GPUs is taken, then the newer GPU by compute capability, then the one with less memory, then the first by name. An
- * offer whose price is not known comes after all others.
+ * Chooses the cheapest offer that can run a variant, skipping the instance types in `refused`. Ties go to fewer GPUs, then the
+ * higher compute capability, then less memory, then the name. Offers without a known price come last.
  */
 export function selectInstance(
   variant: ModelVariant,
   offers: readonly PricedOffer[],
-  wanted: Serving,
+  wanted: ServingCapacity,
   refused: readonly string[],
 ): SelectionResult {
-  const serving = limitContext(wanted, variant)
-  const judged = offers.toSorted(compareOffers).map((offer) => judge(offer, variant, serving, refused))
-  const fitting = judged.filter(({ objection }) => objection === null)
-  const others = judged.filter(({ objection }) => objection !== null)
-  const considered = [...fitting, ...others].map(toConsideration)
+  const capacity = limitContext(wanted, variant)
+  const evaluations = offers
+    .toSorted(compareOffers)
+    .map((offer) => evaluateOffer(offer, variant, capacity, refused))
+  const fitting = evaluations.filter(({ rejection }) => rejection === null)
+  const rejected = evaluations.filter(({ rejection }) => rejection !== null)
+  const considered = [...fitting, ...rejected].map(toConsideredOffer)
   const [chosen] = fitting
   if (chosen === undefined) {
-    const smallest = findSmallest(others)
-    const reason = `No instance type can run this. ${explainNone(others, smallest, serving)}`
+    const smallest = findSmallestEstimate(rejected)
+    const reason = `No instance type can run this model. ${explainInfeasible(rejected, smallest, capacity)}`
     return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.totalBytes ?? null }
   }
   const { offer, estimate, caveat } = chosen
   const memoryBytes = estimate.totalBytes
+  const rank =
+    fitting.length === 1
+      ? 'the only instance type that fits'
+      : `the cheapest of ${fitting.length} instance types that fit`
   const sentences = [
-    `Needs about ${describeEstimate(estimate, serving)}; ` +
-      `${offer.instanceType} offers ${formatMemory(offer.memoryBytes)} at 90 %; ` +
-      (fitting.length === 1 ? 'the only one that fits' : `the cheapest of ${fitting.length} that fit`) +
-      (caveat === null ? '.' : `; ${caveat} on it.`),
-    ...(others.length > 0 ? [`Passed over: ${listObjections(others)}.`] : []),
+    `Needs about ${describeEstimate(estimate, capacity)}.`,
+    `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} (90 % of its memory) and is ${rank}.`,
+    ...(caveat === null ? [] : [`On its GPUs, ${caveat}.`]),
+    ...(rejected.length > 0 ? [`Ruled out: ${listRejections(rejected)}.`] : []),
   ]
   return {
     outcome: 'selected',
-    selection: { offer, serving, memoryBytes, reason: sentences.join(' ') },
+    selection: { offer, capacity, memoryBytes, reason: sentences.join(' ') },
     considered,
     memoryBytes,
   }
 }
 
-function limitContext({ contextTokens, parallelSequences }: Serving, variant: ModelVariant): Serving {
-  const inOneBatch = variant.modelType === 'embedding' && variant.format === 'ggufv2'
-  const longest = inOneBatch ? embeddingContextTokens : contextTokens
-  return { contextTokens: Math.min(longest, variant.contextLength), parallelSequences }
+function limitContext(
+  { contextTokens, parallelSequences }: ServingCapacity,
+  variant: ModelVariant,
+): ServingCapacity {
+  const usesOneBatch = variant.modelType === 'embedding' && variant.format === 'ggufv2'
+  const limit = usesOneBatch ? maxEmbeddingContext : contextTokens
+  return { contextTokens: Math.min(limit, variant.contextLength), parallelSequences }
 }
 
 function compareOffers(one: PricedOffer, other: PricedOffer): number {
   return (
-    compareNumbers(toNumber(one.pricePerHour), toNumber(other.pricePerHour)) ||
+    compareValues(toNumber(one.pricePerHour), toNumber(other.pricePerHour)) ||
     one.gpuCount - other.gpuCount ||
     (other.computeCapability ?? 0) - (one.computeCapability ?? 0) ||
     one.memoryBytes - other.memoryBytes ||
-    compareNumbers(one.instanceType, other.instanceType)
+    compareValues(one.instanceType, other.instanceType)
   )
 }
 
-/** Unlike a difference, this is right for two infinities. */
-function compareNumbers<Value extends number | string>(one: Value, other: Value): number {
+/** Subtracting two infinite prices would give NaN. */
+function compareValues<Value extends number | string>(one: Value, other: Value): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
@@ -101,69 +108,69 @@ function toNumber(price: string | null): number {
   return price === null ? Infinity : Number(price)
 }
 
-interface Judgement {
+interface Evaluation {
   offer: PricedOffer
   estimate: MemoryEstimate
-  /** Why it can't be taken, or null */
-  objection: string | null
-  /** True when the objection is to its memory */
+  /** Why the offer is ruled out, or null */
+  rejection: string | null
+  /** True when the offer is ruled out for its memory */
   isTooSmall: boolean
-  /** What is less than perfect about it, or null */
+  /** A limitation of the offer's GPUs, or null */
   caveat: string | null
 }
 
-function judge(
+function evaluateOffer(
   offer: PricedOffer,
   variant: ModelVariant,
-  serving: Serving,
+  capacity: ServingCapacity,
   refused: readonly string[],
-): Judgement {
-  const estimate = estimateMemory(variant, serving, offer.gpuCount)
+): Evaluation {
+  const estimate = estimateMemory(variant, capacity, offer.gpuCount)
   const { format } = variant
-  const unfit = offer.formats.includes(format)
-    ? findGpuObjection(variant, offer)
-    : `it runs ${offer.formats.join(', ')}, not ${format}`
-  const isTooSmall = unfit === null && estimate.totalBytes > offer.memoryBytes
-  const objection = isTooSmall
+  const incompatibility = offer.formats.includes(format)
+    ? findGpuIncompatibility(variant, offer)
+    : `runs ${offer.formats.join(', ')} models, not ${format}`
+  const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
+  const rejection = isTooSmall
     ? `${formatMemory(estimate.totalBytes)} needed`
-    : (unfit ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
-  return { offer, estimate, objection, isTooSmall, caveat: findGpuCaveat(format, offer) }
+    : (incompatibility ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
+  return { offer, estimate, rejection, isTooSmall, caveat: findGpuCaveat(format, offer) }
 }
 
-function toConsideration({ offer, estimate, objection, isTooSmall, caveat }: Judgement): Consideration {
+function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: Evaluation): ConsideredOffer {
   const memory = `${formatMemory(offer.memoryBytes)} usable, ${formatMemory(estimate.totalBytes)} needed`
   const fit = caveat === null ? memory : `${memory}; ${caveat}`
-  return { offer, fits: objection === null, reason: isTooSmall ? memory : (objection ?? fit) }
+  return { offer, fits: rejection === null, reason: isTooSmall ? memory : (rejection ?? fit) }
 }
 
-function findSmallest(judged: readonly Judgement[]): MemoryEstimate | null {
-  const estimates = judged.map(({ estimate }) => estimate)
+function findSmallestEstimate(evaluations: readonly Evaluation[]): MemoryEstimate | null {
+  const estimates = evaluations.map(({ estimate }) => estimate)
   return estimates.toSorted((one, other) => one.totalBytes - other.totalBytes)[0] ?? null
 }
 
-function explainNone(
-  judged: readonly Judgement[],
+function explainInfeasible(
+  rejected: readonly Evaluation[],
   smallest: MemoryEstimate | null,
-  serving: Serving,
+  capacity: ServingCapacity,
 ): string {
-  if (smallest === null) return 'The runtime offers none.'
-  return `It needs about ${describeEstimate(smallest, serving)}. Passed over: ${listObjections(judged)}.`
+  if (smallest === null) return 'The compute backend offers no instance types.'
+  return `It needs about ${describeEstimate(smallest, capacity)}. Ruled out: ${listRejections(rejected)}.`
 }
 
-/** Each instance type with its objection, those with the same one together; of one too small, what it has. */
-function listObjections(judged: readonly Judgement[]): string {
-  const groups = Map.groupBy(judged, ({ objection }) => objection ?? '')
+/** Groups instance types that were ruled out for the same reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9 GiB needed`. */
+function listRejections(rejected: readonly Evaluation[]): string {
+  const groups = Map.groupBy(rejected, ({ rejection }) => rejection ?? '')
   return [...groups]
-    .map(([objection, members]) => `${members.map(nameWithMemory).join(', ')}: ${objection}`)
+    .map(([rejection, members]) => `${members.map(nameWithMemory).join(', ')}: ${rejection}`)
     .join('; ')
 }
 
-function nameWithMemory({ offer, isTooSmall }: Judgement): string {
+function nameWithMemory({ offer, isTooSmall }: Evaluation): string {
   return isTooSmall ? `${offer.instanceType} (${formatMemory(offer.memoryBytes)})` : offer.instanceType
 }
 
-function describeEstimate(estimate: MemoryEstimate, serving: Serving): string {
-  const { contextTokens, parallelSequences } = serving
+function describeEstimate(estimate: MemoryEstimate, capacity: ServingCapacity): string {
+  const { contextTokens, parallelSequences } = capacity
   return (
     `${formatMemory(estimate.totalBytes)} (weights ${formatMemory(estimate.weightBytes)} + KV cache ` +
     `${formatMemory(estimate.cacheBytes)} for ${parallelSequences} × ${contextTokens} tokens + overhead ` +

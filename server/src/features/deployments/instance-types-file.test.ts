@@ -29,7 +29,7 @@ async function read(content: string, currency = 'usd') {
   return readInstanceTypesFile(path, currency)
 }
 
-test('each type has what its GPU has', async () => {
+test('each type inherits the facts of its GPU', async () => {
   const types = await read(good)
   expect(types).toHaveLength(2)
   expect(types[1]).toEqual({
@@ -46,7 +46,7 @@ test('each type has what its GPU has', async () => {
   })
 })
 
-test('the file that ships with Berth has eight GPUs in four sizes', () => {
+test('the shipped file has eight GPUs in four sizes each', () => {
   const path = resolve(import.meta.dirname, '../../../../catalog/instance-types.yaml')
   const types = readInstanceTypesFile(path, 'usd')
   const models = Map.groupBy(types, ({ gpuModel }) => gpuModel)
@@ -63,7 +63,7 @@ test('the file that ships with Berth has eight GPUs in four sizes', () => {
   for (const sizes of models.values()) expect(sizes.map(({ gpuCount }) => gpuCount)).toEqual([1, 2, 4, 8])
 })
 
-test('every mistake is told at once, with its line', async () => {
+test('every mistake is reported at once, with its line', async () => {
   const bad = good
     .replace('currency: usd', 'currency: eur')
     .replace('l4-x2, gpu_count: 2', 'l4-x1, gpu_count: 2')
@@ -77,21 +77,21 @@ test('every mistake is told at once, with its line', async () => {
     (error: Error) => error.message,
   )
   for (const part of [
-    'line 1, currency: is not BILLING_CURRENCY, which is usd',
-    'line 11, gpus[0].types[1].name: is the name of another type already: l4-x1',
+    'line 1, currency: must match BILLING_CURRENCY, which is usd',
+    'line 11, gpus[0].types[1].name: duplicate name l4-x1',
     'line 12, gpus[1].usable_gib: ',
-    'line 12, gpus[1].types[0].name: must be a lower-case slug such as l4-x2',
+    'line 12, gpus[1].types[0].name: must be a lowercase slug such as l4-x2',
     'line 12, gpus[1].types[0].gpu_count: ',
-    'line 12, gpus[1].types[0].price_per_hour: must be a decimal in quotes',
-    'line 13, gpus[2].types: must hold at least one type',
+    'line 12, gpus[1].types[0].price_per_hour: must be a decimal number in quotes',
+    'line 13, gpus[2].types: must contain at least one type',
     'line 13, gpus[2].color: is not a known field here',
   ]) {
     expect(message).toContain(part)
   }
 })
 
-test('compute capability is NVIDIA’s', async () => {
-  const message = 'compute_capability: must be given for nvidia, and for nobody else'
+test('only NVIDIA GPUs have a compute capability', async () => {
+  const message = 'compute_capability: is required for nvidia and not allowed for other vendors'
   await expect(read(good.replace('    compute_capability: 8.9\n', ''))).rejects.toThrow(message)
   await expect(read(good.replace('vendor: nvidia', 'vendor: amd'))).rejects.toThrow(message)
 })
@@ -102,11 +102,11 @@ test.each([
   ['currency: usd\n', 'gpus'],
   ['currency: usd\ngpus: [1, null]\n', 'gpus[1]'],
   ['currency: [\n', 'line'],
-])('%j is refused, not crashed on', async (content, part) => {
+])('the malformed file %j is rejected', async (content, part) => {
   await expect(read(content)).rejects.toThrow(part)
 })
 
-test('a file that is not there is told by its name', () => {
+test('a missing file is reported by its path', () => {
   expect(() => readInstanceTypesFile('/nowhere/types.yaml', 'usd')).toThrow(
     'The instance type file /nowhere/types.yaml cannot be read',
   )

@@ -3,27 +3,24 @@ import type { InstanceType } from '../../ports/model-runtime.ts'
 import { readYamlFile, toMistakes } from '../../yaml-file.ts'
 import type { Mistake } from '../../yaml-file.ts'
 
-// PostgreSQL holds no NUL.
+// PostgreSQL can't store NUL.
 const text = z
-  .string('must be a text')
+  .string('must be text')
   .trim()
   .min(1, 'must not be empty')
   .max(200, 'must have at most 200 characters')
-  .regex(/^[^\0]*$/, 'must not hold a NUL')
+  .regex(/^[^\0]*$/, 'must not contain NUL')
 
 const typeSchema = z.strictObject({
   name: z
     .string()
-    .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lower-case slug such as l4-x2')
+    .regex(/^[a-z0-9]+([._-][a-z0-9]+)*$/, 'must be a lowercase slug such as l4-x2')
     .max(63, 'must have at most 63 characters'),
   gpu_count: z.int().min(1).max(64),
   region: text,
   price_per_hour: z
-    .string('must be a decimal in quotes')
-    .regex(
-      /^\d{1,9}(\.\d{1,6})?$/,
-      'must be a decimal such as "0.80", with 6 digits after the point at most',
-    ),
+    .string('must be a decimal number in quotes')
+    .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be a decimal such as "0.80", with at most 6 decimal places'),
 })
 
 const tolerationSchema = z.strictObject({
@@ -41,18 +38,18 @@ const gpuSchema = z
     compute_capability: z.number().min(1).max(99).optional(),
     node_selector: z.record(text, z.string('must be in quotes')).default({}),
     tolerations: z.array(tolerationSchema).default([]),
-    types: z.array(typeSchema).min(1, 'must hold at least one type'),
+    types: z.array(typeSchema).min(1, 'must contain at least one type'),
   })
   .refine(({ vendor, compute_capability }) => (vendor === 'nvidia') === (compute_capability !== undefined), {
     path: ['compute_capability'],
-    message: 'must be given for nvidia, and for nobody else',
+    message: 'is required for nvidia and not allowed for other vendors',
   })
 
 const documentSchema = z.strictObject({ currency: z.string(), gpus: z.array(z.unknown()) })
 
 /**
- * Reads and checks an instance type file. Throws one Error that lists every mistake with its line: besides mistakes of form, a
- * currency other than `currency`, and a name that two types have.
+ * Reads and validates an instance type file. Throws one Error that lists every mistake with its line, including a currency other
+ * than `currency` and duplicate names.
  */
 export function readInstanceTypesFile(path: string, currency: string): InstanceType[] {
   return readYamlFile(path, 'instance type', (content) => {
@@ -61,7 +58,7 @@ export function readInstanceTypesFile(path: string, currency: string): InstanceT
     const value: InstanceType[] = []
     const mistakes: Mistake[] = []
     if (document.data.currency !== currency) {
-      mistakes.push({ path: ['currency'], message: `is not BILLING_CURRENCY, which is ${currency}` })
+      mistakes.push({ path: ['currency'], message: `must match BILLING_CURRENCY, which is ${currency}` })
     }
     const names = new Set<string>()
     for (const [index, entry] of document.data.gpus.entries()) {
@@ -72,7 +69,7 @@ export function readInstanceTypesFile(path: string, currency: string): InstanceT
       }
       for (const [typeIndex, { name }] of parsed.data.types.entries()) {
         if (names.has(name)) {
-          const message = `is the name of another type already: ${name}`
+          const message = `duplicate name ${name}`
           mistakes.push({ path: ['gpus', index, 'types', typeIndex, 'name'], message })
         }
         names.add(name)
@@ -98,7 +95,7 @@ function toInstanceTypes(gpu: z.output<typeof gpuSchema>): InstanceType[] {
   }))
 }
 
-/** The types that `KUBERNETES_INSTANCE_TYPES` names; null names all. Throws for one that the file does not have. */
+/** Filters the types by the names in `KUBERNETES_INSTANCE_TYPES`; null selects all. Throws if a name is unknown. */
 export function pickInstanceTypes(
   types: readonly InstanceType[],
   names: readonly string[] | null,
@@ -106,7 +103,9 @@ export function pickInstanceTypes(
   if (names === null) return [...types]
   const unknown = names.filter((name) => !types.some((type) => type.name === name))
   if (unknown.length > 0) {
-    throw new Error(`KUBERNETES_INSTANCE_TYPES: the instance type file does not have ${unknown.join(', ')}`)
+    throw new Error(
+      `KUBERNETES_INSTANCE_TYPES names types that the instance type file does not define: ${unknown.join(', ')}`,
+    )
   }
   return types.filter(({ name }) => names.includes(name))
 }

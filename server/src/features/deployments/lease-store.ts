@@ -3,7 +3,7 @@ import type { Database } from '../../database/tables.ts'
 import type { Lease } from './change-store.ts'
 import type { Deployment } from './store.ts'
 
-/** Leases all deployments that are due and free, at most `limit`, the longest due first. */
+/** Leases up to `limit` due deployments, the longest overdue first. */
 export async function leaseDueDeployments(
   db: Database,
   worker: string,
@@ -33,19 +33,16 @@ export async function leaseDueDeployments(
     .execute()
 }
 
-/** Ends the leases of all workers whose name begins with `place`, so that what they held is looked at without delay. */
-export async function endLeasesFrom(db: Database, place: string): Promise<void> {
+/** Revokes the leases of all workers whose name starts with `workerPrefix`, so that their deployments are picked up without delay. */
+export async function revokeLeases(db: Database, workerPrefix: string): Promise<void> {
   await db
     .updateTable('deployments')
     .set({ leased_by: null, leased_until: null, lease_number: sql`lease_number + 1` })
-    .where(sql<boolean>`starts_with(leased_by, ${place})`)
+    .where(sql<boolean>`starts_with(leased_by, ${workerPrefix})`)
     .execute()
 }
 
-/**
- * Keeps what `worker` holds of `ids` for another `leaseSeconds`; a lease that ran out meanwhile and was taken by another stays
- * lost, and one that the worker no longer works on runs out.
- */
+/** Extends the worker's leases on `ids` by `leaseSeconds`. Leases that another worker has taken over stay lost. */
 export async function renewLeases(
   db: Database,
   worker: string,
@@ -62,13 +59,13 @@ export async function renewLeases(
 }
 
 /**
- * Gives a lease back with the next look in `waitMilliseconds`, null for none. Where the deployment has left the status that was
- * looked at, or was hurried, the earlier look stands.
+ * Releases a lease and schedules the next pass in `waitMilliseconds` (null for none). If the status or `reconcile_at` has changed
+ * since `expected` was read, the existing schedule stays.
  */
-export async function returnLease(
+export async function releaseLease(
   db: Database,
   lease: Lease,
-  seen: { status: Deployment['status']; reconcileAt: Date | null },
+  expected: { status: Deployment['status']; reconcileAt: Date | null },
   waitMilliseconds: number | null,
 ): Promise<void> {
   const next =
@@ -80,8 +77,8 @@ export async function returnLease(
     .set({
       leased_by: null,
       leased_until: null,
-      reconcile_at: sql`CASE WHEN status = ${seen.status}
-        AND date_trunc('milliseconds', reconcile_at) IS NOT DISTINCT FROM ${seen.reconcileAt}
+      reconcile_at: sql`CASE WHEN status = ${expected.status}
+        AND date_trunc('milliseconds', reconcile_at) IS NOT DISTINCT FROM ${expected.reconcileAt}
         THEN ${next} ELSE reconcile_at END`,
     })
     .where('id', '=', lease.deploymentId)

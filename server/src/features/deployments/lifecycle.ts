@@ -1,6 +1,6 @@
 /**
- * What a deployment's status may become. A failed deployment releases its instance by itself; deleting is possible in every
- * state, and only a confirmed release ends in `terminated`.
+ * The legal status transitions. A failed deployment releases its instance automatically. A deployment becomes `terminated` only
+ * when the runtime has confirmed the release.
  */
 export const transitions = {
   requested: ['provisioning', 'failed', 'terminating'],
@@ -14,11 +14,11 @@ export const transitions = {
 
 export type DeploymentStatus = keyof typeof transitions
 
-/** The statuses that may follow `From`; anything else does not compile. */
+/** The statuses that may follow `From`, so that an illegal transition doesn't compile. */
 export type NextStatus<From extends DeploymentStatus> = (typeof transitions)[From][number]
 
 export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus, ...DeploymentStatus[]]
 
-export function mayBecome(from: DeploymentStatus, to: DeploymentStatus): boolean {
+export function canTransition(from: DeploymentStatus, to: DeploymentStatus): boolean {
   return (transitions[from] as readonly DeploymentStatus[]).includes(to)
 }

@@ -5,7 +5,7 @@ import { estimateMemory } from './memory-estimate.ts'
 const GiB = 2 ** 30
 const MiB = 2 ** 20
 
-/** Llama 3.1 8B as its configuration has it. */
+/** Llama 3.1 8B, from its published configuration. */
 const llama: ModelVariant = {
   modelName: 'llama',
   modelType: 'LLM',
@@ -25,10 +25,10 @@ const llama: ModelVariant = {
   weightBytes: null,
   weights: { kind: 'huggingface', repo: 'a/b', revision: 'main', files: [] },
 }
-const serving = { contextTokens: 8192, parallelSequences: 4 }
+const capacity = { contextTokens: 8192, parallelSequences: 4 }
 
-test('weights at 16 bits, 128 KiB of KV cache per token, and 1.5 GiB for one GPU', () => {
-  const estimate = estimateMemory(llama, serving, 1)
+test('16 bits per weight, 128 KiB of KV cache per token, and 1.5 GiB of overhead for one GPU', () => {
+  const estimate = estimateMemory(llama, capacity, 1)
   expect(estimate.weightBytes).toBe(16_060_522_496)
   expect(estimate.cacheBytes).toBe(128 * 1024 * 8192 * 4)
   expect(estimate.overheadBytes).toBeCloseTo(16_060_522_496 * 0.05 + 1.5 * GiB, 0)
@@ -37,18 +37,18 @@ test('weights at 16 bits, 128 KiB of KV cache per token, and 1.5 GiB for one GPU
   )
 })
 
-test('the overhead counts each GPU', () => {
-  const [one, two] = [1, 2].map((gpus) => estimateMemory(llama, serving, gpus).overheadBytes)
+test('the overhead grows by 1.5 GiB per GPU', () => {
+  const [one, two] = [1, 2].map((gpus) => estimateMemory(llama, capacity, gpus).overheadBytes)
   expect(two! - one!).toBe(1.5 * GiB)
 })
 
-test('on the host: 192 MiB, and 32-bit scores of a batch of 512 tokens', () => {
-  const { overheadBytes, weightBytes } = estimateMemory(llama, serving, 0)
+test('overhead on the host: 192 MiB, and 32-bit scores of a batch of 512 tokens', () => {
+  const { overheadBytes, weightBytes } = estimateMemory(llama, capacity, 0)
   expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 512 * 128_256 * 4, 0)
 })
 
-test('on the host, an embedding model: scores of each pair of tokens for each head', () => {
-  const { overheadBytes, weightBytes } = estimateMemory({ ...llama, modelType: 'embedding' }, serving, 0)
+test('overhead of an embedding model on the host: 32-bit scores of each token pair per head', () => {
+  const { overheadBytes, weightBytes } = estimateMemory({ ...llama, modelType: 'embedding' }, capacity, 0)
   expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 8192 ** 2 * 32 * 4, 0)
 })
 
@@ -58,9 +58,9 @@ test.each([
   ['UD-Q4_K_M', 4.89],
   ['UD-IQ2_M', 2.93],
   ['nvfp4', 4.5],
-  ['an unknown one', 16],
-])('%s takes %d bits a weight', (quantization, bits) => {
-  const { weightBytes } = estimateMemory({ ...llama, quantization }, serving, 1)
+  ['an unknown quantization', 16],
+])('%s takes %d bits per weight', (quantization, bits) => {
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, 1)
   expect(weightBytes).toBeCloseTo((8_030_261_248 * bits) / 8, 0)
 })
 
@@ -68,40 +68,40 @@ test.each([
   ['fp8', 8.25],
   ['Int8', 8.25],
   ['Int4', 4.25],
-])('%s: %d bits on linear layers, 16 on the embeddings and the output', (quantization, bits) => {
+])('%s: %d bits for linear layers, 16 for the embeddings and the output', (quantization, bits) => {
   const embeddings = 2 * 128_256 * 4096
-  const { weightBytes } = estimateMemory({ ...llama, quantization }, serving, 1)
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, 1)
   expect(weightBytes).toBeCloseTo(((8_030_261_248 - embeddings) * bits) / 8 + embeddings * 2, 0)
 })
 
-test('a model that would be too large a part embeddings has one matrix for them and for the output', () => {
+test('a small model shares one matrix between the embeddings and the output', () => {
   const architecture = { ...llama.architecture!, parameters: 12 * 128_256 * 4096 - 8 }
-  const { weightBytes } = estimateMemory({ ...llama, architecture, quantization: 'Int4' }, serving, 1)
+  const { weightBytes } = estimateMemory({ ...llama, architecture, quantization: 'Int4' }, capacity, 1)
   expect(weightBytes).toBeCloseTo(((11 * 128_256 * 4096 - 8) * 4.25) / 8 + 128_256 * 4096 * 2, 0)
 })
 
 test.each([
   ['Int4', 5.1],
   ['fp8', 8.5],
-])('%s without facts of the architecture: %d bits a weight', (quantization, bits) => {
-  const { weightBytes } = estimateMemory({ ...llama, quantization, architecture: null }, serving, 1)
+])('%s with an unknown architecture: %d bits per weight', (quantization, bits) => {
+  const { weightBytes } = estimateMemory({ ...llama, quantization, architecture: null }, capacity, 1)
   expect(weightBytes).toBeCloseTo((8e9 * bits) / 8, 0)
 })
 
-test('with more GPUs than KV heads these are copied, but not by llama.cpp', () => {
+test('with more GPUs than KV heads the heads are copied, except by llama.cpp', () => {
   const architecture = { ...llama.architecture!, kvHeads: 4 }
   const cacheOf = (format: string, gpus: number) =>
-    estimateMemory({ ...llama, architecture, format }, serving, gpus).cacheBytes
+    estimateMemory({ ...llama, architecture, format }, capacity, gpus).cacheBytes
   expect(cacheOf('pytorch', 4)).toBe(cacheOf('pytorch', 1))
   expect(cacheOf('pytorch', 8)).toBe(2 * cacheOf('pytorch', 1))
   expect(cacheOf('ggufv2', 8)).toBe(cacheOf('ggufv2', 1))
 })
 
-test('the size of the files counts where it is known', () => {
-  expect(estimateMemory({ ...llama, weightBytes: 5 }, serving, 1).weightBytes).toBe(5)
+test('a known file size takes precedence', () => {
+  expect(estimateMemory({ ...llama, weightBytes: 5 }, capacity, 1).weightBytes).toBe(5)
 })
 
-test('without facts of the architecture: weights × 1.2 + 2 GiB', () => {
-  const { totalBytes } = estimateMemory({ ...llama, architecture: null }, serving, 1)
+test('unknown architecture: weights × 1.2 + 2 GiB', () => {
+  const { totalBytes } = estimateMemory({ ...llama, architecture: null }, capacity, 1)
   expect(totalBytes).toBe(Math.ceil(16e9 * 1.2 + 2 * GiB))
 })

@@ -1,8 +1,8 @@
 import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
 
 /**
- * Bits that a weight takes on average, all of a model's weights together, by quantization in lower case; llama.cpp's figures are
- * those of its `quantize` tool for Llama-3.1-8B. What is not named is taken for 16 bits.
+ * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from its `quantize` tool for
+ * Llama-3.1-8B. Unlisted quantizations count as 16 bits.
  */
 const bitsPerWeight: Record<string, number> = {
   f32: 32,
@@ -37,8 +37,8 @@ const bitsPerWeight: Record<string, number> = {
 const fullBits = 16
 
 /**
- * Bits with scales that awq, gptq and fp8 give the weights of linear layers; those of the embeddings and of the output stay at 16.
- * `average` is for models whose embeddings are not known.
+ * Bits per weight, scales included, that awq, gptq and fp8 use for linear layers. Embeddings and output stay at 16 bits. `average`
+ * applies when the size of the embeddings is unknown.
  */
 const linearBits: Record<string, { linear: number; average: number }> = {
   fp8: { linear: 8.25, average: 8.5 },
@@ -49,13 +49,13 @@ const linearBits: Record<string, { linear: number; average: number }> = {
 const cacheBytesPerValue = 2
 
 /**
- * llama.cpp sets aside 32-bit scores: for each word of the vocabulary and each token of a batch of a prompt, or, where a whole
- * text is embedded at once, for each head and each pair of tokens.
+ * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for embeddings, which process a
+ * text in one batch, one per head and token pair.
  */
 const promptBatchTokens = 512
 const scoreBytes = 4
 
-/** Memory of one engine beside weights and KV cache: the runtime itself and its compute buffers. */
+/** Memory of an engine besides weights and KV cache: the engine itself and its compute buffers. */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
 
 export interface MemoryEstimate {
@@ -65,25 +65,25 @@ export interface MemoryEstimate {
   totalBytes: number
 }
 
-/** What a model is served with: `contextTokens` for each of `parallelSequences` requests at a time. */
-export interface Serving {
+/** The context length per request, and the number of requests processed at the same time. */
+export interface ServingCapacity {
   contextTokens: number
   parallelSequences: number
 }
 
-/** True where several GPUs share every layer, so each holds a part of the heads; llama.cpp gives each GPU whole layers. */
-export function splitsHeads(format: string): boolean {
+/** True if GPUs split the heads of every layer (tensor parallelism). llama.cpp assigns whole layers to GPUs instead. */
+export function usesTensorParallelism(format: string): boolean {
   return format !== 'ggufv2'
 }
 
 /**
- * Memory that serving a variant takes: weights × 1.05, a 16-bit KV cache of 2 × layers × KV heads × head size values per token,
- * and an overhead per GPU, or per process on the host when `gpuCount` is 0. Where heads are split over more GPUs than there are
- * KV heads, these are copied. All experts of a model count. Without architecture facts: weights × 1.2 + 2 GiB.
+ * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache of 2 × layers × KV heads × head size values per
+ * token, and an overhead per GPU, or per process on the host when `gpuCount` is 0. KV heads are copied when there are more GPUs
+ * than heads. All experts count. With an unknown architecture: weights × 1.2 + 2 GiB.
  */
 export function estimateMemory(
   variant: ModelVariant,
-  { contextTokens, parallelSequences }: Serving,
+  { contextTokens, parallelSequences }: ServingCapacity,
   gpuCount: number,
 ): MemoryEstimate {
   const { architecture, format } = variant
@@ -91,7 +91,7 @@ export function estimateMemory(
   if (architecture === null) {
     return sum(weights, weights * 0.2, 2 * 2 ** 30)
   }
-  const copies = splitsHeads(format) ? Math.max(1, gpuCount / architecture.kvHeads) : 1
+  const copies = usesTensorParallelism(format) ? Math.max(1, gpuCount / architecture.kvHeads) : 1
   const cacheValues = 2 * architecture.layers * architecture.kvHeads * architecture.headDimension * copies
   const cache = cacheValues * cacheBytesPerValue * contextTokens * parallelSequences
   const batch =
@@ -102,7 +102,7 @@ export function estimateMemory(
   return sum(weights, cache, weights * 0.05 + overhead)
 }
 
-/** Bytes of the weights: the files' size where it is known, else parameters × bits per weight. */
+/** Size of the weights in bytes: the file size if known, otherwise parameters × bits per weight. */
 function weightBytesOf({ weightBytes, architecture, sizeInBillions, quantization }: ModelVariant): number {
   if (weightBytes !== null) return weightBytes
   const name = quantization.toLowerCase().replace(/^ud-/, '')
@@ -116,9 +116,9 @@ function weightBytesOf({ weightBytes, architecture, sizeInBillions, quantization
 }
 
 /**
- * Weights of the embeddings and of the output. Models that two matrices would be too large a part of use one for both; which do
- * is not among the facts, so a matrix of more than a twelfth of the whole is taken for shared: Qwen 2.5 and 3 up to 4B and
- * Llama 3.2 are, their larger sisters are not. Where this is wrong it is too much, never too little, for models of today.
+ * Counts the weights of the embeddings and the output. Small models share one matrix for both, which the catalog doesn't say. A
+ * matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5 and 3 up to 4B and Llama 3.2, but not for
+ * larger models of these families. For current models a wrong guess only overestimates.
  */
 function countEmbeddingWeights({ parameters, hiddenSize, vocabularySize }: ModelArchitecture): number {
   const matrix = hiddenSize * vocabularySize

@@ -1,93 +1,99 @@
 import type { FailureStage } from '../../ports/model-runtime.ts'
 import type { Lease } from './change-store.ts'
-import { returnLease } from './lease-store.ts'
+import { releaseLease } from './lease-store.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
-import { bringUp, keepUp } from './reconcile/engine.ts'
-import { provision, selectForDeployment } from './reconcile/provision.ts'
-import { giveBack, terminate } from './reconcile/release.ts'
-import { fail, pause, record, say } from './reconcile/step.ts'
-import type { Look, Step, Taken, World } from './reconcile/step.ts'
+import { ensureReady, ensureRunning } from './reconcile/engine.ts'
+import { provisionInstance, selectInstanceType } from './reconcile/provision.ts'
+import { releaseFailed, terminate } from './reconcile/release.ts'
+import { failDeployment, pollDelay, recordChanges, reportProgress } from './reconcile/step.ts'
+import type { Deps, ReconcileContext, Step, StepResult } from './reconcile/step.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** A fault's own text may name inner workings: the log has it, the deployment's owner gets this. */
-const runtimeFault = 'The runtime did not do what it was asked.'
-const passingFault = `${runtimeFault} Trying again.`
-const cleanupFault = `cleanup_failed: ${runtimeFault}`
+/** The text of a runtime error may reveal internals, so it goes to the log and the owner sees these sentences. */
+const runtimeError = 'The compute backend returned an error.'
+const retryMessage = `${runtimeError} Retrying.`
+const cleanupFailure = `cleanup_failed: ${runtimeError} Retrying until the cleanup succeeds.`
 
 const second = 1_000
 const minute = 60 * second
-const provisioningDeadline = 10 * minute
+const provisioningTimeout = 10 * minute
 
 /**
- * Brings a deployment towards what its status asks for, one step after the other, until there is something to wait for, and
- * gives the lease back. It takes no word for what changed: it reads the row and asks the runtime. One that runs is looked at again
- * after `runningPause` milliseconds.
+ * Moves a deployment toward its target state, step by step, until it has to wait, then releases the lease. Each step reads the
+ * row and asks the runtime instead of trusting a message about what changed. `checkInterval` is the number of milliseconds
+ * between two checks of a running deployment.
  */
 export async function reconcileDeployment(
-  world: World,
+  deps: Deps,
   leased: Deployment,
-  runningPause: number = pause.running,
+  checkInterval: number = pollDelay.running,
 ): Promise<void> {
   const lease: Lease = { deploymentId: leased.id, number: leased.lease_number }
   let deployment = leased
   for (;;) {
-    const taken = await take({ world, deployment, lease, runningPause })
-    if ('waitMilliseconds' in taken) {
-      const seen = { status: deployment.status, reconcileAt: deployment.reconcile_at }
-      return returnLease(world.db, lease, seen, taken.waitMilliseconds)
+    const result = await runStep({ deps, deployment, lease, checkInterval })
+    if ('waitMilliseconds' in result) {
+      const expected = { status: deployment.status, reconcileAt: deployment.reconcile_at }
+      return releaseLease(deps.db, lease, expected, result.waitMilliseconds)
     }
-    const next = taken.next ?? (await findDeployment(world.db, leased.id))
+    const next = result.next ?? (await findDeployment(deps.db, leased.id))
     if (next === undefined || next.lease_number !== lease.number) return
     deployment = next
   }
 }
 
-async function take(look: Look): Promise<Taken> {
-  const { world, deployment } = look
+async function runStep(context: ReconcileContext): Promise<StepResult> {
+  const { deps, deployment } = context
   try {
-    return await steps[deployment.status](look)
+    return await steps[deployment.status](context)
   } catch (error) {
-    world.log.warn(
+    deps.log.warn(
       { err: error, deployment: deployment.id, status: deployment.status },
-      'a step failed, trying again',
+      'a reconcile step failed, retrying',
     )
-    return tryAgain(look)
+    return retryLater(context)
   }
 }
 
 const steps: Record<DeploymentStatus, Step> = {
-  requested: selectForDeployment,
-  provisioning: provision,
-  deploying: bringUp,
-  running: keepUp,
-  failed: giveBack,
+  requested: selectInstanceType,
+  provisioning: provisionInstance,
+  deploying: ensureReady,
+  running: ensureRunning,
+  failed: releaseFailed,
   terminating: terminate,
   terminated: async () => ({ waitMilliseconds: null }),
 }
 
-/** After a passing fault: says so, waits longer the longer it lasts, and gives up only on an instance that never comes. */
-async function tryAgain(look: Look): Promise<Taken> {
-  const { deployment, world } = look
-  const isEnding = deployment.status === 'terminating'
-  const isSaid = isEnding
-    ? deployment.failure_reason === cleanupFault
-    : deployment.status_message === passingFault
-  // It is said once, and while it lasts nothing else is written.
-  const elapsed = isSaid ? world.clock().getTime() - deployment.updated_at.getTime() : 0
-  if (deployment.status === 'provisioning' && elapsed > provisioningDeadline) {
-    const message = 'The runtime gave no instance, and no answer for 10 minutes.'
-    return fail(look, { stage: 'provisioning', code: 'provision_timeout', message })
+/**
+ * Reports a transient error once and retries with a growing delay. Only `provisioning` ever gives up; every other status retries
+ * until it succeeds.
+ */
+async function retryLater(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, deps } = context
+  const isTerminating = deployment.status === 'terminating'
+  const isReported = isTerminating
+    ? deployment.failure_reason === cleanupFailure
+    : deployment.status_message === retryMessage
+  // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
+  const elapsed = isReported ? deps.clock().getTime() - deployment.updated_at.getTime() : 0
+  if (deployment.status === 'provisioning' && elapsed > provisioningTimeout) {
+    return failDeployment(context, {
+      stage: 'provisioning',
+      code: 'provision_timeout',
+      message: 'The compute backend did not answer for 10 minutes, so no instance was allocated.',
+    })
   }
-  if (!isEnding) await say(look, stageOf(deployment.status), passingFault)
-  else if (!isSaid) {
-    const event = { stage: 'termination', message: cleanupFault }
-    await record(look, { failure_stage: 'termination', failure_reason: cleanupFault }, event)
+  if (!isTerminating) await reportProgress(context, toStage(deployment.status), retryMessage)
+  else if (!isReported) {
+    const event = { stage: 'termination', message: cleanupFailure }
+    await recordChanges(context, { failure_stage: 'termination', failure_reason: cleanupFailure }, event)
   }
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, second), minute) }
 }
 
-function stageOf(status: DeploymentStatus): FailureStage {
+function toStage(status: DeploymentStatus): FailureStage {
   return status === 'requested'
     ? 'instance_selection'
     : status === 'provisioning'

@@ -10,19 +10,19 @@ import type { Price } from '../metering/prices.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** Records the wish for a deployment, if the organization may have one more; a worker does the rest. */
+/** Creates a deployment if billing allows it. A worker provisions it in the background. */
 export async function requestDeployment(
-  application: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
   viewer: Viewer,
   input: { modelName: string } & VariantChoice,
 ): Promise<Deployment> {
-  const variant = await findRequestedVariant(application, input)
+  const variant = await findRequestedVariant(deps, input)
   const { organizationId } = viewer
-  const trialUse = await readTrialUsage(application, organizationId)
+  const trialUse = await readTrialUsage(deps, organizationId)
   const id = uuidv7()
-  const at = application.clock()
-  return application.db.transaction().execute(async (transaction) => {
-    await assertCanDeploy(transaction, application, organizationId, trialUse)
+  const at = deps.clock()
+  return deps.db.transaction().execute(async (transaction) => {
+    await assertCanDeploy(transaction, deps, organizationId, trialUse)
     return insertDeployment(
       transaction,
       {
@@ -45,17 +45,17 @@ export async function requestDeployment(
   })
 }
 
-/** The variant that a caller asks for; throws `model_not_deployable` where the catalog has none. */
+/** Resolves a request to a catalog variant. Throws `model_not_deployable` if none matches. */
 export async function findRequestedVariant(
-  application: Pick<Services, 'db'>,
+  deps: Pick<Services, 'db'>,
   { modelName, ...choice }: { modelName: string } & VariantChoice,
 ): Promise<ModelVariant> {
-  const variant = await findDeployableVariant(application, modelName, choice)
+  const variant = await findDeployableVariant(deps, modelName, choice)
   if (variant === null) {
     throw new ApplicationError(
       'invalid',
       'model_not_deployable',
-      'The catalog has no such model, or not in this format, size and quantization.',
+      'The catalog does not offer this model in the requested format, size and quantization.',
     )
   }
   return variant

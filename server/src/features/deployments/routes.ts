@@ -39,10 +39,10 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' |
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
 
-export function deploymentRoutes(app: App, application: Deps): void {
-  const watchSessionOf = (request: FastifyRequest) => (left: AbortSignal) => {
-    const token = readSessionToken(request, application.config.sessionCookie) ?? ''
-    return watchSession(application, { token, userId: request.viewer.userId }, left)
+export function deploymentRoutes(app: App, deps: Deps): void {
+  const watchSessionOf = (request: FastifyRequest) => (signal: AbortSignal) => {
+    const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
+    return watchSession(deps, { token, userId: request.viewer.userId }, signal)
   }
 
   app.get(
@@ -51,14 +51,14 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'listDeployments',
-        summary: 'List your deployments, the newest first',
+        summary: 'List your deployments, newest first',
         tags,
         querystring: listDeploymentsQuery,
         response: { 200: deploymentsBody, ...protectedProblems, ...problems(422) },
       },
     },
     async ({ query, viewer }) => {
-      const { items, total } = await listOwnDeployments(application.db, viewer.userId, query)
+      const { items, total } = await listOwnDeployments(deps.db, viewer.userId, query)
       return { items: items.map(toDeploymentBody), total, limit: query.limit, offset: query.offset }
     },
   )
@@ -69,15 +69,15 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'createDeployments' },
       schema: {
         operationId: 'createDeployment',
-        summary: 'Deploy a model of the catalog',
-        description: 'Answers at once; the deployment is brought up in the background.',
+        summary: 'Deploy a model from the catalog',
+        description: 'Returns immediately. Provisioning continues in the background.',
         tags,
         body: createDeploymentBody,
         response: { 201: deploymentBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
       },
     },
     async ({ body, viewer }, reply) => {
-      const deployment = await requestDeployment(application, viewer, toVariantChoice(body))
+      const deployment = await requestDeployment(deps, viewer, toVariantChoice(body))
       return reply.code(201).send(toDeploymentBody(deployment))
     },
   )
@@ -88,20 +88,17 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'planDeployment',
-        summary: 'What a deployment would run on, what that costs and why',
+        summary: 'Preview the instance type and price of a deployment',
         description:
-          'Takes what creating a deployment takes, and creates nothing. What no instance type can run is a 200 with ' +
-          '`feasible: false`. Billing is not looked at.',
+          'Takes the same body as creating a deployment, but creates nothing. Returns 200 with `feasible: false` if no ' +
+          'instance type can run the model. Billing conditions are not checked.',
         tags,
         body: createDeploymentBody,
         response: { 200: planBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
       },
     },
     async ({ body }) =>
-      toPlanBody(
-        await planDeployment(application, toVariantChoice(body)),
-        application.config.billing.currency,
-      ),
+      toPlanBody(await planDeployment(deps, toVariantChoice(body)), deps.config.billing.currency),
   )
 
   app.get(
@@ -111,15 +108,15 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readCatalog' },
       schema: {
         operationId: 'listPlacements',
-        summary: 'What every variant of the catalog would run on, and what that costs',
-        description: 'In the catalog’s order; what a deployment of it would be told by its plan, now.',
+        summary: 'Preview the instance type and price of every catalog variant',
+        description: 'In catalog order. Each item matches the current deployment plan of its variant.',
         tags,
         response: { 200: placementsBody, ...protectedProblems, ...problems(503) },
       },
     },
     async () => ({
-      currency: application.config.billing.currency,
-      items: (await listPlacements(application)).map(toPlacementBody),
+      currency: deps.config.billing.currency,
+      items: (await listPlacements(deps)).map(toPlacementBody),
     }),
   )
 
@@ -129,14 +126,14 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'getDeployment',
-        summary: 'Get one of your deployments',
+        summary: 'Get a deployment',
         tags,
         params: deploymentParams,
         response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
       },
     },
     async ({ params, viewer }) =>
-      toDeploymentBody(await getOwnDeployment(application, viewer, params.deployment_id)),
+      toDeploymentBody(await getOwnDeployment(deps, viewer, params.deployment_id)),
   )
 
   app.delete(
@@ -145,16 +142,16 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'terminateOwnDeployments' },
       schema: {
         operationId: 'terminateDeployment',
-        summary: 'Terminate one of your deployments',
+        summary: 'Terminate a deployment',
         description:
-          'Answers at once with the updated deployment; what it holds is given back in the background.',
+          'Returns the updated deployment immediately. Its resources are released in the background.',
         tags,
         params: deploymentParams,
         response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
       },
     },
     async ({ params, viewer }) =>
-      toDeploymentBody(await terminateDeployment(application, viewer, params.deployment_id)),
+      toDeploymentBody(await terminateDeployment(deps, viewer, params.deployment_id)),
   )
 
   app.get(
@@ -163,25 +160,26 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'listDeploymentEvents',
-        summary: 'What happened to a deployment, the oldest first',
-        description: 'With `Accept: text/event-stream` it follows live: `event: status`, `data:` an item.',
+        summary: 'List the events of a deployment, oldest first',
+        description:
+          'With `Accept: text/event-stream` the response streams new events: `event: status`, with an item as `data`.',
         tags,
         params: deploymentParams,
         response: { 200: eventsBody, ...protectedProblems, ...problems(404) },
       },
     },
     async (request, reply) => {
-      const { id } = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
+      const { id } = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
         return sendEventStream(
           reply,
           'status',
           toEventItem,
-          (signal) => followEvents(application, id, signal),
+          (signal) => followEvents(deps, id, signal),
           watchSessionOf(request),
         )
       }
-      return { items: (await listEvents(application.db, id, 0)).map(toEventItem) }
+      return { items: (await listEvents(deps.db, id, 0)).map(toEventItem) }
     },
   )
 
@@ -191,25 +189,26 @@ export function deploymentRoutes(app: App, application: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'listDeploymentLogs',
-        summary: 'The last lines that the engine of a deployment wrote, the oldest first',
-        description: 'With `Accept: text/event-stream` it follows live: `event: line`, `data:` an item.',
+        summary: 'List the last log lines of the engine, oldest first',
+        description:
+          'With `Accept: text/event-stream` the response streams new lines: `event: line`, with an item as `data`.',
         tags,
         params: deploymentParams,
         response: { 200: logsBody, ...protectedProblems, ...problems(404, 503) },
       },
     },
     async (request, reply) => {
-      const deployment = await getOwnDeployment(application, request.viewer, request.params.deployment_id)
+      const deployment = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
         return sendEventStream(
           reply,
           'line',
           toLogItem,
-          (signal) => application.runtime.followLogs(deployment.id, signal),
+          (signal) => deps.runtime.followLogs(deployment.id, signal),
           watchSessionOf(request),
         )
       }
-      return { items: (await readEngineLog(application, deployment)).map(toLogItem) }
+      return { items: (await readEngineLog(deps, deployment)).map(toLogItem) }
     },
   )
 }

@@ -1,99 +1,98 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Services } from '../../services.ts'
-import { endLeasesFrom, leaseDueDeployments, renewLeases } from './lease-store.ts'
+import { leaseDueDeployments, renewLeases, revokeLeases } from './lease-store.ts'
 import { reconcileDeployment } from './reconcile.ts'
-import type { World } from './reconcile/step.ts'
+import type { Deps as ReconcileDeps } from './reconcile/step.ts'
 import { countScheduledDeployments } from './store.ts'
 
-type Deps = World & Pick<Services, 'notifications'>
+type Deps = ReconcileDeps & Pick<Services, 'notifications'>
 
 const leaseSeconds = 6
 const renewMilliseconds = 2_000
 const pollMilliseconds = 500
-const atATime = 32
-/** A busy worker leases so many at once at least: one query for each would cost as much as the looks. */
-const leasedAtOnce = 8
+const maxConcurrent = 32
+/** Minimum batch of a busy worker: a query for each single deployment would cost as much as the passes themselves. */
+const minBatch = 8
 
 const countMilliseconds = 10_000
-/** Looks at deployments that run and are well, of all workers together */
-const looksPerSecond = 200
-const lookPause = { shortest: 5_000, longest: 60_000 }
+/** Routine checks of running deployments per second, across all workers */
+const checksPerSecond = 200
+const checkIntervalRange = { min: 5_000, max: 60_000 }
 
 /**
- * Reconciles whatever is due until it is stopped: woken by notifications, and by a timer because one may be lost. Stopping
- * waits for the steps under way.
+ * Reconciles due deployments until stopped. Notifications wake it; a timer covers lost notifications. `stop` waits for the passes
+ * in progress.
  */
-export async function runReconciler(application: Deps): Promise<{ stop(): Promise<void> }> {
-  const { config, db, log, notifications } = application
-  // A DATA_DIR has one worker at a time, so what is still leased from here was leased by one that was killed.
-  const place = `${hostname()}:${config.dataDirectory}:`
-  await endLeasesFrom(db, place)
-  const worker = `${place}${randomUUID()}`
-  // Each work with the deployment that it is on.
-  const underWay = new Map<Promise<void>, string>()
-  let runningPause = lookPause.shortest
-  let looking: Promise<void> | null = null
-  let lookAgain = false
-  let stopped = false
+export async function runReconciler(deps: Deps): Promise<{ stop(): Promise<void> }> {
+  const { config, db, log, notifications } = deps
+  // One worker at a time uses a DATA_DIR, so existing leases with this prefix belong to a worker that was killed.
+  const workerPrefix = `${hostname()}:${config.dataDirectory}:`
+  await revokeLeases(db, workerPrefix)
+  const worker = `${workerPrefix}${randomUUID()}`
+  const deploymentsInProgress = new Map<Promise<void>, string>()
+  let checkInterval = checkIntervalRange.min
+  let leasing: Promise<void> | null = null
+  let isWakePending = false
+  let isStopped = false
 
-  async function look(): Promise<void> {
-    while (lookAgain) {
-      lookAgain = false
-      const free = atATime - underWay.size
+  async function leaseDue(): Promise<void> {
+    while (isWakePending) {
+      isWakePending = false
+      const free = maxConcurrent - deploymentsInProgress.size
       if (free === 0) return
       const leased = await leaseDueDeployments(db, worker, leaseSeconds, free)
       for (const deployment of leased) {
-        const work = reconcileDeployment(application, deployment, runningPause)
+        const pass = reconcileDeployment(deps, deployment, checkInterval)
           .catch((error: unknown) =>
-            log.error({ err: error, deployment: deployment.id }, 'reconciling failed'),
+            log.error({ err: error, deployment: deployment.id }, 'reconciling a deployment failed'),
           )
           .finally(() => {
-            underWay.delete(work)
-            if (atATime - underWay.size >= leasedAtOnce) wake()
+            deploymentsInProgress.delete(pass)
+            if (maxConcurrent - deploymentsInProgress.size >= minBatch) wake()
           })
-        underWay.set(work, deployment.id)
+        deploymentsInProgress.set(pass, deployment.id)
       }
     }
   }
 
   function wake(): void {
-    if (stopped) return
-    lookAgain = true
-    looking ??= look()
-      .catch((error: unknown) => log.error({ err: error }, 'looking for due deployments failed'))
+    if (isStopped) return
+    isWakePending = true
+    leasing ??= leaseDue()
+      .catch((error: unknown) => log.error({ err: error }, 'leasing due deployments failed'))
       .finally(() => {
-        looking = null
+        leasing = null
       })
   }
 
-  /** An engine that fails a request is looked at at once; these looks are for those that nobody asks anything. */
-  async function setPace(): Promise<void> {
-    const pause = ((await countScheduledDeployments(db)) / looksPerSecond) * 1000
-    runningPause = Math.min(Math.max(pause, lookPause.shortest), lookPause.longest)
+  /** Spaces out routine checks when there are many deployments. A failing request triggers its own check. */
+  async function updateCheckInterval(): Promise<void> {
+    const interval = ((await countScheduledDeployments(db)) / checksPerSecond) * 1000
+    checkInterval = Math.min(Math.max(interval, checkIntervalRange.min), checkIntervalRange.max)
   }
 
   const unsubscribe = [notifications.subscribe('deployment_due', wake), notifications.onReconnected(wake)]
   const poll = setInterval(wake, pollMilliseconds)
   const renew = setInterval(() => {
-    renewLeases(db, worker, [...underWay.values()], leaseSeconds).catch((error: unknown) =>
+    renewLeases(db, worker, [...deploymentsInProgress.values()], leaseSeconds).catch((error: unknown) =>
       log.error({ err: error }, 'renewing leases failed'),
     )
   }, renewMilliseconds)
   const count = setInterval(() => {
-    setPace().catch((error: unknown) => log.error({ err: error }, 'counting deployments failed'))
+    updateCheckInterval().catch((error: unknown) => log.error({ err: error }, 'counting deployments failed'))
   }, countMilliseconds)
-  await setPace()
+  await updateCheckInterval()
   wake()
 
   return {
     async stop() {
-      stopped = true
+      isStopped = true
       clearInterval(poll)
       clearInterval(count)
       for (const end of unsubscribe) end()
-      await looking
-      await Promise.all(underWay.keys())
+      await leasing
+      await Promise.all(deploymentsInProgress.keys())
       clearInterval(renew)
     },
   }

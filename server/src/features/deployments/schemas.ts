@@ -4,29 +4,32 @@ import type { LogLine } from '../../ports/model-runtime.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { Placement } from './plan.ts'
-import type { DeploymentEvent, ShownDeployment } from './store.ts'
+import type { DeploymentEvent, DeploymentSummary } from './store.ts'
 
-const choiceText = unicodeText().trim().min(1, 'Give a name, or leave it out.').optional()
+const choiceText = unicodeText()
+  .trim()
+  .min(1, 'Must not be empty. Omit the field to use the default.')
+  .optional()
 
 const sizeInBillions = z
   .union(
     [z.number(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)],
-    'Give a size such as 7, 1.5, "1.5" or "1_5".',
+    'Enter a size such as 7, 1.5, "1.5" or "1_5".',
   )
   .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
-  .refine((value) => value > 0, 'Give a size above 0.')
+  .refine((value) => value > 0, 'Enter a size greater than 0.')
   .meta({ examples: [7, 1.5, '1.5', '1_5'] })
 
 export const createDeploymentBody = z
   .strictObject({
-    model_name: unicodeText().trim().min(1, 'Give the name of a model of the catalog.'),
+    model_name: unicodeText().trim().min(1, 'Enter the name of a catalog model.'),
     model_format: choiceText,
     model_size_in_billions: sizeInBillions.optional(),
     quantization: choiceText,
   })
   .meta({
     id: 'DeploymentRequest',
-    description: 'What is left out comes from the default variant of the catalog',
+    description: 'Omitted fields are taken from the default variant of the model',
     examples: [
       {
         model_name: 'qwen2.5-instruct',
@@ -46,23 +49,30 @@ export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
   }
 }
 
-const hourlyPrice = z.string().nullable().describe('Of an hour in `currency`, a decimal')
+const hourlyPrice = z.string().nullable().describe('Price per hour in `currency`, a decimal string')
 
 const neededMemory = z
   .int()
   .nullable()
-  .describe('What weights, caches and the engine need together; null where the runtime offers nothing at all')
+  .describe(
+    'Estimated memory for weights, caches and overhead; null when the compute backend offers no instance types',
+  )
 
 export const planBody = z
   .object({
     feasible: z.boolean(),
-    instance_type: z.string().nullable().describe('null, as all of the choice, where nothing is feasible'),
-    gpu_count: z.int().nullable().describe('0: on a CPU'),
+    instance_type: z
+      .string()
+      .nullable()
+      .describe('null, like the other choice fields, when `feasible` is false'),
+    gpu_count: z.int().nullable().describe('0 for a CPU instance'),
     region: z.string().nullable(),
     price_per_hour: hourlyPrice,
     currency: z.string(),
     memory_bytes: neededMemory,
-    reason: z.string().describe('The memory that it needs, the choice, and what was passed over and why'),
+    reason: z
+      .string()
+      .describe('The memory estimate, the choice, and why other instance types were ruled out'),
     considered: z
       .array(
         z.object({
@@ -72,21 +82,24 @@ export const planBody = z
           price_per_hour: hourlyPrice,
         }),
       )
-      .describe('Every offer: those that fit as they would be tried, then the others'),
+      .describe('All instance types: first those that fit, in order of preference, then the others'),
   })
   .meta({ id: 'DeploymentPlan' })
 
 export const placementBody = z
   .object({
-    model_id: z.string().describe('Of the catalog'),
+    model_id: z.string().describe('Id of the model in the catalog'),
     model_name: z.string(),
     model_format: z.string(),
     model_size_in_billions: z.number(),
     quantization: z.string(),
     memory_bytes: neededMemory,
     feasible: z.boolean(),
-    instance_type: z.string().nullable().describe('null, as all of the choice, where nothing is feasible'),
-    gpu_count: z.int().nullable().describe('0: on a CPU'),
+    instance_type: z
+      .string()
+      .nullable()
+      .describe('null, like the other choice fields, when `feasible` is false'),
+    gpu_count: z.int().nullable().describe('0 for a CPU instance'),
     price_per_hour: hourlyPrice,
   })
   .meta({ id: 'Placement' })
@@ -96,7 +109,7 @@ export const placementsBody = z
   .meta({ id: 'Placements' })
 
 export const listDeploymentsQuery = pageQuery.extend({
-  active: queryBoolean(false).describe('true: leave out those that are terminated'),
+  active: queryBoolean(false).describe('true to exclude terminated deployments'),
 })
 
 export const deploymentParams = z.object({ deployment_id: z.string() })
@@ -113,17 +126,15 @@ export const deploymentBody = z
     model_format: z.string(),
     model_size_in_billions: z.number(),
     quantization: z.string(),
-    inference_model_uid: z.string().describe('The name of the model inside the engine'),
+    inference_model_uid: z.string().describe('Identifier of the model inside the engine'),
     status: z.enum(deploymentStatuses),
-    status_message: z.string().nullable().describe('What it is waiting for now'),
+    status_message: z.string().nullable().describe('What the deployment is currently waiting for'),
     progress: z
       .number()
       .min(0)
       .max(1)
       .nullable()
-      .describe(
-        'How much of a download is there; null while nothing is downloaded, or its size is not known',
-      ),
+      .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
     selected_instance_type: z.string().nullable(),
     selection_reason: z.string().nullable(),
     failure_stage: z.string().nullable(),
@@ -149,7 +160,7 @@ export const eventsBody = z.object({ items: z.array(eventItem) }).meta({ id: 'De
 
 export const logsBody = z.object({ items: z.array(logItem) }).meta({ id: 'DeploymentLogs' })
 
-export function toDeploymentBody(deployment: ShownDeployment): z.infer<typeof deploymentBody> {
+export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof deploymentBody> {
   return {
     id: deployment.id,
     user_id: String(deployment.user_id),

@@ -5,10 +5,10 @@ import type { Database } from '../../database/tables.ts'
 import type { DeploymentEventsTable, DeploymentsTable } from './tables.ts'
 
 export type Deployment = Selectable<DeploymentsTable>
-/** What is shown of a deployment; not the whole variant, which is large. */
-export type ShownDeployment = Pick<Deployment, (typeof shownColumns)[number]>
+/** The columns of the API's Deployment object, without the large `variant`. */
+export type DeploymentSummary = Pick<Deployment, (typeof summaryColumns)[number]>
 export type DeploymentEvent = Selectable<DeploymentEventsTable>
-const shownColumns = [
+const summaryColumns = [
   'id',
   'user_id',
   'organization_id',
@@ -32,7 +32,7 @@ const shownColumns = [
   'terminated_at',
 ] as const satisfies (keyof Deployment)[]
 
-/** Inserts a deployment that is due at once, by the database's clock as workers go by it. */
+/** Inserts a deployment that is due immediately by the database's clock, which is the clock of the workers. */
 export async function insertDeployment(
   db: Database,
   row: Omit<Insertable<DeploymentsTable>, 'reconcile_at'>,
@@ -69,11 +69,11 @@ export async function listOwnDeployments(
   db: Database,
   userId: number,
   { limit, offset, active }: { limit: number; offset: number; active: boolean },
-): Promise<{ items: ShownDeployment[]; total: number }> {
+): Promise<{ items: DeploymentSummary[]; total: number }> {
   const [items, total] = await Promise.all([
     db
       .selectFrom('deployments')
-      .select(shownColumns)
+      .select(summaryColumns)
       .where('user_id', '=', userId)
       .$if(active, (query) => query.where('status', '<>', sql.lit('terminated' as const)))
       .orderBy('created_at', 'desc')
@@ -101,8 +101,8 @@ async function countUnterminated(db: Database, userId: number): Promise<number> 
   return count
 }
 
-/** A user's deployments that a request's `model` may mean, by id, engine's uid or model's name, newest first; none that is ending. */
-export function listNamedDeployments(db: Database, userId: number, name: string): Promise<Deployment[]> {
+/** A user's deployments whose id, engine uid or model name is `name`, newest first, without those that are terminating. */
+export function listDeploymentsByName(db: Database, userId: number, name: string): Promise<Deployment[]> {
   return db
     .selectFrom('deployments')
     .selectAll()
@@ -130,7 +130,7 @@ export function listRunningDeployments(db: Database, userId: number): Promise<De
     .execute()
 }
 
-/** How many deployments have a next look ahead of them: all that run or are on their way. */
+/** The number of deployments with a scheduled reconcile pass. */
 export async function countScheduledDeployments(db: Database): Promise<number> {
   const { count } = await db
     .selectFrom('deployments')
@@ -140,8 +140,8 @@ export async function countScheduledDeployments(db: Database): Promise<number> {
   return count
 }
 
-/** Which of these ids are deployments that may hold compute: none that is terminated, or failed and has given back what it held. */
-export async function listHolders(db: Database, ids: readonly string[]): Promise<Set<string>> {
+/** The ids whose deployments may own resources: not terminated, and not failed with everything released. */
+export async function findResourceOwners(db: Database, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db
     .selectFrom('deployments')
@@ -175,11 +175,11 @@ export function findLastEvent(db: Database, deploymentId: string): Promise<Deplo
 }
 
 /**
- * Has a worker look at a running deployment now: its engine did not answer. One that is due within a second, or has been for less
- * than one, stays as it is: many requests may fail together.
+ * Makes a running deployment due immediately. Does nothing if it is due within a second of now, so that many failing requests
+ * cause one check.
  */
-export async function hurryDeployment(db: Database, id: string): Promise<void> {
-  const hurried = await db
+export async function requeueNow(db: Database, id: string): Promise<void> {
+  const requeued = await db
     .updateTable('deployments')
     .set({ reconcile_at: sql`now()` })
     .where('id', '=', id)
@@ -187,5 +187,5 @@ export async function hurryDeployment(db: Database, id: string): Promise<void> {
     .where(sql<boolean>`reconcile_at NOT BETWEEN now() - interval '1 second' AND now() + interval '1 second'`)
     .returning('id')
     .executeTakeFirst()
-  if (hurried !== undefined) await notify(db, 'deployment_due', id)
+  if (requeued !== undefined) await notify(db, 'deployment_due', id)
 }

@@ -1,17 +1,17 @@
 import type { Services } from '../../services.ts'
-import { listHolders } from './store.ts'
+import { findResourceOwners } from './store.ts'
 
 /**
- * The ids under which the runtime holds anything without a deployment that may own it: terminated ones, failed ones that have given
- * everything back, and unknown ones.
+ * Deployment ids with resources on the runtime that should have none: unknown ids, terminated deployments, and failed deployments
+ * that have already released everything.
  */
 export async function listOrphans({ db, runtime }: Pick<Services, 'db' | 'runtime'>): Promise<string[]> {
-  const held = await runtime.listDeploymentIds()
-  const holders = await listHolders(db, held)
-  return held.filter((id) => !holders.has(id))
+  const ids = await runtime.listDeploymentIds()
+  const owners = await findResourceOwners(db, ids)
+  return ids.filter((id) => !owners.has(id))
 }
 
-/** Gives back whatever the runtime holds without an owner; what can't be released is logged and left to the next sweep. */
+/** Releases orphaned resources. Failures are logged and retried by the next sweep. */
 export async function sweepOrphans({
   db,
   runtime,
@@ -20,9 +20,9 @@ export async function sweepOrphans({
   for (const id of await listOrphans({ db, runtime })) {
     try {
       const released = await runtime.release(id)
-      log.warn({ deployment: id, released }, 'gave back what no deployment owns')
+      log.warn({ deployment: id, released }, 'released orphaned resources')
     } catch (error) {
-      log.error({ err: error, deployment: id }, 'what no deployment owns could not be given back')
+      log.error({ err: error, deployment: id }, 'could not release orphaned resources')
     }
   }
 }

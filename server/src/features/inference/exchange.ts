@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
-import { reportSilentEngine } from '../deployments/serving.ts'
+import { reportUnresponsiveEngine } from '../deployments/serving-deployments.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
 import type { Entrant } from './admission.ts'
@@ -228,7 +228,7 @@ export class Exchange implements AnswerHandler, Entrant {
 
   /** Has a worker look at the engine soon; requests that fail together wake it once. */
   reportSilence(target: EngineTarget): void {
-    reportSilentEngine(this.application, target).catch((error: unknown) =>
+    reportUnresponsiveEngine(this.application, target).catch((error: unknown) =>
       this.side.request.log.warn(
         { err: error, deployment: target.deploymentId },
         'a silent engine could not be reported',

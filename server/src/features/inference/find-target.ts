@@ -1,8 +1,8 @@
 import { ApplicationError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
-import { listCandidates } from '../deployments/serving.ts'
-import type { ServingDeployment } from '../deployments/serving.ts'
+import { resolveDeployments } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 
 const notReadySeconds = 5
 
@@ -15,7 +15,7 @@ export async function findTargets(
   viewer: Viewer,
   model: string,
 ): Promise<[ServingDeployment, ...ServingDeployment[]]> {
-  const candidates = await listCandidates(application, viewer, model)
+  const candidates = await resolveDeployments(application, viewer, model)
   const [ready, ...others] = candidates.filter(({ engineUrl }) => engineUrl !== null)
   if (ready !== undefined) return [ready, ...others]
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]

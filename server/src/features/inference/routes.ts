@@ -3,7 +3,7 @@ import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
 import type { Services } from '../../services.ts'
-import { listServing } from '../deployments/serving.ts'
+import { listServingDeployments } from '../deployments/serving-deployments.ts'
 import { logExchange } from './account.ts'
 import { Exchange } from './exchange.ts'
 import type { CallerSide, InferencePath } from './exchange.ts'
@@ -78,7 +78,7 @@ export function inferenceRoutes(app: App, application: Deps): void {
       },
     },
     async ({ viewer }) => {
-      const serving = await listServing(application, viewer)
+      const serving = await listServingDeployments(application, viewer)
       const byName = Map.groupBy(serving, ({ modelName }) => modelName)
       return {
         object: 'list' as const,

@@ -6,16 +6,16 @@ import { listMinutes } from './store.ts'
 import { findWindowStart, summarizeMinutes } from './summarize.ts'
 import type { StatisticsSummary, StatisticsWindow } from './summarize.ts'
 
-/** How requests to a deployment go. */
+/** Request statistics of a deployment over a window. */
 export interface DeploymentStatistics extends StatisticsSummary {
   window: StatisticsWindow
   from: Date
   to: Date
-  /** Of those that came to this process */
+  /** Requests in flight through this server process */
   inFlight: number
 }
 
-/** Of one of the viewer's own deployments, up to a few seconds ago; throws `not_found` as `getOwnDeployment` does. */
+/** Statistics of one of the viewer's deployments, a few seconds behind. Throws `NotFoundError` like `getOwnDeployment`. */
 export async function getStatistics(
   { db, clock, engines }: Pick<Services, 'db' | 'clock'> & { engines: EngineConnections },
   viewer: Viewer,

@@ -1,31 +1,31 @@
 /**
- * Durations counted in buckets of logarithmic width, so that histograms of many processes and minutes add up and their quantiles are
- * still right to within 4 %: the mapping of DDSketch (Masson, Rim, Lee: "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with
- * Relative-Error Guarantees", VLDB 2019). Bucket i holds what is over γ^(i-1) and at most γ^i, for γ = (1 + α) / (1 - α).
+ * Histograms of durations with logarithmic buckets. Histograms of several processes and minutes can be added, and their quantiles
+ * stay accurate to 4 %. This is the mapping of DDSketch (Masson, Rim, Lee: "DDSketch: A Fast and Fully-Mergeable Quantile Sketch
+ * with Relative-Error Guarantees", VLDB 2019): bucket i counts values in (γ^(i-1), γ^i], with γ = (1 + α) / (1 - α).
  */
 
 const accuracy = 0.04
 const gamma = (1 + accuracy) / (1 - accuracy)
 const perLogarithm = 1 / Math.log(gamma)
-/** Milliseconds: what is shorter is not told apart. */
+/** Milliseconds; shorter durations count as this */
 const shortest = 0.1
-/** Milliseconds: what is longer is not told apart. */
+/** Milliseconds; longer durations count as this */
 const longest = 2 * 3_600_000
 
 const bucketCount = toIndex(longest) + 1
 
-/** How many durations fell into each bucket */
+/** The count of each bucket. */
 export type Histogram = Uint32Array
 
-/** The buckets that hold something, by their numbers; as it is stored. */
+/** The stored form: non-empty buckets by index. */
 export type Buckets = Record<string, number>
 
 export function createHistogram(): Histogram {
   return new Uint32Array(bucketCount)
 }
 
-/** Counts a duration in milliseconds. */
-export function count(histogram: Histogram, milliseconds: number): void {
+/** Adds a duration in milliseconds. */
+export function recordDuration(histogram: Histogram, milliseconds: number): void {
   histogram[toIndex(Math.min(Math.max(milliseconds, shortest), longest))]! += 1
 }
 
@@ -39,18 +39,18 @@ export function addBuckets(histogram: Histogram, buckets: Buckets): void {
   }
 }
 
-/** The duration below which a share of all lie, in milliseconds to three digits; null of nothing. */
-export function findQuantile(histogram: Histogram, share: number): number | null {
+/** The quantile at `fraction` (0 to 1), in milliseconds with three significant digits; null for an empty histogram. */
+export function findQuantile(histogram: Histogram, fraction: number): number | null {
   const total = histogram.reduce((sum, number) => sum + number, 0)
   if (total === 0) return null
-  const rank = share * (total - 1)
+  const rank = fraction * (total - 1)
   let through = 0
   const index = histogram.findIndex((number) => (through += number) > rank)
   const middle = (shortest * 2 * gamma ** index) / (gamma + 1)
   return Number(middle.toPrecision(3))
 }
 
-/** Of a duration that is not below the shortest. */
+/** Requires a duration of at least `shortest`. */
 function toIndex(milliseconds: number): number {
   return Math.ceil(Math.log(milliseconds / shortest) * perLogarithm)
 }

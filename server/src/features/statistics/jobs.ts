@@ -1,6 +1,6 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import { forgetMinutes } from './store.ts'
+import { pruneMinutes } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
@@ -10,5 +10,5 @@ declare module '../../jobs/queue.ts' {
 }
 
 export function statisticsJobs({ db, clock }: Pick<Services, 'db' | 'clock'>): Job[] {
-  return [{ name: 'delete-old-statistics', cron: '17 * * * *', run: () => forgetMinutes(db, clock()) }]
+  return [{ name: 'delete-old-statistics', cron: '17 * * * *', run: () => pruneMinutes(db, clock()) }]
 }

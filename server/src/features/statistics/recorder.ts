@@ -1,44 +1,44 @@
 import type { Logger } from 'pino'
 import type { Database } from '../../database/tables.ts'
-import { count, toBuckets } from './histogram.ts'
+import { recordDuration, toBuckets } from './histogram.ts'
 import { addMinutes } from './store.ts'
 import type { DeploymentMinute } from './store.ts'
-import { createCounts } from './summarize.ts'
-import type { Counts } from './summarize.ts'
+import { createTotals } from './summarize.ts'
+import type { RequestTotals } from './summarize.ts'
 
-/** How one request went that was sent to an engine and has ended. */
+/** The outcome of one finished request that reached an engine. */
 export interface RequestOutcome {
-  /** Answered 500 or above, or broken off by the engine */
+  /** True for a status of 500 or above, or a response that the engine cut off */
   failed: boolean
-  /** Null where the engine answered nothing */
+  /** null if the engine sent no response */
   firstByteMilliseconds: number | null
   durationMilliseconds: number
   inputTokens: number
   outputTokens: number
 }
 
-/** Statistics on their way to the database; see `openStatistics`. */
+/** Collects request statistics in memory and writes them in batches. */
 export interface StatisticsRecorder {
   record(deploymentId: string, outcome: RequestOutcome): void
-  /** Resolves when all that was recorded before is in the database, or the database could not be reached */
+  /** Resolves when everything recorded so far is in the database, or the write has failed */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** What was recorded in one minute since the last flush. */
+/** The outcomes of one minute since the last flush. */
 interface Batch {
   minute: number
-  deployments: Map<string, Counts>
+  deployments: Map<string, RequestTotals>
 }
 
 const minuteMilliseconds = 60_000
 const flushMilliseconds = 5_000
-/** Ten minutes of batches wait for a database that is away; older ones are given up. */
-const longestQueue = 120
+/** Ten minutes of batches; older ones are dropped while the database is unreachable. */
+const maxQueuedBatches = 120
 
 /**
- * Adds up in memory how requests went, by deployment and minute, and adds that to the database's every five seconds. A kill loses
- * what is in memory: unlike tokens, nobody pays for it.
+ * Opens a recorder that sums outcomes by deployment and minute and adds them to the database every five seconds. A killed process
+ * loses what is still in memory, which is acceptable because billing doesn't use these numbers.
  */
 export function openStatistics({
   db,
@@ -55,7 +55,7 @@ export function openStatistics({
 
   function rotate(): void {
     if (open !== null) closed.push(open)
-    closed = closed.slice(-longestQueue)
+    closed = closed.slice(-maxQueuedBatches)
     open = null
   }
 
@@ -66,12 +66,12 @@ export function openStatistics({
     }
   }
 
-  /** One at a time; what fails is tried again. */
+  /** Flushes run one at a time. A failed batch is retried by the next flush. */
   function flush(): Promise<void> {
     rotate()
     if (closed.length === 0) return flushing
     flushing = flushing.then(writeClosed).catch((error: unknown) => {
-      log.warn({ err: error }, 'statistics could not be recorded yet')
+      log.warn({ err: error }, 'could not write statistics, retrying')
     })
     return flushing
   }
@@ -84,17 +84,18 @@ export function openStatistics({
       const minute = now - (now % minuteMilliseconds)
       if (open !== null && open.minute !== minute) rotate()
       open ??= { minute, deployments: new Map() }
-      let counts = open.deployments.get(deploymentId)
-      if (counts === undefined) {
-        counts = createCounts()
-        open.deployments.set(deploymentId, counts)
+      let totals = open.deployments.get(deploymentId)
+      if (totals === undefined) {
+        totals = createTotals()
+        open.deployments.set(deploymentId, totals)
       }
-      counts.requests += 1
-      if (outcome.failed) counts.errors += 1
-      counts.inputTokens += outcome.inputTokens
-      counts.outputTokens += outcome.outputTokens
-      if (outcome.firstByteMilliseconds !== null) count(counts.firstByte, outcome.firstByteMilliseconds)
-      count(counts.duration, outcome.durationMilliseconds)
+      totals.requests += 1
+      if (outcome.failed) totals.errors += 1
+      totals.inputTokens += outcome.inputTokens
+      totals.outputTokens += outcome.outputTokens
+      if (outcome.firstByteMilliseconds !== null)
+        recordDuration(totals.firstByte, outcome.firstByteMilliseconds)
+      recordDuration(totals.duration, outcome.durationMilliseconds)
     },
     flush,
     async close() {
@@ -105,10 +106,10 @@ export function openStatistics({
 }
 
 function toMinutes({ minute, deployments }: Batch): DeploymentMinute[] {
-  return [...deployments].map(([deploymentId, { firstByte, duration, ...counts }]) => ({
+  return [...deployments].map(([deploymentId, { firstByte, duration, ...totals }]) => ({
     deploymentId,
     minute: new Date(minute),
-    ...counts,
+    ...totals,
     firstByteBuckets: toBuckets(firstByte),
     durationBuckets: toBuckets(duration),
   }))

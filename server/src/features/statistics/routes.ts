@@ -15,11 +15,11 @@ export function statisticsRoutes(app: App, application: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'getDeploymentStatistics',
-        summary: 'How requests to one of your deployments go',
+        summary: 'Get request statistics of a deployment',
         description:
-          'Of all server processes, up to some seconds ago; `in_flight` alone is of the process that answers, and of this moment. ' +
-          'Requests count in the minute in which they end and are kept for two days; those of the last seconds before a ' +
-          'server process is killed may be missing here. Nothing is billed by these numbers.',
+          'Covers all server processes and lags a few seconds behind. Only `in_flight` is current, and counts the process that ' +
+          'answers. A request counts in the minute in which it ends. Statistics are kept for two days. If a server process is ' +
+          'killed, its last seconds are missing. Billing does not use these numbers.',
         tags: ['Deployments'],
         params: z.object({ deployment_id: z.string() }),
         querystring: statisticsQuery,

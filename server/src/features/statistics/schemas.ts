@@ -6,10 +6,10 @@ import { windowNames } from './summarize.ts'
 const window = z.enum(windowNames)
 
 export const statisticsQuery = z.object({
-  window: window.default('1h').describe('How far back it looks'),
+  window: window.default('1h').describe('The period to cover, up to now'),
 })
 
-const milliseconds = z.number().describe('Milliseconds, to within 4 %')
+const milliseconds = z.number().describe('Milliseconds, accurate to 4 %')
 
 const percentiles = z.object({ p50: milliseconds, p95: milliseconds, p99: milliseconds }).nullable()
 
@@ -18,21 +18,17 @@ export const statisticsBody = z
     window,
     from: timestamp,
     to: timestamp,
-    in_flight: z
-      .int()
-      .describe(
-        'Requests that the engine works on now, of those that came to the server process that answers this',
-      ),
-    requests: z.int().describe('Requests that were sent to the engine and have ended'),
+    in_flight: z.int().describe('Requests currently in flight through the server process that answers'),
+    requests: z.int().describe('Finished requests that reached the engine'),
     errors: z
       .int()
       .describe(
-        'Those that were answered 500 or above, or that the engine broke off; not what a caller did wrong',
+        'Requests with a status of 500 or above, or cut off by the engine. Client errors do not count',
       ),
     input_tokens: z.int(),
     output_tokens: z.int(),
-    time_to_first_byte_ms: percentiles.describe('null without an answer'),
-    duration_ms: percentiles.describe('null without a request'),
+    time_to_first_byte_ms: percentiles.describe('null if no request got a response'),
+    duration_ms: percentiles.describe('null if there were no requests'),
     series: z
       .array(
         z.object({
@@ -45,7 +41,7 @@ export const statisticsBody = z
         }),
       )
       .describe(
-        'By the minute, in a window of 24 hours by the half hour; `at` is where each begins, and none is left out',
+        'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval',
       ),
   })
   .meta({ id: 'DeploymentStatistics' })

@@ -3,7 +3,7 @@ import { deleteOlder } from '../../database/delete-older.ts'
 import type { Database } from '../../database/tables.ts'
 import type { Buckets } from './histogram.ts'
 
-/** How the requests to a deployment went that ended in one minute. */
+/** Totals of the requests to a deployment that ended in one minute. */
 export interface DeploymentMinute {
   deploymentId: string
   minute: Date
@@ -15,7 +15,7 @@ export interface DeploymentMinute {
   durationBuckets: Buckets
 }
 
-/** Adds to what is there of these minutes, each of them given once; what is of no known deployment is left out. */
+/** Adds to the stored minutes. Each minute may occur once in `minutes`. Unknown deployments are skipped. */
 export async function addMinutes(db: Database, minutes: readonly DeploymentMinute[]): Promise<void> {
   const rows = minutes.map((minute) => ({
     deployment_id: minute.deploymentId,
@@ -27,9 +27,9 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
     first_byte_buckets: minute.firstByteBuckets,
     duration_buckets: minute.durationBuckets,
   }))
-  // All write the rows in the same order, so that nobody waits in a circle.
+  // The fixed row order prevents deadlocks between processes.
   await sql`
-    INSERT INTO deployment_minutes AS kept (deployment_id, minute, requests, errors, input_tokens, output_tokens,
+    INSERT INTO deployment_minutes AS stored (deployment_id, minute, requests, errors, input_tokens, output_tokens,
       first_byte_buckets, duration_buckets)
     SELECT row.* FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS row (deployment_id uuid, minute timestamptz,
       requests bigint, errors bigint, input_tokens bigint, output_tokens bigint, first_byte_buckets jsonb,
@@ -37,15 +37,15 @@ export async function addMinutes(db: Database, minutes: readonly DeploymentMinut
     JOIN deployments ON deployments.id = row.deployment_id
     ORDER BY row.deployment_id, row.minute
     ON CONFLICT (deployment_id, minute) DO UPDATE SET
-      requests = kept.requests + excluded.requests,
-      errors = kept.errors + excluded.errors,
-      input_tokens = kept.input_tokens + excluded.input_tokens,
-      output_tokens = kept.output_tokens + excluded.output_tokens,
-      first_byte_buckets = add_buckets(kept.first_byte_buckets, excluded.first_byte_buckets),
-      duration_buckets = add_buckets(kept.duration_buckets, excluded.duration_buckets)`.execute(db)
+      requests = stored.requests + excluded.requests,
+      errors = stored.errors + excluded.errors,
+      input_tokens = stored.input_tokens + excluded.input_tokens,
+      output_tokens = stored.output_tokens + excluded.output_tokens,
+      first_byte_buckets = add_buckets(stored.first_byte_buckets, excluded.first_byte_buckets),
+      duration_buckets = add_buckets(stored.duration_buckets, excluded.duration_buckets)`.execute(db)
 }
 
-/** The minutes of a deployment from `from` on, in order; minutes without requests are not there. */
+/** The minutes of a deployment since `from`, in order, without empty ones. */
 export function listMinutes(db: Database, deploymentId: string, from: Date): Promise<DeploymentMinute[]> {
   return db
     .selectFrom('deployment_minutes')
@@ -58,9 +58,9 @@ export function listMinutes(db: Database, deploymentId: string, from: Date): Pro
     .execute()
 }
 
-const keptHours = 48
+const retentionHours = 48
 
-export async function forgetMinutes(db: Database, now: Date): Promise<void> {
-  const before = new Date(now.getTime() - keptHours * 3_600_000)
+export async function pruneMinutes(db: Database, now: Date): Promise<void> {
+  const before = new Date(now.getTime() - retentionHours * 3_600_000)
   await deleteOlder(db, 'deployment_minutes', 'minute', before)
 }

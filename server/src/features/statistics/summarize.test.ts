@@ -23,13 +23,13 @@ describe('findWindowStart', () => {
     ['15m', '2026-03-01T10:28:00.000Z'],
     ['1h', '2026-03-01T09:43:00.000Z'],
     ['24h', '2026-02-28T11:00:00.000Z'],
-  ] as const)('%s begins at %s', (window, start) => {
+  ] as const)('%s starts at %s', (window, start) => {
     expect(findWindowStart(window, now).toISOString()).toBe(start)
   })
 })
 
 describe('summarizeMinutes', () => {
-  test('nothing: every step is there, with zeros and nulls', () => {
+  test('without minutes: every step is present, with zeros and nulls', () => {
     for (const [window, steps, last] of [
       ['15m', 15, '2026-03-01T10:42:00.000Z'],
       ['1h', 60, '2026-03-01T10:42:00.000Z'],
@@ -49,7 +49,7 @@ describe('summarizeMinutes', () => {
     }
   })
 
-  test('minutes fall into their steps, and what lies outside is left out', () => {
+  test('minutes count in their step, and minutes outside the window are ignored', () => {
     const rows = [
       minute('2026-03-01T09:59:00Z', { requests: 100 }),
       minute('2026-03-01T10:28:00Z', { errors: 1 }),
@@ -66,7 +66,7 @@ describe('summarizeMinutes', () => {
     expect(summary.firstByte!.p50).toBe(summary.firstByte!.p99)
   })
 
-  test('a day is summed up by the half hour', () => {
+  test('the 24 hour window has steps of half an hour', () => {
     const rows = ['10:00', '10:29', '10:30', '10:59'].map((time) => minute(`2026-03-01T${time}:00Z`))
     const { series } = summarizeMinutes(rows, '24h', new Date('2026-02-28T11:00:00Z'))
     expect(series.slice(-2).map(({ requests, outputTokens }) => [requests, outputTokens])).toEqual([

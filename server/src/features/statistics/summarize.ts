@@ -4,7 +4,7 @@ import type { DeploymentMinute } from './store.ts'
 
 const minute = 60_000
 
-/** How far back statistics look, and in which steps. */
+/** The windows of the API and their resolution. */
 export const windows = {
   '15m': { steps: 15, stepMilliseconds: minute },
   '1h': { steps: 60, stepMilliseconds: minute },
@@ -15,7 +15,7 @@ export type StatisticsWindow = keyof typeof windows
 
 export const windowNames = Object.keys(windows) as [StatisticsWindow, ...StatisticsWindow[]]
 
-/** Milliseconds; null of no request at all. */
+/** Milliseconds; null without requests. */
 export type Percentiles = { p50: number; p95: number; p99: number } | null
 
 export interface StatisticsStep {
@@ -34,18 +34,18 @@ export interface StatisticsSummary {
   outputTokens: number
   firstByte: Percentiles
   duration: Percentiles
-  /** Every step of the window in order, those without requests too */
+  /** Every step of the window in order, including empty ones */
   series: StatisticsStep[]
 }
 
-/** When a window begins that ends now: its last step is the one that now lies in. */
+/** The start of a window whose last step contains `now`. */
 export function findWindowStart(window: StatisticsWindow, now: Date): Date {
   const { steps, stepMilliseconds } = windows[window]
   const lastStep = Math.floor(now.getTime() / stepMilliseconds) * stepMilliseconds
   return new Date(lastStep - (steps - 1) * stepMilliseconds)
 }
 
-/** Sums minutes up, all of them and by the steps of the window that begins at `from`; others are left out. */
+/** Sums minutes over the window that starts at `from`, in total and per step. Minutes outside the window are ignored. */
 export function summarizeMinutes(
   minutes: readonly DeploymentMinute[],
   window: StatisticsWindow,
@@ -71,8 +71,8 @@ export function summarizeMinutes(
   return { ...sums, firstByte: toPercentiles(firstByte), duration: toPercentiles(duration), series }
 }
 
-/** The requests of some time, added up. */
-export interface Counts {
+/** Totals over a number of requests. */
+export interface RequestTotals {
   requests: number
   errors: number
   inputTokens: number
@@ -81,8 +81,7 @@ export interface Counts {
   duration: Histogram
 }
 
-/** No request yet. */
-export function createCounts(): Counts {
+export function createTotals(): RequestTotals {
   return {
     requests: 0,
     errors: 0,
@@ -94,7 +93,7 @@ export function createCounts(): Counts {
 }
 
 function addUp(rows: readonly DeploymentMinute[]) {
-  const sums = createCounts()
+  const sums = createTotals()
   for (const row of rows) {
     sums.requests += row.requests
     sums.errors += row.errors
@@ -107,6 +106,6 @@ function addUp(rows: readonly DeploymentMinute[]) {
 }
 
 function toPercentiles(histogram: Histogram): Percentiles {
-  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => findQuantile(histogram, share))
+  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((fraction) => findQuantile(histogram, fraction))
   return p50 == null || p95 == null || p99 == null ? null : { p50, p95, p99 }
 }

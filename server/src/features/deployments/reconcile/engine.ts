@@ -1,149 +1,153 @@
 import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
-import { moveDeployment } from '../change-store.ts'
+import { transitionDeployment } from '../change-store.ts'
 import { toEngineSpec } from '../engine-spec.ts'
-import { fail, pause, record, say } from './step.ts'
-import type { Failure, Look, Taken } from './step.ts'
+import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
+import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
-/** A start waits so long for a runtime that is out of reach; what has run already waits for ever. */
-const unreachableDeadline = 10 * 60_000
+/** How long a deployment may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
+const unreachableTimeout = 10 * 60_000
 const restartWindow = 10 * 60_000
-const restartsInWindow = 3
+const maxRestartsInWindow = 3
 
-/** Failures that starting the engine again may mend. */
-const passing: ReadonlySet<FailureCode> = new Set(['engine_crashed', 'engine_unreachable', 'instance_lost'])
+/** Failures that restarting the engine may fix. */
+const retryableCodes: ReadonlySet<FailureCode> = new Set([
+  'engine_crashed',
+  'engine_unreachable',
+  'instance_lost',
+])
 
-/** `deploying`: makes sure of an engine until it is ready. */
-export async function bringUp(look: Look): Promise<Taken> {
-  const { deployment, lease, world } = look
-  const seen = await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
-  if (seen.phase !== 'ready') return handleNotReady(look, seen)
-  const at = world.clock()
-  const next = await moveDeployment(
-    world.db,
+/** The step for `deploying`: starts the engine and waits until it is ready. */
+export async function ensureReady(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, lease, deps } = context
+  const engine = await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+  if (engine.phase !== 'ready') return handleNotReady(context, engine)
+  const at = deps.clock()
+  const next = await transitionDeployment(
+    deps.db,
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
-    { status_message: null, engine_url: seen.endpoint.baseUrl, ran_at: at },
-    { stage: null, message: 'The model answers requests.' },
+    { status_message: null, engine_url: engine.endpoint.baseUrl, ran_at: at },
+    { stage: null, message: 'The model is ready for requests.' },
     (transaction) => confirmInstanceSpan(transaction, deployment, at),
   )
   return { next }
 }
 
-/** `running`: looks whether the engine is ready, and starts a lost one again. */
-export async function keepUp(look: Look): Promise<Taken> {
-  const { deployment, world } = look
-  const seen =
+/** The step for `running`: checks the engine and restarts it if it was lost. */
+export async function ensureRunning(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, deps } = context
+  const engine =
     deployment.engine_url === null
-      ? await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
-      : await world.runtime.observeEngine(deployment.id, deployment.cluster_id)
-  if (seen.phase !== 'ready') return handleNotReady(look, seen)
-  const { baseUrl } = seen.endpoint
+      ? await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+      : await deps.runtime.observeEngine(deployment.id, deployment.cluster_id)
+  if (engine.phase !== 'ready') return handleNotReady(context, engine)
+  const { baseUrl } = engine.endpoint
   if (deployment.engine_url !== baseUrl || deployment.status_message !== null) {
-    const event = { stage: 'runtime', message: 'The model answers requests again.' }
-    await record(look, { engine_url: baseUrl, status_message: null }, event)
+    const event = { stage: 'runtime', message: 'The model is ready for requests again.' }
+    await recordChanges(context, { engine_url: baseUrl, status_message: null }, event)
   }
-  return { waitMilliseconds: look.runningPause }
+  return { waitMilliseconds: context.checkInterval }
 }
 
 async function handleNotReady(
-  look: Look,
-  seen: Exclude<EngineObservation, { phase: 'ready' }>,
-): Promise<Taken> {
-  switch (seen.phase) {
+  context: ReconcileContext,
+  engine: Exclude<EngineObservation, { phase: 'ready' }>,
+): Promise<StepResult> {
+  switch (engine.phase) {
     case 'downloading':
-      return waitForStart(look, 'model_download', seen.message, getProgress(seen))
+      return waitForStart(context, 'model_download', engine.message, getProgress(engine))
     case 'starting':
-      return waitForStart(look, 'engine_startup', seen.message, null)
+      return waitForStart(context, 'engine_startup', engine.message, null)
     case 'absent':
-      return restartEngine(look, {
+      return restartEngine(context, {
         stage: 'runtime',
         code: 'instance_lost',
-        message: 'The engine is no longer there.',
+        message: 'The engine has disappeared.',
       })
     case 'failed':
-      return restartEngine(look, seen)
+      return restartEngine(context, engine)
     case 'unreachable':
-      return waitForRuntime(look, seen)
+      return waitForRuntime(context, engine)
   }
 }
 
-/** An engine may start again by itself, while its deployment runs: callers are told to wait, instead of being sent to nobody. */
+/** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
 async function waitForStart(
-  look: Look,
+  context: ReconcileContext,
   stage: FailureStage,
   message: string,
   progress: number | null,
-): Promise<Taken> {
-  if (look.deployment.engine_url !== null) {
-    return { next: await record(look, { engine_url: null, status_message: message }, { stage, message }) }
+): Promise<StepResult> {
+  if (context.deployment.engine_url !== null) {
+    const changes = { engine_url: null, status_message: message }
+    return { next: await recordChanges(context, changes, { stage, message }) }
   }
-  await say(look, stage, message, progress)
-  return { waitMilliseconds: pauseWhileStarting(look) }
+  await reportProgress(context, stage, message, progress)
+  return { waitMilliseconds: getStartDelay(context) }
 }
 
-/** How much of a download is there, from 0 to 1; null where that is not known. */
+/** Download progress from 0 to 1, or null when the size is unknown. */
 function getProgress({
   receivedBytes,
   totalBytes,
   fraction,
 }: Extract<EngineObservation, { phase: 'downloading' }>): number | null {
-  const part = totalBytes === null || totalBytes <= 0 ? fraction : receivedBytes / totalBytes
-  return part === undefined ? null : Math.min(Math.max(part, 0), 1)
+  const progress = totalBytes === null || totalBytes <= 0 ? fraction : receivedBytes / totalBytes
+  return progress === undefined ? null : Math.min(Math.max(progress, 0), 1)
 }
 
 /**
- * The engine may be well, and callers may reach it: a running deployment stays as it is and says so, for as long as it takes. One
- * that has not run yet fails in the end.
+ * An unreachable engine may still be serving requests, so a running deployment stays `running` and only reports the problem. A
+ * deployment that has never run fails after the timeout.
  */
 async function waitForRuntime(
-  look: Look,
+  context: ReconcileContext,
   { message, since }: Extract<EngineObservation, { phase: 'unreachable' }>,
-): Promise<Taken> {
-  const { status } = look.deployment
-  if (status === 'deploying' && Date.now() - since.getTime() > unreachableDeadline) {
-    return fail(look, { stage: 'engine_startup', code: 'engine_unreachable', message })
+): Promise<StepResult> {
+  const { status } = context.deployment
+  if (status === 'deploying' && Date.now() - since.getTime() > unreachableTimeout) {
+    return failDeployment(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
-  await say(look, status === 'deploying' ? 'engine_startup' : 'runtime', message)
-  return { waitMilliseconds: pause.running }
+  await reportProgress(context, status === 'deploying' ? 'engine_startup' : 'runtime', message)
+  return { waitMilliseconds: pollDelay.running }
 }
 
-/** A quick start is seen at once; one that takes minutes is looked at every few seconds. */
-function pauseWhileStarting({ deployment, world }: Look): number {
+/** Polls often at first, then less often the longer the start takes. */
+function getStartDelay({ deployment, deps }: ReconcileContext): number {
   const since =
     deployment.status === 'running'
       ? deployment.updated_at
       : (deployment.engine_restarted_at ?? deployment.status_changed_at)
-  const elapsed = world.clock().getTime() - since.getTime()
-  return Math.min(Math.max(elapsed / 20, pause.starting), pause.running)
+  const elapsed = deps.clock().getTime() - since.getTime()
+  return Math.min(Math.max(elapsed / 20, pollDelay.starting), pollDelay.running)
 }
 
 /**
- * Starts a lost engine again, at most three times in ten minutes; what a new start can't mend fails at once. An engine whose end is
- * not confirmed yet is counted by then: the next looks go on by `ensureEngine`, which may see no failure any more.
+ * Restarts a lost engine, at most three times in ten minutes. Failures that a restart can't fix fail the deployment at once. The
+ * restart is counted even if the old engine hasn't stopped yet, because the next pass continues with `ensureEngine`, which may
+ * no longer report the failure.
  */
-async function restartEngine(look: Look, failure: Failure): Promise<Taken> {
-  const { deployment, world } = look
-  const now = world.clock()
+async function restartEngine(context: ReconcileContext, failure: DeploymentFailure): Promise<StepResult> {
+  const { deployment, deps } = context
+  const now = deps.clock()
   const lastRestart = deployment.engine_restarted_at?.getTime() ?? 0
   const restarts = now.getTime() - lastRestart < restartWindow ? deployment.engine_restarts : 0
-  const waiting = `${failure.message} Starting it again.`
-  const ending = `${failure.message} Ending it, to start it again.`
-  const isCounted = deployment.status_message === ending
-  if (!passing.has(failure.code) || (restarts >= restartsInWindow && !isCounted)) {
-    return fail(look, failure)
+  const restarting = `${failure.message} Restarting the engine.`
+  const stopping = `${failure.message} Stopping the engine before a restart.`
+  const isCounted = deployment.status_message === stopping
+  if (!retryableCodes.has(failure.code) || (restarts >= maxRestartsInWindow && !isCounted)) {
+    return failDeployment(context, failure)
   }
   if (deployment.engine_url !== null) {
-    await record(
-      look,
-      { engine_url: null, status_message: waiting },
-      { stage: failure.stage, message: waiting },
-    )
+    const event = { stage: failure.stage, message: restarting }
+    await recordChanges(context, { engine_url: null, status_message: restarting }, event)
   }
-  const isGone = await world.runtime.stopEngine(deployment.id, deployment.cluster_id)
+  const hasStopped = await deps.runtime.stopEngine(deployment.id, deployment.cluster_id)
   const counts = isCounted ? {} : { engine_restarts: restarts + 1, engine_restarted_at: now }
-  const next = await record(look, { ...counts, status_message: isGone ? waiting : ending }, null)
+  const changes = { ...counts, status_message: hasStopped ? restarting : stopping }
+  const next = await recordChanges(context, changes, null)
   if (next === undefined) return { next }
-  if (!isGone) return { waitMilliseconds: pause.stopping }
-  await world.runtime.ensureEngine(toEngineSpec(deployment, world.secretKey))
-  return { waitMilliseconds: pause.starting }
+  if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
+  await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+  return { waitMilliseconds: pollDelay.starting }
 }

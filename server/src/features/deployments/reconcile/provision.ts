@@ -1,53 +1,57 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
 import { openInstanceSpan } from '../../metering/spans.ts'
-import { moveDeployment } from '../change-store.ts'
+import { transitionDeployment } from '../change-store.ts'
 import type { DeploymentChanges } from '../change-store.ts'
 import { chooseInstance } from '../choose-instance.ts'
 import { toEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../instance-selection.ts'
-import { fail, pause, record, say, timeInStatus } from './step.ts'
-import type { Look, Taken } from './step.ts'
+import { failDeployment, pollDelay, recordChanges, reportProgress, timeInStatus } from './step.ts'
+import type { ReconcileContext, StepResult } from './step.ts'
 
-const pendingDeadline = 60 * 60_000
+const pendingTimeout = 60 * 60_000
 
-/** `requested`: picks the instance, and fails where none fits. */
-export async function selectForDeployment(look: Look): Promise<Taken> {
-  const { deployment, lease, world } = look
-  const result = await chooseInstance(world, deployment.variant, deployment.offers_refused)
+/** The step for `requested`: chooses an instance type, or fails if none fits. */
+export async function selectInstanceType(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, lease, deps } = context
+  const result = await chooseInstance(deps, deployment.variant, deployment.offers_refused)
   if (result.outcome === 'infeasible') {
-    return fail(look, { stage: 'instance_selection', code: 'no_feasible_instance', message: result.reason })
+    return failDeployment(context, {
+      stage: 'instance_selection',
+      code: 'no_feasible_instance',
+      message: result.reason,
+    })
   }
-  const next = await moveDeployment(
-    world.db,
-    { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: world.clock() },
+  const next = await transitionDeployment(
+    deps.db,
+    { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: deps.clock() },
     toColumns(result.selection),
     { stage: 'instance_selection', message: result.selection.reason },
   )
   return { next }
 }
 
-function toColumns({ offer, serving, memoryBytes, reason }: Selection): DeploymentChanges {
+function toColumns({ offer, capacity, memoryBytes, reason }: Selection): DeploymentChanges {
   return {
     selected_instance_type: offer.instanceType,
     selection_reason: reason,
     region: offer.region,
     gpu_count: offer.gpuCount,
     memory_bytes: memoryBytes,
-    context_tokens: serving.contextTokens,
-    parallel_sequences: serving.parallelSequences,
+    context_tokens: capacity.contextTokens,
+    parallel_sequences: capacity.parallelSequences,
   }
 }
 
-/** `provisioning`: takes the instance, or the next one that fits after a refusal. */
-export async function provision(look: Look): Promise<Taken> {
-  const { deployment, lease, world } = look
-  const provisioning = await world.runtime.provision(toEngineSpec(deployment, world.secretKey))
-  if (provisioning.outcome === 'refused') return tryNextOffer(look, provisioning)
-  if (provisioning.outcome === 'pending') return waitForInstance(look, provisioning.message)
-  const { instance } = provisioning
-  const at = world.clock()
-  const next = await moveDeployment(
-    world.db,
+/** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
+export async function provisionInstance(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, lease, deps } = context
+  const result = await deps.runtime.provision(toEngineSpec(deployment, deps.secretKey))
+  if (result.outcome === 'refused') return tryNextOffer(context, result)
+  if (result.outcome === 'pending') return waitForInstance(context, result.message)
+  const { instance } = result
+  const at = deps.clock()
+  const next = await transitionDeployment(
+    deps.db,
     { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at },
     {
       status_message: null,
@@ -59,7 +63,7 @@ export async function provision(look: Look): Promise<Taken> {
     },
     {
       stage: 'provisioning',
-      message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is there.`,
+      message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is ready.`,
     },
     (transaction) =>
       openInstanceSpan(
@@ -78,28 +82,38 @@ export async function provision(look: Look): Promise<Taken> {
   return { next }
 }
 
-/** The runtime says itself when an instance will not come; the deadline is for one that never says so. */
-async function waitForInstance(look: Look, message: string): Promise<Taken> {
-  const inStatus = timeInStatus(look)
-  if (inStatus > pendingDeadline) {
-    const late = `No instance came within an hour. ${message}`
-    return fail(look, { stage: 'provisioning', code: 'provision_timeout', message: late })
+/** Runtimes normally report refusals themselves; the timeout covers those that never do. */
+async function waitForInstance(context: ReconcileContext, message: string): Promise<StepResult> {
+  const elapsed = timeInStatus(context)
+  if (elapsed > pendingTimeout) {
+    return failDeployment(context, {
+      stage: 'provisioning',
+      code: 'provision_timeout',
+      message: `No instance became available within one hour. ${message}`,
+    })
   }
-  await say(look, 'provisioning', message)
-  return { waitMilliseconds: Math.min(Math.max(inStatus / 4, pause.starting), pause.running) }
+  await reportProgress(context, 'provisioning', message)
+  return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
 }
 
-/** After a refusal: the next instance type that fits, if capacity was all that was missing, or the end. */
-async function tryNextOffer(look: Look, refusal: { code: FailureCode; message: string }): Promise<Taken> {
-  const { deployment, world } = look
+/** Switches to the next instance type that fits if the first one lacked capacity. Otherwise fails the deployment. */
+async function tryNextOffer(
+  context: ReconcileContext,
+  refusal: { code: FailureCode; message: string },
+): Promise<StepResult> {
+  const { deployment, deps } = context
   const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
   const result =
-    refusal.code === 'no_capacity' ? await chooseInstance(world, deployment.variant, refused) : null
+    refusal.code === 'no_capacity' ? await chooseInstance(deps, deployment.variant, refused) : null
   if (result?.outcome !== 'selected') {
-    return fail(look, { stage: 'provisioning', code: refusal.code, message: refusal.message })
+    return failDeployment(context, {
+      stage: 'provisioning',
+      code: refusal.code,
+      message: refusal.message,
+    })
   }
   const { selection } = result
   const message = `${refusal.message} Trying ${selection.offer.instanceType}.`
   const changes = { ...toColumns(selection), offers_refused: refused }
-  return { next: await record(look, changes, { stage: 'provisioning', message }) }
+  return { next: await recordChanges(context, changes, { stage: 'provisioning', message }) }
 }

@@ -1,21 +1,21 @@
 import { closeInstanceSpan } from '../../metering/spans.ts'
-import { moveDeployment, updateDeployment } from '../change-store.ts'
-import { forgetEngineLog, keepEngineLog } from '../engine-log.ts'
-import { pause, record, timeInStatus } from './step.ts'
-import type { Look, Taken } from './step.ts'
+import { transitionDeployment, updateDeployment } from '../change-store.ts'
+import { deleteEngineLog, saveEngineLog } from '../engine-log.ts'
+import { pollDelay, recordChanges, timeInStatus } from './step.ts'
+import type { ReconcileContext, StepResult } from './step.ts'
 
-/** `failed`: releases the instance; the deployment stays, for its owner to see. */
-export async function giveBack(look: Look): Promise<Taken> {
-  const { deployment, lease, world } = look
+/** The step for `failed`: saves the engine log and releases the instance. The deployment stays visible to its owner. */
+export async function releaseFailed(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, lease, deps } = context
   const hasInstance = deployment.instance_started_at !== null && deployment.instance_released_at === null
-  if (hasInstance) await keepEngineLog(world, deployment)
-  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
-    return { waitMilliseconds: pauseWhileReleasing(look) }
+  if (hasInstance) await saveEngineLog(deps, deployment)
+  if (!(await deps.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: getReleaseDelay(context) }
   if (hasInstance) {
-    const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was given back.` }
-    const at = world.clock()
+    const event = { stage: 'termination', message: `Instance ${deployment.instance_id} was released.` }
+    const at = deps.clock()
     await updateDeployment(
-      world.db,
+      deps.db,
       lease,
       deployment.status,
       { instance_released_at: at, status_message: null },
@@ -24,20 +24,20 @@ export async function giveBack(look: Look): Promise<Taken> {
       (transaction) => closeInstanceSpan(transaction, deployment, at),
     )
   } else if (deployment.status_message !== null) {
-    await record(look, { status_message: null }, null)
+    await recordChanges(context, { status_message: null }, null)
   }
   return { waitMilliseconds: null }
 }
 
-/** `terminating`: releases whatever is held, and only then says `terminated`. */
-export async function terminate(look: Look): Promise<Taken> {
-  const { deployment, lease, world } = look
-  if (!(await world.runtime.release(deployment.id, deployment.cluster_id)))
-    return { waitMilliseconds: pauseWhileReleasing(look) }
-  const at = world.clock()
-  const cleanedUp = deployment.failure_stage === 'termination'
-  const next = await moveDeployment(
-    world.db,
+/** The step for `terminating`: releases all resources, and moves to `terminated` once the runtime confirms. */
+export async function terminate(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, lease, deps } = context
+  if (!(await deps.runtime.release(deployment.id, deployment.cluster_id)))
+    return { waitMilliseconds: getReleaseDelay(context) }
+  const at = deps.clock()
+  const hadCleanupFailure = deployment.failure_stage === 'termination'
+  const next = await transitionDeployment(
+    deps.db,
     { id: deployment.id, from: 'terminating', to: 'terminated', lease, at },
     {
       terminated_at: at,
@@ -46,18 +46,18 @@ export async function terminate(look: Look): Promise<Taken> {
       ...(deployment.instance_started_at !== null && deployment.instance_released_at === null
         ? { instance_released_at: at }
         : {}),
-      ...(cleanedUp ? { failure_stage: null, failure_reason: null } : {}),
+      ...(hadCleanupFailure ? { failure_stage: null, failure_reason: null } : {}),
     },
-    { stage: null, message: 'Everything that it held was given back.' },
+    { stage: null, message: 'All resources were released.' },
     async (transaction) => {
       await closeInstanceSpan(transaction, deployment, at)
-      await forgetEngineLog(transaction, deployment)
+      await deleteEngineLog(transaction, deployment)
     },
   )
   return { next }
 }
 
-/** A quick end is seen at once; a pod with its grace period, or a stuck one, is asked for every few seconds. */
-function pauseWhileReleasing(look: Look): number {
-  return Math.min(Math.max(timeInStatus(look) / 20, pause.stopping), pause.running)
+/** Polls often at first, then less often: a pod with a long grace period takes a while to stop. */
+function getReleaseDelay(context: ReconcileContext): number {
+  return Math.min(Math.max(timeInStatus(context) / 20, pollDelay.stopping), pollDelay.running)
 }

@@ -1,83 +1,85 @@
 import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import type { Services } from '../../../services.ts'
 import type { Price } from '../../metering/prices.ts'
-import { moveDeployment, updateDeployment } from '../change-store.ts'
-import type { DeploymentChanges, EventText, Lease } from '../change-store.ts'
+import { transitionDeployment, updateDeployment } from '../change-store.ts'
+import type { DeploymentChanges, EventContent, Lease } from '../change-store.ts'
 import { findLastEvent } from '../store.ts'
 import type { Deployment } from '../store.ts'
 
-/** What the steps need of the application. */
-export type World = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'> & {
+export type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'> & {
   prices: readonly Price[]
 }
 
-/** Milliseconds until the next look at what is under way */
-export const pause = { starting: 500, stopping: 250, running: 5_000 }
+/** Milliseconds between two polls of the runtime, by what the deployment waits for. */
+export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
 
-/** One look at a deployment under a lease. */
-export interface Look {
-  world: World
+/** One pass of the reconciler over a leased deployment. */
+export interface ReconcileContext {
+  deps: Deps
   deployment: Deployment
   lease: Lease
-  /** Milliseconds until a deployment that runs is looked at again */
-  runningPause: number
+  /** Milliseconds between two checks of a running deployment */
+  checkInterval: number
 }
 
 /**
- * What a step answers: when to look next, or the row that the next step is taken on at once; undefined is a row that somebody else
- * has changed.
+ * Either the delay until the next pass (null for none), or the updated row, whose next step runs immediately. `next: undefined`
+ * means that another writer changed the row first.
  */
-export type Taken = { waitMilliseconds: number | null } | { next: Deployment | undefined }
-export type Step = (look: Look) => Promise<Taken>
+export type StepResult = { waitMilliseconds: number | null } | { next: Deployment | undefined }
+export type Step = (context: ReconcileContext) => Promise<StepResult>
 
-/** Why a deployment fails, and where on its way. */
-export interface Failure {
+/** Why and at which stage a deployment fails. */
+export interface DeploymentFailure {
   stage: FailureStage
   code: FailureCode
   message: string
 }
 
-/** Milliseconds since the deployment came into its status */
-export function timeInStatus({ deployment, world }: Look): number {
-  return world.clock().getTime() - deployment.status_changed_at.getTime()
+/** Milliseconds since the deployment entered its current status. */
+export function timeInStatus({ deployment, deps }: ReconcileContext): number {
+  return deps.clock().getTime() - deployment.status_changed_at.getTime()
 }
 
-/** Fails a deployment from whatever status it is in; its instance is given back in the steps that follow. */
-export async function fail({ world, deployment, lease }: Look, failure: Failure): Promise<Taken> {
+/** Moves a deployment to `failed`. The following steps release its instance. */
+export async function failDeployment(
+  { deps, deployment, lease }: ReconcileContext,
+  failure: DeploymentFailure,
+): Promise<StepResult> {
   const { id, status } = deployment
   if (status === 'failed' || status === 'terminating' || status === 'terminated') {
     throw new Error(`a deployment that is ${status} can't fail`)
   }
   const reason = `${failure.code}: ${failure.message}`
-  const next = await moveDeployment(
-    world.db,
-    { id, from: status, to: 'failed', lease, at: world.clock() },
+  const next = await transitionDeployment(
+    deps.db,
+    { id, from: status, to: 'failed', lease, at: deps.clock() },
     { failure_stage: failure.stage, failure_reason: reason, status_message: null, engine_url: null },
     { stage: failure.stage, message: reason },
   )
   return { next }
 }
 
-/** Keeps `status_message` current; the history gets a line when the stage changes and every ten seconds of a long one. */
-export async function say(
-  look: Look,
+/** Updates `status_message`. Adds an event when the stage changes, and at most every ten seconds within a stage. */
+export async function reportProgress(
+  context: ReconcileContext,
   stage: string,
   message: string,
   progress: number | null = null,
 ): Promise<void> {
-  const { deployment, world } = look
+  const { deployment, deps } = context
   if (deployment.status_message === message) return
-  const last = await findLastEvent(world.db, deployment.id)
+  const last = await findLastEvent(deps.db, deployment.id)
   const isNews =
-    last === undefined || last.stage !== stage || world.clock().getTime() - last.at.getTime() > 10_000
-  await record(look, { status_message: message, progress }, isNews ? { stage, message } : null)
+    last === undefined || last.stage !== stage || deps.clock().getTime() - last.at.getTime() > 10_000
+  await recordChanges(context, { status_message: message, progress }, isNews ? { stage, message } : null)
 }
 
-/** Writes facts about the deployment, with an event unless that is null; undefined when somebody else has changed it. */
-export async function record(
-  { world, deployment, lease }: Look,
+/** Updates the deployment without changing its status. Returns undefined if another writer changed it first. */
+export async function recordChanges(
+  { deps, deployment, lease }: ReconcileContext,
   changes: DeploymentChanges,
-  event: EventText | null,
+  event: EventContent | null,
 ): Promise<Deployment | undefined> {
-  return updateDeployment(world.db, lease, deployment.status, changes, event, world.clock())
+  return updateDeployment(deps.db, lease, deployment.status, changes, event, deps.clock())
 }

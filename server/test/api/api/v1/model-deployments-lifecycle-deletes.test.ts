@@ -147,7 +147,7 @@ test('a deployment that failed before it had an instance says nothing any more o
     release: out,
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Retrying/)
   runtime.reset()
   await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })

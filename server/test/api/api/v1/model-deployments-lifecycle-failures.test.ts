@@ -64,7 +64,7 @@ test('the smallest offer that fits is chosen, and the reason names what was pass
   const deployment = await waitForStatus(client, await create(), 'running')
   expect(deployment.selected_instance_type).toBe('medium')
   expect(deployment.selection_reason).toMatch(
-    /Passed over: too-small \(.*MiB\): .* needed; other-format: it runs pytorch/,
+    /Ruled out: too-small \(.*MiB\): .* needed; other-format: runs pytorch/,
   )
 })
 
@@ -88,7 +88,7 @@ test('a refusal for capacity tries the next offer that fits', async () => {
   const id = await create()
   const deployment = await waitForStatus(client, id, 'running')
   expect(deployment).toMatchObject({ selected_instance_type: 'second', instance_id: `i-${id}` })
-  expect(deployment.selection_reason).toContain('Passed over: first: no capacity')
+  expect(deployment.selection_reason).toContain('Ruled out: first: no capacity')
   expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(2)
   const { items } = (await client.get(`${path}/${id}/events`)).body
   expect(items).toContainEqual(
@@ -201,7 +201,7 @@ test('a restart counts once, however often its stop is asked for', async () => {
   )
   expect(await read(id)).toMatchObject({
     status: 'deploying',
-    status_message: 'It did not work. Ending it, to start it again.',
+    status_message: 'It did not work. Stopping the engine before a restart.',
   })
   runtime.reset()
   await waitForStatus(client, id, 'running')
@@ -230,7 +230,10 @@ test.each([
     runtime.reset()
     await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
     const { items } = (await client.get(`${path}/${id}/events`)).body
-    expect(items.at(-1)).toMatchObject({ status: 'running', message: 'The model answers requests again.' })
+    expect(items.at(-1)).toMatchObject({
+      status: 'running',
+      message: 'The model is ready for requests again.',
+    })
   },
 )
 
@@ -253,7 +256,7 @@ test.each<EngineObservation>([
   const { items } = (await client.get(`${path}/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message).slice(-2)).toEqual([
     'Its node starts it again.',
-    'The model answers requests again.',
+    'The model is ready for requests again.',
   ])
 })
 
@@ -279,7 +282,7 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
     const id = await create()
     await expect
       .poll(async () => (await read(id)).status_message, patience)
-      .toBe('The runtime did not do what it was asked. Trying again.')
+      .toBe('The compute backend returned an error. Retrying.')
     expect(server.logs.some((line) => line.includes('secret inner workings'))).toBe(true)
     expect(JSON.stringify((await client.get(`${path}/${id}/events`)).body)).not.toContain('secret')
     runtime.reset()
@@ -294,7 +297,7 @@ test('an instance that never comes fails with provision_timeout after 10 minutes
     },
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Trying again/)
+  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Retrying/)
   const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
     .updateTable('deployments')

@@ -56,7 +56,7 @@ test('an instance that does not come within an hour: failed with provision_timeo
   late = 0
   expect(failed).toMatchObject({
     failure_stage: 'provisioning',
-    failure_reason: 'provision_timeout: No instance came within an hour. It waits for a node.',
+    failure_reason: 'provision_timeout: No instance became available within one hour. It waits for a node.',
   })
   await expect.poll(() => runtime.callsFor(id), { timeout: 20_000 }).toContain('release')
 })
@@ -70,7 +70,7 @@ test('an instance that has been pending for long stays so through a fault of the
     },
   })
   const read = async () => (await client.get(`${path}/${id}`)).body
-  await expect.poll(async () => (await read()).status_message, { timeout: 20_000 }).toMatch(/Trying again/)
+  await expect.poll(async () => (await read()).status_message, { timeout: 20_000 }).toMatch(/Retrying/)
   expect((await read()).status).toBe('provisioning')
   runtime.reset()
   await waitForStatus(client, id, 'running')

@@ -3,10 +3,10 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { notify } from '../../../../src/database/notifications.ts'
 import { leaseDueDeployments, renewLeases } from '../../../../src/features/deployments/lease-store.ts'
-import { mayBecome } from '../../../../src/features/deployments/lifecycle.ts'
+import { canTransition } from '../../../../src/features/deployments/lifecycle.ts'
 import type { DeploymentStatus } from '../../../../src/features/deployments/lifecycle.ts'
 import { reconcileDeployment } from '../../../../src/features/deployments/reconcile.ts'
-import { hurryDeployment } from '../../../../src/features/deployments/store.ts'
+import { requeueNow } from '../../../../src/features/deployments/store.ts'
 import type { EngineObservation, FailureCode, ProvisionResult } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
@@ -150,7 +150,7 @@ test('whatever the runtime answers and whenever the user deletes: legal transiti
       expect(statuses[0]).toBe('requested')
       for (const [at, to] of statuses.slice(1).entries()) {
         const from = statuses[at]!
-        expect(from === to || mayBecome(from, to), `${from} became ${to}`).toBe(true)
+        expect(from === to || canTransition(from, to), `${from} became ${to}`).toBe(true)
         if (from !== to) seen.add(`${from} ${to}`)
       }
     }),
@@ -272,7 +272,7 @@ test.each([
   await db.transaction().execute(async (transaction) => {
     const due = sql<Date>`now() + make_interval(secs => ${seconds})`
     await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
-    await hurryDeployment(transaction, id)
+    await requeueNow(transaction, id)
     const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
     expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isTold })
   })

@@ -100,6 +100,6 @@ test('an engine that is gone: 502 upstream_unavailable, and soon it is started a
   await expect.poll(async () => (await ask()).status, patience).toBe(200)
   const { items } = (await person.get(`/api/v1/model-deployments/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message)).toContain(
-    'The model answers requests again.',
+    'The model is ready for requests again.',
   )
 })

@@ -52,7 +52,7 @@ test('POST …/plan: the choice, its price and every offer; nothing is created, 
     currency: 'usd',
     memory_bytes: expect.closeTo(34.9 * GiB, -8),
     reason: expect.stringMatching(
-      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\); l4-x2 offers 40\.5 GiB at 90 %; the cheapest of 2 that fit\. Passed over: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
+      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\)\. l4-x2 provides 40\.5 GiB \(90 % of its memory\) and is the cheapest of 2 instance types that fit\. Ruled out: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
     ),
     considered: [
       {
@@ -89,8 +89,10 @@ test('POST …/plan: an older GPU is named with what it can’t do', async () =>
   const ask = async (model_format: string) =>
     (await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 0.5, model_format }))
       .body
-  expect((await ask('pytorch')).reason).toContain('the only one that fits; bf16 runs as fp16 on it.')
-  expect((await ask('awq')).reason).toContain('the only one that fits.')
+  expect((await ask('pytorch')).reason).toContain(
+    'the only instance type that fits. On its GPUs, bf16 runs as fp16.',
+  )
+  expect((await ask('awq')).reason).toContain('the only instance type that fits.')
 })
 
 test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', async () => {
@@ -112,7 +114,7 @@ test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', 
     currency: 'usd',
     memory_bytes: expect.closeTo(147.7 * GiB, -8),
     reason: expect.stringMatching(
-      /^No instance type can run this\. It needs about .+\. Passed over: .*cpu: it runs ggufv2, not pytorch/,
+      /^No instance type can run this model\. It needs about .+\. Ruled out: .*cpu: runs ggufv2 models, not pytorch/,
     ),
     considered: [
       expect.objectContaining({ instance_type: 'l4-x1', fits: false }),

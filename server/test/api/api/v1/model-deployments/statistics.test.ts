@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../../../src/database/tables.ts'
 import { openStatistics } from '../../../../../src/features/statistics/recorder.ts'
-import { forgetMinutes } from '../../../../../src/features/statistics/store.ts'
+import { pruneMinutes } from '../../../../../src/features/statistics/store.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
@@ -198,9 +198,9 @@ test('GET …/{id}/statistics: two days are kept', async () => {
   const count = async () =>
     (await db.selectFrom('deployment_minutes').select('minute').where('deployment_id', '=', id).execute())
       .length
-  await forgetMinutes(db, new Date('2026-03-03T10:42:00.000Z'))
+  await pruneMinutes(db, new Date('2026-03-03T10:42:00.000Z'))
   expect(await count()).toBe(1)
-  await forgetMinutes(db, new Date('2026-03-03T10:43:00.000Z'))
+  await pruneMinutes(db, new Date('2026-03-03T10:43:00.000Z'))
   expect(await count()).toBe(0)
 })
 

@@ -1,10 +1,10 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
-import { hurryDeployment, listNamedDeployments, listRunningDeployments } from './store.ts'
+import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** A deployment as the inference routes see it. */
+/** The facts about a deployment that routing a request needs. */
 export interface ServingDeployment {
   deploymentId: string
   organizationId: number
@@ -13,27 +13,27 @@ export interface ServingDeployment {
   status: DeploymentStatus
   failureReason: string | null
   createdAt: Date
-  /** Where its engine answers; null while none does */
+  /** Base URL of the engine; null while it is not ready */
   engineUrl: string | null
 }
 
 /**
- * The viewer's deployments that `name` means and that serve, may serve soon or have failed: the one with that id or engine's
- * uid, else all of a model's name, newest first.
+ * Resolves the `model` of a request among the viewer's deployments that aren't terminating: the one with this id or
+ * `inference_model_uid`, otherwise all with this model name, newest first.
  */
-export async function listCandidates(
+export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
   name: string,
 ): Promise<ServingDeployment[]> {
   if (name.includes('\0') || !name.isWellFormed()) return []
-  const rows = await listNamedDeployments(db, viewer.userId, name)
-  const one = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
-  return (one === undefined ? rows : [one]).map(toServing)
+  const rows = await listDeploymentsByName(db, viewer.userId, name)
+  const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
+  return (exact === undefined ? rows : [exact]).map(toServing)
 }
 
-/** All of the viewer's running deployments, newest first. */
-export async function listServing(
+/** The viewer's running deployments, newest first. */
+export async function listServingDeployments(
   { db }: Pick<Services, 'db'>,
   viewer: Viewer,
 ): Promise<ServingDeployment[]> {
@@ -41,12 +41,12 @@ export async function listServing(
   return rows.map(toServing)
 }
 
-/** Says that a deployment's engine did not answer, so that a worker looks at it now. */
-export function reportSilentEngine(
+/** Reports that an engine did not answer, so that a worker checks it immediately. */
+export function reportUnresponsiveEngine(
   { db }: Pick<Services, 'db'>,
   { deploymentId }: ServingDeployment,
 ): Promise<void> {
-  return hurryDeployment(db, deploymentId)
+  return requeueNow(db, deploymentId)
 }
 
 function toServing(row: Deployment): ServingDeployment {
