@@ -58,7 +58,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => connection.close())
     const { db } = connection
     const migrated = await migrateDatabase(db)
-    if (migrated.length > 0) log.info({ migrations: migrated }, 'the database was brought up to date')
+    if (migrated.length > 0) log.info({ migrations: migrated }, 'database migrated')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
     const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
     const prices = readPrices(config, instanceTypes)

@@ -8,39 +8,47 @@ import type { Database } from './tables.ts'
 const migrationsFolder = resolve(import.meta.dirname, '../../migrations')
 
 /**
- * Brings the database to the newest schema, one process at a time, and returns the names of the migrations that it ran. Throws
- * where a newer version has been here, whose schema this one does not know.
+ * Migrates the database to the latest schema and returns the names of the migrations that ran. Only one process migrates at a
+ * time. Throws if the database was migrated by a newer version, or by a development version from before the first release.
  */
 export async function migrateDatabase(db: Database): Promise<string[]> {
   const migrations = await readMigrations()
   const { error, results } = await db.connection().execute(async (session) => {
-    // An index may take longer to build than a query may, and so may waiting for the process that builds it.
+    // Building an index, or waiting for the process that builds it, may exceed the statement timeout.
     await sql`SET statement_timeout = 0`.execute(session)
     const provider = { getMigrations: async () => migrations }
     const outcome = await new Migrator({ db: session, provider }).migrateToLatest()
-    // Where the connection is lost, that is what `outcome` says.
+    // If the connection was lost, `outcome` reports that error.
     await sql`RESET statement_timeout`.execute(session).catch(() => undefined)
     return outcome
   })
   if (error !== undefined) {
+    await refuseForeignSchema(db, Object.keys(migrations))
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
-    const newer = await listNewer(db, Object.keys(migrations)).catch(() => [])
-    if (newer.length > 0) {
-      throw new Error(
-        `The database was brought up to date by a newer version of Berth (${newer.join(', ')}): start that version, or restore the backup that was made before the upgrade`,
-      )
-    }
-    throw new Error(`The database can't be brought up to date${failed ? ` (migration ${failed})` : ''}`, {
+    throw new Error(`The database could not be migrated${failed ? ` (migration ${failed})` : ''}`, {
       cause: error,
     })
   }
   return (results ?? []).map((result) => result.migrationName)
 }
 
-/** The migrations that ran and that this version does not have. */
-async function listNewer(db: Database, known: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`
-    SELECT name FROM kysely_migration WHERE name <> ALL (${known}) ORDER BY name`.execute(db)
+/** Throws if the database has migrations that this version doesn't know. `known` are the migrations of this version, in order. */
+async function refuseForeignSchema(db: Database, known: readonly string[]): Promise<void> {
+  const applied = await listAppliedMigrations(db).catch(() => [])
+  const unknown = applied.filter((name) => !known.includes(name))
+  if (unknown.length === 0) return
+  if (unknown.every((name) => name > known.at(-1)!)) {
+    throw new Error(
+      `The database was migrated by a newer version of Berth (${unknown.join(', ')}). Start that version, or restore the backup from before the upgrade.`,
+    )
+  }
+  throw new Error(
+    `The database was created by a development version of Berth from before the first release (${unknown.join(', ')}) and can't be upgraded. Start with an empty database: set DATA_DIR to a new directory, or DATABASE_URL to a new database.`,
+  )
+}
+
+async function listAppliedMigrations(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`SELECT name FROM kysely_migration ORDER BY name`.execute(db)
   return rows.map((row) => row.name)
 }
 

@@ -75,7 +75,7 @@ export const checks: Record<StepName, (application: Application, viewer: Viewer)
       .where('customer_id', '=', account.processor_customer_id!)
       .execute()
     const sends = await application.db
-      .selectFrom('usage_sends')
+      .selectFrom('usage_reports')
       .selectAll()
       .where('organization_id', '=', viewer.organizationId)
       .execute()

@@ -13,6 +13,8 @@ beforeEach(async () => {
   const database = await createTestDatabase()
   url = database.url
   const pool = new pg.Pool({ connectionString: url, max: 1, statement_timeout: 100 })
+  // Dropping the database may cut a connection that is still closing.
+  pool.on('error', () => {})
   db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return async () => {
     await db.destroy()
@@ -26,7 +28,7 @@ async function connect() {
   return { client, [Symbol.asyncDispose]: () => client.end() }
 }
 
-test('a start waits for another process that migrates for longer than a query may take', async () => {
+test('a start waits while another process migrates, longer than the statement timeout', async () => {
   await using migrating = await connect()
   // The lock of Kysely's migrator.
   await migrating.client.query('SELECT pg_advisory_lock(3853314791062309107)')
@@ -35,18 +37,33 @@ test('a start waits for another process that migrates for longer than a query ma
     SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
       AND query_start < clock_timestamp() - interval '0.5 s'`
   await Promise.race([
-    migrated.then(() => expect.unreachable('it did not wait')),
+    migrated.then(() => expect.unreachable('the migration did not wait')),
     expect.poll(async () => (await migrating.client.query(waiting)).rowCount, patient).toBe(1),
   ])
   await migrating.client.query('SELECT pg_advisory_unlock_all()')
-  expect((await migrated).at(0)).toBe('0001_accounts')
+  expect((await migrated).at(0)).toBe('0001_organizations')
   expect((await sql`SHOW statement_timeout`.execute(db)).rows).toEqual([{ statement_timeout: '100ms' }])
 })
 
-test('an older version refuses a database that a newer one has migrated, and says which one to start', async () => {
+test('a version older than the database refuses to start and names the unknown migrations', async () => {
   await migrateDatabase(db)
-  await sql`INSERT INTO kysely_migration (name, timestamp) VALUES ('9999_later', now())`.execute(db)
+  await insertMigration('9999_later')
   await expect(migrateDatabase(db)).rejects.toThrow(
-    /by a newer version of Berth \(9999_later\): start that version/,
+    /by a newer version of Berth \(9999_later\)\. Start that version/,
   )
 })
+
+test('a database of a development version is refused with a remedy and left as it is', async () => {
+  await migrateDatabase(db)
+  await sql`DELETE FROM kysely_migration`.execute(db)
+  await insertMigration('0001_accounts')
+  await expect(migrateDatabase(db)).rejects.toThrow(
+    /before the first release \(0001_accounts\) and can't be upgraded\. Start with an empty database: set DATA_DIR/,
+  )
+  const { rows } = await sql`SELECT name FROM kysely_migration`.execute(db)
+  expect(rows).toEqual([{ name: '0001_accounts' }])
+})
+
+function insertMigration(name: string) {
+  return sql`INSERT INTO kysely_migration (name, timestamp) VALUES (${name}, now())`.execute(db)
+}

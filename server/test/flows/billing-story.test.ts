@@ -56,7 +56,7 @@ async function deployRunning(client: Client): Promise<string> {
 }
 
 /** Has a worker do now what the schedule would have it do later. */
-const runTask = (task: 'settle-usage' | 'send-usage' | 'advance-sandbox') =>
+const runTask = (task: 'settle-usage' | 'report-usage' | 'advance-sandbox') =>
   server.application.jobs.enqueue(server.application.db, task, null)
 
 async function signIn({ email, password }: Account): Promise<Client> {
@@ -68,7 +68,7 @@ async function signIn({ email, password }: Account): Promise<Client> {
 /** Lives through a time as a server does: usage is settled and told of every hour, and the processor's clock goes on. */
 async function live(milliseconds: number): Promise<void> {
   clock.advance(milliseconds)
-  for (const task of ['settle-usage', 'send-usage', 'advance-sandbox'] as const) {
+  for (const task of ['settle-usage', 'report-usage', 'advance-sandbox'] as const) {
     await runTask(task)
     await vi.waitFor(async () => expect(await countJobs(task)).toBe(0), { timeout: 20_000, interval: 50 })
   }
@@ -142,7 +142,7 @@ test(
     const invoice = await findInvoice(client, 'paid')
     const { organization_id: organizationId } = (await client.get('/v1/billing/account')).body
     const sends = await server.application.db
-      .selectFrom('usage_sends')
+      .selectFrom('usage_reports')
       .selectAll()
       .where('organization_id', '=', organizationId)
       .execute()

@@ -79,7 +79,7 @@ async function listTaken({ customerId }: Organization) {
 
 const listSends = ({ id }: Organization) =>
   server.application.db
-    .selectFrom('usage_sends')
+    .selectFrom('usage_reports')
     .selectAll()
     .where('organization_id', '=', id)
     .orderBy('hour')
@@ -220,7 +220,7 @@ describe('when the processor fails', () => {
     await seal(organization, 0, '100')
     await sendThrough(answerLost)
     await server.application.db
-      .updateTable('usage_sends')
+      .updateTable('usage_reports')
       .set({ status: 'pending', last_error: null })
       .where('organization_id', '=', organization.id)
       .execute()
@@ -236,7 +236,7 @@ describe('when the processor fails', () => {
     await sendThrough(messageLost)
     const identifier = `${organization.id}:of an older version`
     await server.application.db
-      .updateTable('usage_sends')
+      .updateTable('usage_reports')
       .set({ identifier })
       .where('organization_id', '=', organization.id)
       .execute()
@@ -310,7 +310,7 @@ describe('when the processor fails', () => {
     await check()
     expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
     await server.application.db
-      .updateTable('usage_sends')
+      .updateTable('usage_reports')
       .set({ status: 'sent', sent_at: clock.now() })
       .where('organization_id', '=', organization.id)
       .execute()
@@ -329,7 +329,7 @@ describe('when the processor fails', () => {
       if (after < arrived) await sendThrough()
     }
     const { db } = server.application
-    await db.deleteFrom('usage_sends').where('organization_id', '=', organization.id).execute()
+    await db.deleteFrom('usage_reports').where('organization_id', '=', organization.id).execute()
     await db
       .updateTable('billing_accounts')
       .set({ usage_written_through: null, usage_remainders: '{}' })

@@ -16,7 +16,7 @@ declare module '../../jobs/queue.ts' {
     /** Fetches events that never arrived from the processor and requeues unhandled ones */
     'sweep-billing-events': null
     /** Reports the usage of sealed hours to the processor */
-    'send-usage': null
+    'report-usage': null
   }
 }
 
@@ -45,6 +45,6 @@ export function billingJobs(deps: Deps): Job[] {
       },
     },
     // Soon after an hour is sealed: an invoice accepts late usage for one hour only.
-    { name: 'send-usage', cron: '*/10 * * * *', run: () => reportUsage(deps) },
+    { name: 'report-usage', cron: '*/10 * * * *', run: () => reportUsage(deps) },
   ]
 }

@@ -9,7 +9,7 @@ declare module '../../database/tables.ts' {
     billing_activations: BillingActivationsTable
     billing_events: BillingEventsTable
     billing_event_sweeps: BillingEventSweepsTable
-    usage_sends: UsageSendsTable
+    usage_reports: UsageReportsTable
   }
 }
 
@@ -64,7 +64,7 @@ export interface BillingEventSweepsTable {
   swept_until: Date
 }
 
-export interface UsageSendsTable {
+export interface UsageReportsTable {
   organization_id: number
   price_key: string
   hour: Date

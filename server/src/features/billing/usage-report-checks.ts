@@ -20,7 +20,7 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
           SELECT organization_id, identifier AS subject,
             format('The report of %s units of %s in the hour of %s is not confirmed after %s attempts: %s', quantity, price_key,
               hour, attempts, coalesce(last_error, 'the process ended')) AS message
-          FROM usage_sends
+          FROM usage_reports
           WHERE status <> 'sent' AND first_attempt_at < ${clock()}::timestamptz - ${confirmationDeadline}
           UNION ALL
           SELECT organization_id,
@@ -35,7 +35,7 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
             WHERE account.billing_mode = 'postpaid' AND bucket.sealed_at < ${clock()}::timestamptz - ${reportDeadline}
               AND bucket.unit_amount > 0
               AND bucket.hour >= coalesce(account.usage_written_through, account.postpaid_since)
-              AND NOT EXISTS (SELECT FROM usage_sends AS report WHERE report.organization_id = bucket.organization_id
+              AND NOT EXISTS (SELECT FROM usage_reports AS report WHERE report.organization_id = bucket.organization_id
                 AND report.price_key = bucket.price_key AND report.hour >= bucket.hour)
             GROUP BY account.id, bucket.price_key
             HAVING sum(bucket.quantity) + coalesce((account.usage_remainders ->> bucket.price_key)::numeric, 0) / 1000 >= 1

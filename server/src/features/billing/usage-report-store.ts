@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { UsageSendsTable } from './tables.ts'
+import type { UsageReportsTable } from './tables.ts'
 import type { UsagePosition } from '../metering/usage-events.ts'
 
-export type UsageReport = Selectable<UsageSendsTable>
+export type UsageReport = Selectable<UsageReportsTable>
 
 /** Reports with status `pending` or `unknown`: the processor may or may not have them. */
 export function listUnconfirmedReports(db: Database, organizationId: number): Promise<UsageReport[]> {
   return db
-    .selectFrom('usage_sends')
+    .selectFrom('usage_reports')
     .selectAll()
     .where('organization_id', '=', organizationId)
     .where('status', '!=', 'sent')
@@ -25,7 +25,7 @@ export async function findLastReportedHours(
   from: Date,
 ): Promise<Map<string, Date>> {
   const rows = await db
-    .selectFrom('usage_sends')
+    .selectFrom('usage_reports')
     .select('price_key')
     .select(({ fn }) => fn.max('hour').as('hour'))
     .where('organization_id', '=', organizationId)
@@ -41,7 +41,7 @@ export async function readReportedTotals(
   { organization_id: organizationId, price_key: priceKey, customer_id: customerId }: UsageReport,
 ): Promise<{ confirmed: number; lastAttemptAt: Date | null }> {
   const { confirmed, last_attempt_at: lastAttemptAt } = await db
-    .selectFrom('usage_sends')
+    .selectFrom('usage_reports')
     .select(sql<string>`coalesce(sum(quantity) FILTER (WHERE status = 'sent'), 0)`.as('confirmed'))
     .select(sql<Date | null>`max(greatest(last_attempt_at, sent_at))`.as('last_attempt_at'))
     .where('organization_id', '=', organizationId)
@@ -70,7 +70,7 @@ export function insertReport(
       ? ({ status: 'pending' } as const)
       : ({ status: 'unknown', attempts: 0, last_error: deferral.reason } as const)
   return db
-    .insertInto('usage_sends')
+    .insertInto('usage_reports')
     .values({ ...report, ...state, first_attempt_at: at, last_attempt_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
@@ -85,7 +85,7 @@ export function claimReport(
 ): Promise<UsageReport | undefined> {
   const { at, now, isFirst } = changes
   return db
-    .updateTable('usage_sends')
+    .updateTable('usage_reports')
     .set({
       at,
       last_attempt_at: now,
@@ -103,7 +103,7 @@ export function claimReport(
 export async function markSent(db: Database, identifiers: readonly string[], now: Date): Promise<void> {
   if (identifiers.length === 0) return
   await db
-    .updateTable('usage_sends')
+    .updateTable('usage_reports')
     .set({ status: 'sent', sent_at: now, last_error: null })
     .where('identifier', 'in', identifiers)
     .where('status', '!=', 'sent')
@@ -112,7 +112,7 @@ export async function markSent(db: Database, identifiers: readonly string[], now
 
 export async function markUnknown(db: Database, identifier: string, error: string): Promise<void> {
   await db
-    .updateTable('usage_sends')
+    .updateTable('usage_reports')
     .set({ status: 'unknown', last_error: error.slice(0, 1000) })
     .where('identifier', '=', identifier)
     .where('status', '!=', 'sent')

@@ -19,9 +19,9 @@ CREATE UNIQUE INDEX invitations_pending_key ON invitations (organization_id, low
   WHERE status = 'pending';
 CREATE INDEX invitations_organization_idx ON invitations (organization_id, created_at);
 CREATE INDEX invitations_invitee_idx ON invitations (lower(invitee_email));
-COMMENT ON TABLE invitations IS 'Offers of a role in an organization, addressed to an e-mail address';
-COMMENT ON COLUMN invitations.status IS 'A pending one whose expires_at is past counts as expired everywhere; no job writes that down';
-COMMENT ON COLUMN invitations.nonce IS 'What the link''s token is derived from, with the server''s key; a new one voids the old link';
-COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token, which is stored nowhere';
-COMMENT ON COLUMN invitations.mail_id IS 'The newest mail about it; null only inside the transaction that invites';
-COMMENT ON COLUMN invitations.resent_at IS 'When it was sent again last; null as long as it was sent once';
+COMMENT ON TABLE invitations IS 'Offers of a role in an organization, addressed to an email address';
+COMMENT ON COLUMN invitations.status IS 'A pending invitation counts as expired after expires_at; no job updates the status';
+COMMENT ON COLUMN invitations.nonce IS 'The link''s token is derived from this nonce and the server''s secret key; a new nonce voids the old link';
+COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token; the token itself is not stored';
+COMMENT ON COLUMN invitations.mail_id IS 'The newest email of this invitation; null only within the transaction that creates the invitation';
+COMMENT ON COLUMN invitations.resent_at IS 'When the invitation was last resent; null if it was sent once';

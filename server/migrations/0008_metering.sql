@@ -1,10 +1,30 @@
+CREATE TABLE token_usage (
+  deployment_id   uuid NOT NULL REFERENCES deployments (id),
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  model_name      text NOT NULL,
+  hour            timestamptz NOT NULL,
+  requests        bigint NOT NULL,
+  input_tokens    bigint NOT NULL,
+  output_tokens   bigint NOT NULL,
+  PRIMARY KEY (deployment_id, hour)
+);
+CREATE INDEX token_usage_organization_idx ON token_usage (organization_id, hour);
+COMMENT ON TABLE token_usage IS 'Requests and tokens of the inference routes per deployment and UTC hour';
+
+CREATE TABLE token_batches (
+  id          uuid PRIMARY KEY,
+  recorded_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX token_batches_recorded_idx ON token_batches (recorded_at);
+COMMENT ON TABLE token_batches IS 'Token journal files already added to token_usage, so that each file is counted once';
+
 CREATE TABLE usage_cursors (
   organization_id bigint PRIMARY KEY REFERENCES organizations (id),
   sealed_through  timestamptz NOT NULL DEFAULT 'epoch',
   settled_at      timestamptz
 );
-COMMENT ON TABLE usage_cursors IS 'How far an organization''s usage is settled; its row is the lock under which the ledger is written';
-COMMENT ON COLUMN usage_cursors.sealed_through IS 'A whole UTC hour: usage of the hours before it never changes again';
+COMMENT ON TABLE usage_cursors IS 'How far an organization''s usage is settled. Writers of the ledger lock this row.';
+COMMENT ON COLUMN usage_cursors.sealed_through IS 'A whole UTC hour: usage before it never changes again';
 
 CREATE TABLE instance_spans (
   id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -26,11 +46,11 @@ CREATE TABLE instance_spans (
 CREATE UNIQUE INDEX instance_spans_open_idx ON instance_spans (deployment_id) WHERE ended_at IS NULL;
 CREATE INDEX instance_spans_deployment_idx ON instance_spans (deployment_id, started_at);
 CREATE INDEX instance_spans_organization_idx ON instance_spans (organization_id, ended_at);
-COMMENT ON TABLE instance_spans IS 'When a deployment had an instance: from the moment the provider gave it until its release was confirmed';
-COMMENT ON COLUMN instance_spans.confirmed_at IS 'When the deployment first served: from then on the span is billed, from its start';
-COMMENT ON COLUMN instance_spans.voided_at IS 'When the instance was given back without having served: not billed';
-COMMENT ON COLUMN instance_spans.reported_start_at IS 'What the provider said; started_at differs where that cannot be';
-COMMENT ON COLUMN instance_spans.reported_end_at IS 'What the clock said; ended_at differs where that lies before the start or in a sealed hour';
+COMMENT ON TABLE instance_spans IS 'When a deployment held an instance, from provisioning to confirmed release';
+COMMENT ON COLUMN instance_spans.confirmed_at IS 'When the deployment first served. From then on the span is billed from its start.';
+COMMENT ON COLUMN instance_spans.voided_at IS 'When the instance was released without having served: the span is not billed';
+COMMENT ON COLUMN instance_spans.reported_start_at IS 'The start that the provider reported; started_at differs if that time is impossible';
+COMMENT ON COLUMN instance_spans.reported_end_at IS 'The end by the clock; ended_at differs if that time is before the start or in a sealed hour';
 
 CREATE TABLE usage_buckets (
   organization_id bigint NOT NULL REFERENCES organizations (id),
@@ -52,9 +72,9 @@ CREATE TABLE usage_buckets (
 );
 CREATE INDEX usage_buckets_hour_idx ON usage_buckets (organization_id, hour);
 CREATE INDEX usage_buckets_unsealed_idx ON usage_buckets (organization_id, hour) WHERE sealed_at IS NULL;
-COMMENT ON TABLE usage_buckets IS 'Usage of a UTC hour with its price; written anew from spans and tokens until the hour is sealed';
-COMMENT ON COLUMN usage_buckets.quantity IS 'Seconds to the millisecond, or tokens';
-COMMENT ON COLUMN usage_buckets.unit_amount IS 'Price of a second or token in the currency''s main unit; null while no price is known, which keeps the hour from being sealed';
+COMMENT ON TABLE usage_buckets IS 'Priced usage per UTC hour; recomputed from spans and tokens until the hour is sealed';
+COMMENT ON COLUMN usage_buckets.quantity IS 'Seconds with millisecond precision, or tokens';
+COMMENT ON COLUMN usage_buckets.unit_amount IS 'Price of one second or token in the currency''s main unit; null while the price is unknown, which keeps the hour unsealed';
 
 CREATE FUNCTION refuse_sealed_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -67,6 +87,7 @@ CREATE TRIGGER usage_buckets_sealed BEFORE UPDATE OR DELETE ON usage_buckets
 CREATE TABLE usage_anomalies (
   id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   organization_id bigint REFERENCES organizations (id),
+  deployment_id   uuid,
   kind            text NOT NULL,
   subject         text NOT NULL,
   message         text NOT NULL,
@@ -76,14 +97,6 @@ CREATE TABLE usage_anomalies (
 );
 CREATE UNIQUE INDEX usage_anomalies_open_idx ON usage_anomalies (kind, subject) WHERE closed_at IS NULL;
 CREATE INDEX usage_anomalies_organization_idx ON usage_anomalies (organization_id) WHERE closed_at IS NULL;
-COMMENT ON TABLE usage_anomalies IS 'What the checks of the ledger saw and still see; a check that passes again closes what it had opened';
-COMMENT ON COLUMN usage_anomalies.organization_id IS 'Null where it is nobody''s, such as an instance that no deployment knows';
-
-INSERT INTO instance_spans (organization_id, deployment_id, instance_type, region, started_at, ended_at, confirmed_at, voided_at,
-  reported_start_at, reported_end_at)
-SELECT organization_id, id, selected_instance_type, region, instance_started_at,
-  CASE WHEN instance_released_at IS NOT NULL THEN greatest(instance_released_at, instance_started_at) END, ran_at,
-  CASE WHEN ran_at IS NULL THEN instance_released_at END, instance_started_at, instance_released_at
-FROM deployments WHERE instance_started_at IS NOT NULL;
-INSERT INTO usage_cursors (organization_id)
-SELECT organization_id FROM instance_spans UNION SELECT organization_id FROM token_usage;
+COMMENT ON TABLE usage_anomalies IS 'Findings of the usage checks. A check that passes again closes its findings.';
+COMMENT ON COLUMN usage_anomalies.organization_id IS 'Null if no organization is affected, such as an instance without a deployment';
+COMMENT ON COLUMN usage_anomalies.deployment_id IS 'Null if no deployment is affected';

@@ -1,4 +1,4 @@
--- Adds histograms up: objects whose keys are the numbers of buckets and whose values are counts.
+-- Adds two histograms: objects that map a bucket number to a count.
 CREATE FUNCTION add_buckets(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE STRICT AS $$
   SELECT coalesce(jsonb_object_agg(bucket, number), '{}') FROM (
     SELECT bucket, sum(number::bigint) AS number
@@ -19,5 +19,5 @@ CREATE TABLE deployment_minutes (
   PRIMARY KEY (deployment_id, minute)
 ) WITH (fillfactor = 50);
 CREATE INDEX deployment_minutes_minute_idx ON deployment_minutes (minute);
-COMMENT ON TABLE deployment_minutes IS 'How requests to a deployment went, by the minute in which they ended; kept for two days, and nothing is billed by it';
-COMMENT ON COLUMN deployment_minutes.duration_buckets IS 'How many requests took how long: counts by the number of a logarithmic bucket';
+COMMENT ON TABLE deployment_minutes IS 'Request statistics per deployment and the minute in which requests ended; kept for two days and not used for billing';
+COMMENT ON COLUMN deployment_minutes.duration_buckets IS 'Histogram of durations: count per logarithmic bucket';

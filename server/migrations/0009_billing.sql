@@ -16,6 +16,8 @@ CREATE TABLE billing_accounts (
   auto_charge_enabled_by_user_id bigint REFERENCES users (id),
   postpaid_since                 timestamptz,
   max_active_resources           integer NOT NULL CHECK (max_active_resources >= 0),
+  usage_written_through          timestamptz,
+  usage_remainders               jsonb NOT NULL DEFAULT '{}',
   lease_number                   bigint NOT NULL DEFAULT 0,
   leased_until                   timestamptz,
   synced_at                      timestamptz,
@@ -24,12 +26,14 @@ CREATE TABLE billing_accounts (
   CHECK ((processor_subscription_id IS NULL) = (subscription_status = 'none')),
   CHECK ((billing_mode = 'postpaid') = (postpaid_since IS NOT NULL))
 );
-COMMENT ON TABLE billing_accounts IS 'What an organization may use and how it pays: one row for each, made when it is first needed';
-COMMENT ON COLUMN billing_accounts.subscription_status IS 'As the processor said when it was last asked; none before the first subscription';
-COMMENT ON COLUMN billing_accounts.postpaid_since IS 'The whole UTC hour from which usage is sent to the processor';
-COMMENT ON COLUMN billing_accounts.max_active_resources IS 'Deployments from requested to terminating that may exist at a time';
-COMMENT ON COLUMN billing_accounts.leased_until IS 'Until when one process has the word with the processor about this account; what it writes, it writes under lease_number';
-COMMENT ON COLUMN billing_accounts.synced_at IS 'By the database''s clock, when the processor was last asked: what was heard of before is in what it said';
+COMMENT ON TABLE billing_accounts IS 'How an organization pays and how much it may use. The row is created on first use.';
+COMMENT ON COLUMN billing_accounts.subscription_status IS 'The processor''s last known status; none before the first subscription';
+COMMENT ON COLUMN billing_accounts.postpaid_since IS 'The whole UTC hour from which usage is reported to the processor';
+COMMENT ON COLUMN billing_accounts.max_active_resources IS 'Maximum number of deployments that are not terminated';
+COMMENT ON COLUMN billing_accounts.usage_written_through IS 'All sealed usage of earlier hours is in usage_reports; null before the first report';
+COMMENT ON COLUMN billing_accounts.usage_remainders IS 'Reported usage below one whole unit: {price key: thousandths of a unit}';
+COMMENT ON COLUMN billing_accounts.leased_until IS 'Only one process at a time talks to the processor about this account; its writes name lease_number';
+COMMENT ON COLUMN billing_accounts.synced_at IS 'Time of the last request to the processor, by the database''s clock. The response covers every event received before.';
 
 CREATE TABLE billing_activations (
   id                           uuid PRIMARY KEY,
@@ -42,7 +46,7 @@ CREATE TABLE billing_activations (
   CHECK ((status = 'pending') = (finished_at IS NULL))
 );
 CREATE UNIQUE INDEX billing_activations_pending_idx ON billing_activations (billing_account_id) WHERE status = 'pending';
-COMMENT ON TABLE billing_activations IS 'Each wish to pay by subscription, written before the processor is asked; its id is the idempotency key';
+COMMENT ON TABLE billing_activations IS 'Requests to switch to a subscription, inserted before the processor is called. The id is the idempotency key.';
 
 CREATE TABLE billing_events (
   id           text PRIMARY KEY,
@@ -56,17 +60,17 @@ CREATE TABLE billing_events (
 );
 CREATE INDEX billing_events_waiting_idx ON billing_events (received_at) WHERE handled_at IS NULL;
 CREATE INDEX billing_events_received_idx ON billing_events (received_at);
-COMMENT ON TABLE billing_events IS 'The inbox of the processor''s webhook: every event once, whatever is delivered twice';
-COMMENT ON COLUMN billing_events.outcome IS 'ignored: it is about no customer, or about one that is not ours';
-COMMENT ON COLUMN billing_events.received_at IS 'By the database''s clock, as billing_accounts.synced_at';
+COMMENT ON TABLE billing_events IS 'Inbox of the processor''s webhook; each event is stored once, even if it is delivered twice';
+COMMENT ON COLUMN billing_events.outcome IS 'ignored: the event concerns no customer, or a customer of another installation';
+COMMENT ON COLUMN billing_events.received_at IS 'By the database''s clock, like billing_accounts.synced_at';
 
 CREATE TABLE billing_event_sweeps (
   processor   text PRIMARY KEY,
   swept_until timestamptz NOT NULL
 );
-COMMENT ON TABLE billing_event_sweeps IS 'Up to when the processor''s own list of events was compared with the inbox';
+COMMENT ON TABLE billing_event_sweeps IS 'How far the inbox was compared with the processor''s own list of events';
 
-CREATE TABLE usage_sends (
+CREATE TABLE usage_reports (
   organization_id    bigint NOT NULL REFERENCES organizations (id),
   price_key          text NOT NULL,
   hour               timestamptz NOT NULL,
@@ -83,7 +87,7 @@ CREATE TABLE usage_sends (
   PRIMARY KEY (organization_id, price_key, hour),
   CHECK ((status = 'sent') = (sent_at IS NOT NULL))
 );
-CREATE INDEX usage_sends_open_idx ON usage_sends (organization_id, hour) WHERE status <> 'sent';
-COMMENT ON TABLE usage_sends IS 'What was told to the processor of each hour, written before it is told';
-COMMENT ON COLUMN usage_sends.at IS 'The moment that the processor counts it at: the end of the hour, or the start of the first period that is still open';
-COMMENT ON COLUMN usage_sends.status IS 'pending: about to be told, or killed while telling; unknown: the answer never came';
+CREATE INDEX usage_reports_open_idx ON usage_reports (organization_id, hour) WHERE status <> 'sent';
+COMMENT ON TABLE usage_reports IS 'Usage reported to the processor per hour. Each row is inserted before its report is sent.';
+COMMENT ON COLUMN usage_reports.at IS 'The time at which the processor counts the usage: the end of the hour, or the start of the first open billing period';
+COMMENT ON COLUMN usage_reports.status IS 'pending: not sent yet, or the process died while sending; unknown: the processor never answered';

@@ -1,0 +1,43 @@
+CREATE TABLE organizations (
+  id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name        text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 255),
+  slug        text NOT NULL UNIQUE,
+  description text,
+  status      text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'closed')),
+  created_at  timestamptz NOT NULL DEFAULT now(),
+  updated_at  timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE organizations IS 'Tenants. An organization owns deployments and pays for them.';
+COMMENT ON COLUMN organizations.slug IS 'Readable, unique and never changed, so links stay valid';
+
+-- The foreign key to users is added with the table users.
+CREATE TABLE memberships (
+  id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  user_id         bigint NOT NULL,
+  organization_id bigint NOT NULL REFERENCES organizations (id),
+  role            text NOT NULL CHECK (role IN ('viewer', 'member', 'admin', 'super_admin')),
+  joined_at       timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (user_id, organization_id)
+);
+CREATE INDEX memberships_organization_idx ON memberships (organization_id, joined_at);
+
+-- Server processes cache sessions. The triggers on sessions, users, memberships and organizations invalidate these caches through
+-- the channel session_revoked. The payload is a user id; an empty payload invalidates every session.
+CREATE FUNCTION notify_session_revoked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('session_revoked', coalesce(OLD.user_id, NEW.user_id)::text);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER memberships_revoked AFTER INSERT OR UPDATE OR DELETE ON memberships
+  FOR EACH ROW EXECUTE FUNCTION notify_session_revoked();
+
+CREATE FUNCTION notify_organization_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('session_revoked', '');
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER organizations_changed AFTER UPDATE ON organizations FOR EACH ROW
+  WHEN ((OLD.name, OLD.status) IS DISTINCT FROM (NEW.name, NEW.status))
+  EXECUTE FUNCTION notify_organization_changed();

@@ -1,0 +1,27 @@
+CREATE TABLE identities (
+  issuer    text NOT NULL,
+  subject   text NOT NULL,
+  user_id   bigint NOT NULL REFERENCES users (id),
+  linked_at timestamptz NOT NULL,
+  CONSTRAINT identities_key PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX identities_user_idx ON identities (user_id);
+COMMENT ON TABLE identities IS 'Links accounts of the identity provider to users; never looked up by email address';
+COMMENT ON COLUMN identities.subject IS 'The provider''s id of a person, never reassigned within the issuer';
+
+CREATE TABLE sso_flows (
+  cookie_hash           bytea PRIMARY KEY,
+  state_hash            bytea NOT NULL,
+  nonce                 text NOT NULL,
+  code_verifier         text NOT NULL,
+  return_to             text NOT NULL,
+  invitation_token_hash bytea,
+  expires_at            timestamptz NOT NULL
+);
+CREATE INDEX sso_flows_expiry_idx ON sso_flows (expires_at);
+COMMENT ON TABLE sso_flows IS 'Sign-ins in progress at the identity provider. Completing a sign-in deletes its row first.';
+COMMENT ON COLUMN sso_flows.cookie_hash IS 'SHA-256 of the cookie that binds the flow to the browser that started it';
+COMMENT ON COLUMN sso_flows.state_hash IS 'SHA-256 of the state parameter that the provider returns';
+COMMENT ON COLUMN sso_flows.code_verifier IS 'PKCE secret; useless without the code, the cookie and the client secret';
+COMMENT ON COLUMN sso_flows.return_to IS 'Path on this site that the browser returns to';
+COMMENT ON COLUMN sso_flows.invitation_token_hash IS 'The invitation to accept on sign-in; null without an invitation';

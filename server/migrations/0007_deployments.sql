@@ -1,0 +1,118 @@
+CREATE TABLE deployments (
+  id                     uuid PRIMARY KEY,
+  user_id                bigint NOT NULL REFERENCES users (id),
+  organization_id        bigint NOT NULL REFERENCES organizations (id),
+  model_name             text NOT NULL,
+  model_format           text NOT NULL,
+  model_size_in_billions double precision NOT NULL,
+  quantization           text NOT NULL,
+  inference_model_uid    text NOT NULL UNIQUE,
+  variant                jsonb NOT NULL,
+  status                 text NOT NULL CHECK (status IN
+    ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),
+  status_message         text,
+  progress               double precision CHECK (progress BETWEEN 0 AND 1),
+  selected_instance_type text,
+  selection_reason       text,
+  offers_refused         text[] NOT NULL DEFAULT '{}',
+  gpu_count              integer,
+  memory_bytes           bigint,
+  context_tokens         integer,
+  parallel_sequences     integer,
+  region                 text,
+  cluster_id             text,
+  instance_id            text,
+  gpu_allocation_id      text,
+  instance_started_at    timestamptz,
+  instance_released_at   timestamptz,
+  ran_at                 timestamptz,
+  engine_url             text,
+  engine_restarts        integer NOT NULL DEFAULT 0,
+  engine_restarted_at    timestamptz,
+  failure_stage          text,
+  failure_reason         text,
+  created_at             timestamptz NOT NULL,
+  updated_at             timestamptz NOT NULL,
+  status_changed_at      timestamptz NOT NULL,
+  terminated_at          timestamptz,
+  reconcile_at           timestamptz,
+  leased_by              text,
+  leased_until           timestamptz,
+  lease_number           bigint NOT NULL DEFAULT 0,
+  CHECK ((failure_stage IS NULL) = (failure_reason IS NULL)),
+  CHECK ((status = 'terminated') = (terminated_at IS NOT NULL))
+) WITH (
+  -- The reconciler updates rows often: leave room on each page, and vacuum before many row versions gather.
+  fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05
+);
+CREATE INDEX deployments_user_idx ON deployments (user_id, created_at DESC, id DESC);
+-- For the list without terminated deployments, which outnumber the others over time.
+CREATE INDEX deployments_unterminated_idx ON deployments (user_id, created_at DESC, id DESC) WHERE status <> 'terminated';
+CREATE INDEX deployments_organization_idx ON deployments (organization_id, status);
+CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_at IS NOT NULL;
+COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment';
+COMMENT ON COLUMN deployments.progress IS 'Downloaded share of the weights, from 0 to 1; set together with status_message, null when unknown';
+COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
+COMMENT ON COLUMN deployments.engine_url IS 'The engine''s address; null while no engine is ready';
+COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
+COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment until this time';
+COMMENT ON COLUMN deployments.lease_number IS 'Fencing token: grows with each lease; writes under an older number are refused';
+
+-- Server processes cache inference targets. These triggers invalidate the cache of one user.
+CREATE FUNCTION notify_deployment_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('deployment_changed', coalesce(OLD.user_id, NEW.user_id)::text);
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER deployments_created AFTER INSERT OR DELETE ON deployments
+  FOR EACH ROW EXECUTE FUNCTION notify_deployment_changed();
+CREATE TRIGGER deployments_changed AFTER UPDATE ON deployments FOR EACH ROW
+  WHEN ((OLD.status, OLD.engine_url, OLD.failure_reason, OLD.model_name)
+    IS DISTINCT FROM (NEW.status, NEW.engine_url, NEW.failure_reason, NEW.model_name))
+  EXECUTE FUNCTION notify_deployment_changed();
+
+CREATE TABLE deployment_events (
+  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  deployment_id uuid NOT NULL REFERENCES deployments (id),
+  at            timestamptz NOT NULL,
+  status        text NOT NULL,
+  stage         text,
+  message       text NOT NULL
+);
+CREATE INDEX deployment_events_deployment_idx ON deployment_events (deployment_id, id);
+
+CREATE TABLE failure_logs (
+  deployment_id uuid PRIMARY KEY REFERENCES deployments (id) ON DELETE CASCADE,
+  lines         json NOT NULL
+);
+COMMENT ON TABLE failure_logs IS 'The last log lines of failed engines, kept after the instance is released';
+COMMENT ON COLUMN failure_logs.lines IS '[{at, line}], oldest first. json, because jsonb refuses some characters that an engine may write.';
+
+-- Every page of the deployment list shows the total. Counting 100,000 rows takes longer than reading the page.
+CREATE TABLE deployment_counts (
+  user_id bigint PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  total   bigint NOT NULL
+);
+COMMENT ON TABLE deployment_counts IS 'Number of deployments per user, maintained by triggers on deployments';
+
+CREATE FUNCTION count_added_deployments() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO deployment_counts AS counts (user_id, total)
+  SELECT user_id, count(*) FROM added GROUP BY user_id ORDER BY user_id
+  ON CONFLICT (user_id) DO UPDATE SET total = counts.total + excluded.total;
+  RETURN NULL;
+END
+$$;
+CREATE FUNCTION count_removed_deployments() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE deployment_counts AS counts SET total = counts.total - gone.number
+  FROM (SELECT user_id, count(*) AS number FROM removed GROUP BY user_id) AS gone
+  WHERE counts.user_id = gone.user_id;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER deployments_counted AFTER INSERT ON deployments
+  REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_added_deployments();
+CREATE TRIGGER deployments_uncounted AFTER DELETE ON deployments
+  REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_removed_deployments();
