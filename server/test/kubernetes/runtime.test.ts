@@ -144,7 +144,7 @@ test('observeEngine: diagnoses a crash loop from the last log lines', async () =
   ])
 })
 
-test('stopEngine and release: true once all objects are gone', async () => {
+test('stopEngine and release: true once all objects are deleted', async () => {
   await startEngine()
   expect(await runtime.stopEngine(deploymentId)).toBe(true)
   expect(await runtime.observeEngine(deploymentId)).toEqual({ phase: 'absent' })
@@ -158,7 +158,7 @@ test('stopEngine and release: true once all objects are gone', async () => {
   }
 })
 
-test('ensureEngine: an engine that is being stopped starts again only after its pods are gone', async () => {
+test('ensureEngine: an engine that is being stopped starts again only after its pods are deleted', async () => {
   await startEngine()
   api.holdsTerminatingPods = true
   expect(await runtime.stopEngine(deploymentId)).toBe(false)

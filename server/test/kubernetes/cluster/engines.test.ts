@@ -69,7 +69,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     expect(left.map(({ items }) => items.length)).toEqual([0, 0, 0, 0, 0])
   })
 
-  test('an engine stopping on a silent node does not start again until it is gone', async () => {
+  test('an engine stopping on a silent node starts again only after its pods are deleted', async () => {
     const { runtime, kubelet, node, cluster } = testBed
     const spec = makeSpec()
     const { deploymentId } = spec

@@ -159,7 +159,7 @@ export function connectCluster({
       })
       if (response.ok) return response.body
       const text = await response.text()
-      // 400: the container has not started or has no predecessor. 404: the pod is gone.
+      // 400: the container has not started or has no predecessor. 404: the pod was deleted.
       if (response.status === 400 || response.status === 404) return null
       throw new Error(`The cluster answered a log request with ${response.status}: ${text.slice(0, 300)}`)
     },
@@ -171,7 +171,7 @@ const isOptional = (apiVersion: string) => apiVersion.startsWith('leaderworkerse
 
 /**
  * Resolves to null if the API server reports that the object does not exist. A 404 counts only with a Kubernetes `Status` body:
- * a proxy's 404 must not confirm that an engine is gone.
+ * a proxy's 404 must not confirm that an engine has stopped.
  */
 async function nullIfMissing<T>(apiVersion: string, response: Promise<T>): Promise<T | null> {
   try {

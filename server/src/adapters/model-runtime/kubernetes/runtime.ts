@@ -170,8 +170,8 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     const workload = await findWorkload(deploymentId)
     const isStopped = workload !== null && toWorkloadSnapshot(workload).replicas === 0
     if (workload === null || isStopped) applied.delete(deploymentId)
-    // Wait until the old pods are gone; scaling up again now would keep them running.
-    if (isStopped && !(await confirmPodsGone(deploymentId))) {
+    // Wait until the old pods are deleted; scaling up again now would keep them running.
+    if (isStopped && !(await confirmPodsDeleted(deploymentId))) {
       return { phase: 'starting', message: 'The engine is being stopped before it starts again.' }
     }
     const planned = await planObjects(spec)
@@ -186,7 +186,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   }
 
   /** True once no pod is left. Force-deletes lost pods, which would otherwise stay listed. */
-  async function confirmPodsGone(deploymentId: string): Promise<boolean> {
+  async function confirmPodsDeleted(deploymentId: string): Promise<boolean> {
     const pods = await cluster.listPods(selectorOf(deploymentId))
     const terminating = await Promise.all(pods.filter(isTerminating).map(readPodSnapshot))
     for (const snapshot of terminating) {
@@ -203,7 +203,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
       const kind = workload.kind === setKind.kind ? setKind : deploymentKind
       await cluster.setReplicas(workloadOf(deploymentId, kind), 0)
     }
-    return confirmPodsGone(deploymentId)
+    return confirmPodsDeleted(deploymentId)
   }
 
   async function release(deploymentId: string): Promise<boolean> {
@@ -213,7 +213,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     for (const kind of [deploymentKind, setKind, service, networkPolicy, secret]) {
       removed.push(await cluster.remove({ ...kind, name }))
     }
-    const hasNoPods = await confirmPodsGone(deploymentId)
+    const hasNoPods = await confirmPodsDeleted(deploymentId)
     return hasNoPods && removed.every(Boolean)
   }
 

@@ -17,7 +17,7 @@ export interface KubernetesRuntimeSettings {
   kubeconfig: string | null
   /** Region that deployments report; null uses the instance type's region */
   region: string | null
-  /** Instance types for which the cluster has nodes */
+  /** Instance types that the cluster offers */
   instanceTypes: readonly InstanceType[]
   /** Maximum GPUs of one node. Larger engines run on several nodes in a LeaderWorkerSet */
   gpusPerNode: number
