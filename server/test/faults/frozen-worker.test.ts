@@ -5,7 +5,7 @@ import { createTestDatabase } from '../support/database.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
-import type { SimulatedReply } from '../xinference/simulator/simulator.ts'
+import type { SimulatedResponse } from '../xinference/simulator/simulator.ts'
 
 const patient = { timeout: 30_000, interval: 50 }
 
@@ -37,7 +37,7 @@ test('a worker that is frozen in mid-step is replaced by the other, and writes n
   for (const worker of workers) await expect.poll(() => worker.output(), patient).toContain('"working"')
 
   // Whoever asks for the launch is in the middle of its step until the answer comes.
-  const refusal = Promise.withResolvers<SimulatedReply>()
+  const refusal = Promise.withResolvers<SimulatedResponse>()
   let asked = 0
   simulator.intercept = ({ method, path }) => {
     if (method !== 'POST' || path !== '/v1/models') return undefined

@@ -86,27 +86,27 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     })
     const chunks = await Array.fromAsync(stream)
     expect(chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(0)
-    const unasked = await Array.fromAsync(
+    const withoutUsage = await Array.fromAsync(
       await openai.chat.completions.create({ model: deployment.id, messages, max_tokens: 8, stream: true }),
     )
     expect(
-      unasked.every(({ choices }) => choices.length > 0),
-      'usage that nobody asked for',
+      withoutUsage.every(({ choices }) => choices.length > 0),
+      'no usage chunk without include_usage',
     ).toBe(true)
     const refused = await client.post('/v1/chat/completions', { model: deployment.id, messages: 'Hello' })
     expect(refused.status).toBe(500)
     expect(refused.body.error).toMatchObject({ type: 'server_error' })
     expect(refused.body.error.message).not.toContain('address=')
     const { body: events } = await client.get(`${path}/${deployment.id}/events`)
-    const said = events.items.map(({ message }: { message: string }) => message).join('\n')
-    expect(said).toContain('The model is ready for requests.')
+    const eventMessages = events.items.map(({ message }: { message: string }) => message).join('\n')
+    expect(eventMessages).toContain('The model is ready for requests.')
     const { body: logs } = await client.get(`${path}/${deployment.id}/logs`)
     expect(logs.items.map(({ line }: { line: string }) => line)).toContain('INFO: Model is ready')
     await release(deployment.id)
     expect(simulator.models.get(deployment.inference_model_uid)?.status).toBe('TERMINATED')
   })
 
-  test('embeddings in base64, which Xinference does not have', async () => {
+  test('embeddings in base64, which Xinference does not support', async () => {
     const deployment = await deployBundled(client, 'berth-tiny-embedding')
     const ask = (encoding_format: 'base64' | 'float') =>
       openai.embeddings.create({ model: deployment.id, input: 'Hello', encoding_format })
@@ -118,24 +118,24 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     await release(deployment.id)
   })
 
-  test('a token that has run out in between, or that the supervisor forgot: chat goes on', async () => {
+  test('chat continues after the token expires or the supervisor forgets it', async () => {
     const deployment = await deployBundled(client)
     expect((await chat(deployment.id)).status).toBe(200)
-    simulator.sessions.expire()
+    simulator.tokens.expire()
     expect((await chat(deployment.id)).status).toBe(200)
-    simulator.sessions.reset()
+    simulator.tokens.reset()
     expect((await chat(deployment.id)).status).toBe(200)
     await release(deployment.id)
   })
 
   test.runIf(isNewest)(
-    'a supervisor that is gone: the deployment runs on, says so, and recovers',
+    'an unreachable supervisor: the deployment stays running, reports it, and recovers',
     async () => {
       const deployment = await deployBundled(client)
-      await simulator.goAway()
-      await waitForMessage(deployment.id, 'Xinference is out of reach')
+      await simulator.stopListening()
+      await waitForMessage(deployment.id, 'Xinference is unreachable')
       expect((await chat(deployment.id)).status).toBe(502)
-      await simulator.comeBack()
+      await simulator.startListening()
       await waitForMessage(deployment.id, null)
       await vi.waitFor(async () => expect((await chat(deployment.id)).status).toBe(200), 15_000)
       expect((await client.get(`${path}/${deployment.id}`)).body.failure_reason).toBeNull()
@@ -143,7 +143,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     },
   )
 
-  test.runIf(isNewest)('a supervisor that starts again: the model is launched again', async () => {
+  test.runIf(isNewest)('a supervisor restarts: the model is launched again', async () => {
     const deployment = await deployBundled(client)
     const launches = () => simulator.calls.filter((call) => call === 'POST /v1/models').length
     const before = launches()
@@ -158,7 +158,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     await release(deployment.id)
   })
 
-  test('a launch that fails: its stage, code and reason are told', async () => {
+  test('a failed launch: reports stage, code and reason', async () => {
     simulator.plan = { failure: 'CUDA out of memory. Tried to allocate 2.00 GiB' }
     const { body } = await client.post(path, { model_name: 'berth-tiny' })
     const failed = await waitForStatus(client, body.id, 'failed')
@@ -170,12 +170,12 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
     await release(body.id)
   })
 
-  test.runIf(isNewest)('deleted while it is downloaded', async () => {
+  test.runIf(isNewest)('deleted during the download', async () => {
     simulator.plan = { heldAt: 'downloading' }
     const { body } = await client.post(path, { model_name: 'berth-tiny' })
     await vi.waitFor(async () => {
-      const { body: seen } = await client.get(`${path}/${body.id}`)
-      expect(seen.status_message).toContain('Xinference is downloading the model')
+      const { body: deployment } = await client.get(`${path}/${body.id}`)
+      expect(deployment.status_message).toContain('Xinference is downloading the model')
     }, 15_000)
     simulator.plan = {}
     await release(body.id)

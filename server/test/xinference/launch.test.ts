@@ -1,7 +1,15 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { ModelRuntime } from '../../src/ports/model-runtime.ts'
 import type { XinferenceSimulator } from './simulator/simulator.ts'
-import { makeGpuVariant, makeWorker, openRuntime, openSimulator, provision, reach, tiny } from './support.ts'
+import {
+  makeGpuVariant,
+  makeWorker,
+  openRuntime,
+  openSimulator,
+  provision,
+  waitForPhase,
+  tiny,
+} from './support.ts'
 
 async function open(
   options: Parameters<typeof openSimulator>[0] = {},
@@ -14,11 +22,11 @@ async function open(
 const withGpus = { workers: [makeWorker('10.0.0.7', 2)] }
 const onGpus = { instanceType: 'xinference-1x23g', gpuCount: 1, contextTokens: 8192, parallelSequences: 4 }
 
-describe('what is launched', () => {
-  test('a GGUF model without a GPU: llama.cpp, the size as text, no GPU', async () => {
+describe('launch request', () => {
+  test('a GGUF model on a host without GPUs: llama.cpp, size as text, n_gpu null', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(simulator.models.get(spec.modelUid)?.body).toEqual({
       model_uid: spec.modelUid,
       model_name: 'berth-tiny',
@@ -44,31 +52,31 @@ describe('what is launched', () => {
       'vLLM',
       { model_size_in_billions: '1_5' },
     ],
-  ])('%o with %o broken: %s', async (changes, brokenEngines, engine, body) => {
+  ])('%o with unavailable engines %o: %s', async (changes, brokenEngines, engine, body) => {
     const { simulator, runtime } = await open(withGpus)
     simulator.brokenEngines = brokenEngines
     const spec = await provision(runtime, makeGpuVariant(changes), onGpus)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(simulator.models.get(spec.modelUid)?.body).toMatchObject({ model_engine: engine, ...body })
   })
 
-  test('an embedding model has no size', async () => {
+  test('an embedding model: no size', async () => {
     const { simulator, runtime } = await open()
     const changes = { modelName: 'berth-tiny-embedding', modelType: 'embedding' } as const
     const spec = await provision(runtime, { ...tiny, ...changes })
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const body = simulator.models.get(spec.modelUid)?.body
     expect(body).toMatchObject({ model_type: 'embedding', model_engine: 'llama.cpp' })
     expect(body).not.toHaveProperty('model_size_in_billions')
   })
 
-  test('of several workers the one with room is named', async () => {
+  test('several workers: worker_ip names the one with capacity', async () => {
     const { simulator, runtime } = await open({
       workers: [makeWorker('10.0.0.7', 1), makeWorker('10.0.0.8', 2)],
     })
     const variant = makeGpuVariant()
     const two = await provision(runtime, variant, { instanceType: 'xinference-2x23g', gpuCount: 2 })
-    await reach(() => runtime.ensureEngine(two), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(two), 'ready')
     expect(simulator.models.get(two.modelUid)?.body).toMatchObject({ worker_ip: '10.0.0.8', n_gpu: 2 })
   })
 })
@@ -89,12 +97,12 @@ describe('progress', () => {
     expect(await runtime.ensureEngine(spec)).toMatchObject(expected)
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject(expected)
     simulator.proceed(spec.modelUid)
-    const ready = await reach(() => runtime.ensureEngine(spec), 'ready')
+    const ready = await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(ready.endpoint.baseUrl).toBe(simulator.url)
     expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
   })
 
-  test('a download that stands still fails, and so does a start', async () => {
+  test('a stalled download fails, and so does a stalled start', async () => {
     const { simulator, runtime } = await open({}, { stallMs: 50 })
     for (const [heldAt, code] of [
       ['downloading', 'download_failed'],
@@ -102,7 +110,7 @@ describe('progress', () => {
     ] as const) {
       simulator.plan = { heldAt }
       const spec = await provision(runtime)
-      expect(await reach(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({ code })
+      expect(await waitForPhase(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({ code })
     }
   })
 })
@@ -120,34 +128,36 @@ describe('failures', () => {
       const { simulator, runtime } = await open({ version })
       simulator.plan = { failure }
       const spec = await provision(runtime)
-      const seen = await reach(() => runtime.ensureEngine(spec), 'failed')
+      const observation = await waitForPhase(() => runtime.ensureEngine(spec), 'failed')
       const message = `Xinference could not run the model: ${failure}.`
-      expect(seen).toEqual({ phase: 'failed', code, stage, message })
-      expect(await runtime.ensureEngine(spec), 'is not launched again by itself').toEqual(seen)
+      expect(observation).toEqual({ phase: 'failed', code, stage, message })
+      expect(await runtime.ensureEngine(spec), 'not launched again automatically').toEqual(observation)
       expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
     }
   })
 
-  test('a model or a variant that Xinference does not have', async () => {
+  test('a model or variant that Xinference does not have', async () => {
     const { runtime } = await open()
     for (const changes of [{ modelName: 'nobody' }, { quantization: 'Q2_K' }]) {
       const spec = await provision(runtime, { ...tiny, ...changes })
-      expect(await reach(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({
+      expect(await waitForPhase(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({
         code: 'model_not_found',
       })
     }
   })
 
-  test('a spec that is unknown to the worker alone fails after the launch was accepted', async () => {
+  test('a spec that only the worker rejects: fails after the launch was accepted', async () => {
     const { simulator, runtime } = await open()
     simulator.intercept = ({ path }) =>
       path.startsWith('/v1/engines/') ? { status: 404, body: { detail: 'Not Found' } } : undefined
     const spec = await provision(runtime, { ...tiny, quantization: 'Q2_K' })
     expect((await runtime.ensureEngine(spec)).phase).toBe('starting')
-    expect(await reach(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({ code: 'model_not_found' })
+    expect(await waitForPhase(() => runtime.ensureEngine(spec), 'failed')).toMatchObject({
+      code: 'model_not_found',
+    })
   })
 
-  test('no engine that can run it: the reasons are told', async () => {
+  test('no suitable engine: the message gives the reasons', async () => {
     const { simulator, runtime } = await open(withGpus)
     const reasons = { vLLM: 'vllm is not installed', SGLang: 'no GPU', Transformers: 'too old' }
     simulator.brokenEngines = reasons
@@ -164,60 +174,62 @@ describe('failures', () => {
     [400, 'The parameter `n_gpu` must be greater than 0 and not greater than 1', 'no_capacity'],
     [499, 'Launch cancelled', 'launch_rejected'],
     [403, 'API keys can only access model query and inference endpoints', 'launch_rejected'],
-  ])('a launch that is answered %i %s', async (status, detail, code) => {
+  ])('a launch answered with %i %s', async (status, detail, code) => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
     simulator.intercept = ({ method, path }) =>
       method === 'POST' && path === '/v1/models'
         ? { status, body: { detail: `[address=10.0.0.1:33, pid=5] ${detail}` } }
         : undefined
-    const seen = await runtime.ensureEngine(spec)
-    expect(seen).toMatchObject({ phase: 'failed', code })
-    expect(JSON.stringify(seen)).not.toContain('address=')
+    const observation = await runtime.ensureEngine(spec)
+    expect(observation).toMatchObject({ phase: 'failed', code })
+    expect(JSON.stringify(observation)).not.toContain('address=')
   })
 
-  test('an engine that dies is a crash, and is launched again once it was ended', async () => {
+  test('an engine that dies: engine_crashed, and launched again after stopEngine', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
-    simulator.crash(spec.modelUid, 'it went wrong')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+    simulator.crash(spec.modelUid, 'a defect')
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({
       phase: 'failed',
       code: 'engine_crashed',
       stage: 'runtime',
     })
     await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId, spec.clusterId))
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(2)
   })
 })
 
-describe('the uid is taken', () => {
-  test('by a launch whose answer was lost: it is adopted', async () => {
-    const { simulator, runtime } = await open({}, { answerTimeoutMs: 1_000 })
+describe('the uid already exists', () => {
+  test('from a launch whose response was lost: the model is adopted', async () => {
+    const { simulator, runtime } = await open({}, { responseTimeoutMs: 1_000 })
     const spec = await provision(runtime)
     const other = await openRuntime([simulator])
-    await reach(() => other.ensureEngine(spec), 'ready')
-    // What was seen a moment ago was that nothing is there.
-    let looks = 0
+    await waitForPhase(() => other.ensureEngine(spec), 'ready')
+    // Hides the model from the first observation, so that ensureEngine launches it.
+    let observations = 0
     simulator.intercept = ({ path }) => {
-      if (path === '/v1/models/instances' && looks++ === 0) return { status: 200, body: [] }
-      if (path === `/v1/models/${spec.modelUid}` && looks === 1)
+      if (path === '/v1/models/instances' && observations++ === 0) return { status: 200, body: [] }
+      if (path === `/v1/models/${spec.modelUid}` && observations === 1)
         return { status: 400, body: { detail: 'not found' } }
       return undefined
     }
-    expect((await reach(() => runtime.ensureEngine(spec), 'ready')).endpoint.baseUrl).toBe(simulator.url)
+    expect((await waitForPhase(() => runtime.ensureEngine(spec), 'ready')).endpoint.baseUrl).toBe(
+      simulator.url,
+    )
     expect(simulator.models.size).toBe(1)
   })
 
-  test('by a model that is none of ours', async () => {
+  test('from a model that is not ours', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
     simulator.intercept = ({ method, path }) => {
       if (method === 'POST')
         return { status: 400, body: { detail: 'Model is already in the model list, uid: x' } }
-      const isAsked = path === `/v1/models/${spec.modelUid}`
-      if (!isAsked || !simulator.calls.includes('POST /v1/models')) return undefined
+      const isDescribe = path === `/v1/models/${spec.modelUid}`
+      if (!isDescribe || !simulator.calls.includes('POST /v1/models')) return undefined
       return { status: 200, body: { model_name: 'llama-3' } }
     }
     expect(await runtime.ensureEngine(spec)).toMatchObject({
@@ -227,19 +239,19 @@ describe('the uid is taken', () => {
   })
 })
 
-describe('ending', () => {
-  test('a model that runs, and one that is unknown', async () => {
+describe('release', () => {
+  test('a running model, and an unknown one', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
     expect(simulator.models.get(spec.modelUid)?.status).toBe('TERMINATED')
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
   })
 
-  test('a model that is being launched: cancelled, then ended', async () => {
+  test('a launching model: cancelled, then terminated', async () => {
     const { simulator, runtime } = await open()
     simulator.plan = { heldAt: 'downloading' }
     const spec = await provision(runtime)
@@ -250,13 +262,13 @@ describe('ending', () => {
     expect(await runtime.listDeploymentIds()).toEqual([])
   })
 
-  test('not confirmed while it goes on, or while the supervisor fails', async () => {
+  test('not confirmed while the model still runs or the supervisor fails', async () => {
     const { simulator, runtime } = await open()
     const spec = await provision(runtime)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     simulator.intercept = ({ method }) =>
       method === 'DELETE' ? { status: 500, body: 'Internal Server Error' } : undefined
-    await expect(runtime.release(spec.deploymentId, spec.clusterId)).rejects.toThrow('could not end')
+    await expect(runtime.release(spec.deploymentId, spec.clusterId)).rejects.toThrow('could not terminate')
     simulator.intercept = ({ method }) => (method === 'DELETE' ? { status: 200, body: null } : undefined)
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(false)
     simulator.intercept = null
@@ -264,7 +276,7 @@ describe('ending', () => {
   })
 })
 
-test('only our own models are held', async () => {
+test('listDeploymentIds: only models of Berth', async () => {
   const { simulator, runtime } = await open()
   const id = '0197b2c0-0000-7000-8000-000000000001'
   const names = ['dep-x', 'qwen', `dep-${id}`, `my-dep-${id}`, `dep-${id.toUpperCase()}`]
@@ -273,19 +285,19 @@ test('only our own models are held', async () => {
   expect(await runtime.listDeploymentIds()).toEqual([id])
 })
 
-test('the log of an engine is what Xinference tells of its model, and goes on after it failed', async () => {
+test('logs are the events of the model, and continue after it failed', async () => {
   const { simulator, runtime } = await open({}, { followIntervalMs: 20 })
   const spec = await provision(runtime)
-  await reach(() => runtime.ensureEngine(spec), 'ready')
-  const left = new AbortController()
-  const followed = runtime.followLogs(spec.deploymentId, left.signal)[Symbol.asyncIterator]()
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+  const stop = new AbortController()
+  const followed = runtime.followLogs(spec.deploymentId, stop.signal)[Symbol.asyncIterator]()
   const next = followed.next()
   await vi.waitUntil(() => simulator.calls.some((call) => call.endsWith('/events')))
   const before = await runtime.readLogs(spec.deploymentId, 10)
   expect(before.map(({ line }) => line)).toEqual(['INFO: Launch model', 'INFO: Model is ready'])
   simulator.crash(spec.modelUid, 'died')
   expect((await next).value?.line).toMatch(/^ERROR: .*died$/)
-  left.abort()
+  stop.abort()
   expect((await followed.next()).done).toBe(true)
   expect(await runtime.readLogs(spec.deploymentId, 1)).toHaveLength(1)
 })

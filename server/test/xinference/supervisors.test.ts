@@ -9,7 +9,7 @@ import {
   openRuntime,
   openSimulator,
   provision,
-  reach,
+  waitForPhase,
   tiny,
 } from './support.ts'
 
@@ -17,33 +17,31 @@ const user = { username: 'berth', password: 'open sesame' }
 const gpuVariant = makeGpuVariant()
 const oneGpu = { instanceType: 'xinference-1x23g', gpuCount: 1 }
 
-describe('the sign-in', () => {
+describe('sign-in', () => {
   test.each(['2.11.0', '3.2.1'])(
-    '%s: once for many requests at a time, and again after a 401',
+    '%s: once for concurrent requests, and again after a 401',
     async (version) => {
       const simulator = await openSimulator({ version, user })
       const runtime = await openRuntime([simulator], { credentials: user })
       await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
-      expect(simulator.sessions.counts).toEqual({ signIns: 1, refreshes: 0 })
-      simulator.sessions.expire()
+      expect(simulator.tokens.counts).toEqual({ signIns: 1, refreshes: 0 })
+      simulator.tokens.expire()
       await Promise.all([runtime.listOffers(), runtime.listDeploymentIds(), runtime.listOffers()])
       const refreshed = { signIns: 1, refreshes: 1 }
-      expect(simulator.sessions.counts).toEqual(
-        version === '3.2.1' ? refreshed : { signIns: 2, refreshes: 0 },
-      )
+      expect(simulator.tokens.counts).toEqual(version === '3.2.1' ? refreshed : { signIns: 2, refreshes: 0 })
     },
   )
 
-  test('a supervisor that started again knows no refresh token either', async () => {
+  test('a restarted supervisor rejects the refresh token too', async () => {
     const simulator = await openSimulator({ user })
     const runtime = await openRuntime([simulator], { credentials: user })
     await runtime.listOffers()
-    simulator.sessions.reset()
+    simulator.tokens.reset()
     await runtime.listOffers()
-    expect(simulator.sessions.counts).toEqual({ signIns: 2, refreshes: 1 })
+    expect(simulator.tokens.counts).toEqual({ signIns: 2, refreshes: 1 })
   })
 
-  test('the same header for inference until it is refused; none where none is asked for', async () => {
+  test('authorizeEngine: the same header until it is refused; null if no sign-in is required', async () => {
     const simulator = await openSimulator({ user })
     const openOne = await openSimulator()
     const runtime = await openRuntime([simulator, openOne], { credentials: user })
@@ -55,18 +53,18 @@ describe('the sign-in', () => {
     expect(await runtime.authorizeEngine?.('http://127.0.0.1:9')).toBeNull()
   })
 
-  test('a wrong password, or none: said, and not tried again at once', async () => {
+  test('a wrong or missing password: reported, and not retried immediately', async () => {
     const simulator = await openSimulator({ user })
     const wrong = await openRuntime([simulator], { credentials: { ...user, password: 'x' } })
-    await expect(wrong.listOffers()).rejects.toThrow("did not accept Berth's user")
-    await expect(wrong.listOffers()).rejects.toThrow("did not accept Berth's user")
-    expect(simulator.sessions.counts.signIns).toBe(1)
+    await expect(wrong.listOffers()).rejects.toThrow("rejected Berth's user")
+    await expect(wrong.listOffers()).rejects.toThrow("rejected Berth's user")
+    expect(simulator.tokens.counts.signIns).toBe(1)
     const none = await openRuntime([simulator])
-    await expect(none.listOffers()).rejects.toThrow('Berth was given no user')
+    await expect(none.listOffers()).rejects.toThrow('requires a sign-in. Set XINFERENCE_USERNAME')
   })
 })
 
-describe('answers that make no sense are faults that pass', () => {
+describe('an invalid response is a transient error', () => {
   const answers: [string, Intercept][] = [
     ['HTML', () => ({ status: 200, body: '<html>' })],
     ['other JSON', () => ({ status: 200, body: { hello: ['world'] } })],
@@ -75,14 +73,14 @@ describe('answers that make no sense are faults that pass', () => {
     ["a proxy's 502", () => ({ status: 502, body: '<html>Bad Gateway' })],
     ['429', () => ({ status: 429, body: { detail: 'IP banned' } })],
     ['a redirect', () => ({ status: 302, headers: { location: 'http://127.0.0.1:9/' } })],
-    ['too much', () => ({ status: 200, body: JSON.stringify(['x'.repeat(9 * 2 ** 20)]) })],
-    ['nothing at all', () => 'hang'],
+    ['an oversized body', () => ({ status: 200, body: JSON.stringify(['x'.repeat(9 * 2 ** 20)]) })],
+    ['no response', () => 'hang'],
   ]
   test.each(answers)('%s', async (_name, intercept) => {
     const simulator = await openSimulator()
-    const runtime = await openRuntime([simulator], { answerTimeoutMs: 300 })
+    const runtime = await openRuntime([simulator], { responseTimeoutMs: 300 })
     const spec = await provision(runtime)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     simulator.intercept = intercept
     await expect(runtime.listOffers()).rejects.toThrow()
     await expect(runtime.provision(makeSpec(tiny))).rejects.toThrow()
@@ -93,7 +91,7 @@ describe('answers that make no sense are faults that pass', () => {
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'ready' })
   })
 
-  test('a launch that ends in a plain 500 is tried again', async () => {
+  test('a launch answered with a plain 500 is retried', async () => {
     const simulator = await openSimulator()
     const runtime = await openRuntime([simulator])
     const spec = await provision(runtime)
@@ -101,36 +99,42 @@ describe('answers that make no sense are faults that pass', () => {
       method === 'POST' ? { status: 500, body: 'Internal Server Error' } : undefined
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
     simulator.intercept = null
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   })
 })
 
-test('a supervisor that is gone and comes back: since when is told, nothing is launched twice', async () => {
+test('an unreachable supervisor: `since` stays the same, and nothing is launched twice', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
-  await reach(() => runtime.ensureEngine(spec), 'ready')
-  await simulator.goAway()
-  const first = await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'unreachable')
-  const second = await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'unreachable')
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+  await simulator.stopListening()
+  const first = await waitForPhase(
+    () => runtime.observeEngine(spec.deploymentId, spec.clusterId),
+    'unreachable',
+  )
+  const second = await waitForPhase(
+    () => runtime.observeEngine(spec.deploymentId, spec.clusterId),
+    'unreachable',
+  )
   expect(second.since).toEqual(first.since)
   expect(first.message).toContain(new URL(simulator.url).host)
-  await simulator.comeBack()
-  await reach(() => runtime.ensureEngine(spec), 'ready')
+  await simulator.startListening()
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
 })
 
-test('a supervisor that starts again has forgotten its models: absent, and launched anew', async () => {
+test('a restarted supervisor has lost its models: absent, then launched again', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
-  await reach(() => runtime.ensureEngine(spec), 'ready')
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   await simulator.restart()
   expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
-  await reach(() => runtime.ensureEngine(spec), 'ready')
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
 })
 
-test('a cluster without a worker is waited for', async () => {
+test('a cluster without a worker: unreachable until a worker joins', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
@@ -139,47 +143,47 @@ test('a cluster without a worker is waited for', async () => {
   await expect(runtime.provision(makeSpec(tiny))).rejects.toThrow('has a worker')
   expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
   simulator.workers.push(...workers)
-  await reach(() => runtime.ensureEngine(spec), 'ready')
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
 })
 
-test('an instance that is ready and a model that is not: gone after a while', async () => {
+test('a READY instance without a model: absent after a timeout', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator], { stallMs: 50 })
   const spec = await provision(runtime)
-  await reach(() => runtime.ensureEngine(spec), 'ready')
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   simulator.intercept = ({ path }) =>
     path === `/v1/models/${spec.modelUid}` ? { status: 400, body: { detail: 'Model not found' } } : undefined
   expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'starting' })
-  await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+  await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
 })
 
-describe('a worker that dies under its model', () => {
+describe('a worker dies with its model', () => {
   async function loseWorker() {
     const simulator = await openSimulator({ workers: [makeWorker('10.0.0.7', 1), makeWorker('10.0.0.8', 1)] })
     const runtime = await openRuntime([simulator], { stallMs: 50 })
     const spec = await provision(runtime, gpuVariant, oneGpu)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const { worker } = simulator.models.get(spec.modelUid)!
     simulator.loseWorker(worker)
-    await reach(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+    await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
     return { simulator, runtime, spec, worker }
   }
 
-  test('the model can be ended, and is launched on another', async () => {
+  test('the model can be stopped, and is launched on another worker', async () => {
     const { simulator, runtime, spec, worker } = await loseWorker()
     expect(await runtime.stopEngine(spec.deploymentId, spec.clusterId)).toBe(true)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const again = simulator.models.get(spec.modelUid)!
     expect(again.worker).not.toBe(worker)
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
   })
 
-  test('the deployment can be released, and nothing is held any longer', async () => {
+  test('the deployment can be released, and nothing remains', async () => {
     const { simulator, runtime, spec } = await loseWorker()
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
     await vi.waitFor(async () => expect(await runtime.listDeploymentIds()).toEqual([]), 10_000)
     const restarted = await openRuntime([simulator])
-    expect(await restarted.release(spec.deploymentId), 'asked again').toBe(true)
+    expect(await restarted.release(spec.deploymentId), 'repeated release').toBe(true)
   })
 })
 
@@ -188,20 +192,20 @@ test.each([
   ['0.16.3', false],
   ['1.5.0', true],
   ['0+unknown', true],
-])('version %s', async (version, isFit) => {
+])('version %s', async (version, isSupported) => {
   const simulator = await openSimulator({ version })
   const runtime = await openRuntime([simulator])
   const offers = runtime.listOffers()
-  if (isFit) expect(await offers).toHaveLength(1)
+  if (isSupported) expect(await offers).toHaveLength(1)
   else await expect(offers).rejects.toThrow(`runs Xinference ${version}`)
 })
 
 describe('several supervisors', () => {
-  test('a model is found without being told where it is, as after a restart of Berth', async () => {
+  test('a model is found without its cluster id, as after a restart of Berth', async () => {
     const [one, two] = [await openSimulator(), await openSimulator()]
     const runtime = await openRuntime([two])
     const spec = await provision(runtime)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const other = await openRuntime([one, two])
     expect(await other.observeEngine(spec.deploymentId)).toMatchObject({ endpoint: { baseUrl: two.url } })
     expect(await other.listDeploymentIds()).toEqual([spec.deploymentId])
@@ -210,31 +214,31 @@ describe('several supervisors', () => {
     expect(two.models.get(spec.modelUid)?.status).toBe('TERMINATED')
   })
 
-  test('one that is gone keeps nobody from using the others', async () => {
-    const [gone, there] = [await openSimulator(), await openSimulator()]
-    await gone.goAway()
-    const runtime = await openRuntime([gone, there])
+  test('an unreachable one does not affect the others', async () => {
+    const [down, up] = [await openSimulator(), await openSimulator()]
+    await down.stopListening()
+    const runtime = await openRuntime([down, up])
     const spec = await provision(runtime)
-    expect(spec.clusterId).toBe(there.url)
-    await reach(() => runtime.ensureEngine(spec), 'ready')
-    const restarted = await openRuntime([gone, there])
+    expect(spec.clusterId).toBe(up.url)
+    await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+    const restarted = await openRuntime([down, up])
     await vi.waitUntil(() => restarted.release(spec.deploymentId, spec.clusterId))
     const nowhere = makeSpec(tiny)
-    await expect(restarted.release(nowhere.deploymentId), 'may be on the one that is gone').rejects.toThrow()
-    await expect(restarted.release(nowhere.deploymentId, gone.url)).rejects.toThrow()
+    await expect(restarted.release(nowhere.deploymentId), 'may be on the unreachable one').rejects.toThrow()
+    await expect(restarted.release(nowhere.deploymentId, down.url)).rejects.toThrow()
   })
 
-  test('one that was taken out of the settings', async () => {
-    const [removed, there] = [await openSimulator(), await openSimulator()]
+  test('one that was removed from the settings', async () => {
+    const [removed, up] = [await openSimulator(), await openSimulator()]
     const runtime = await openRuntime([removed])
     const spec = await provision(runtime)
-    const other = await openRuntime([there])
+    const other = await openRuntime([up])
     expect(await other.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
     expect(await other.release(spec.deploymentId, spec.clusterId)).toBe(true)
   })
 })
 
-describe('offers and room', () => {
+describe('offers and capacity', () => {
   const l4Type: InstanceType = {
     name: 'l4-x1',
     region: 'here',
@@ -248,7 +252,7 @@ describe('offers and room', () => {
     tolerations: [],
   }
 
-  test('by GPUs of a host, under the name of the instance type file where that has one', async () => {
+  test('one offer per number of GPUs, named after the instance type file if it matches', async () => {
     const workers = [makeWorker('10.0.0.7', 3), { ip: '10.0.0.8', gpus: [], memoryBytes: 10 * 2 ** 30 }]
     const simulator = await openSimulator({ workers })
     const runtime = await openRuntime([simulator], { instanceTypes: [l4Type] })
@@ -263,17 +267,17 @@ describe('offers and room', () => {
     expect(offers[2]).toMatchObject({ memoryBytes: 9 * 2 ** 30, formats: ['ggufv2'] })
   })
 
-  test('a GPU is promised once, is free again after its deployment, and not while its memory is taken', async () => {
+  test('a GPU is reserved once, freed with its deployment, and unavailable while its memory is in use', async () => {
     const simulator = await openSimulator({ workers: [makeWorker('10.0.0.7', 2)] })
     const runtime = await openRuntime([simulator])
     const refusal = { outcome: 'refused', code: 'no_capacity' }
     const specs = [await provision(runtime, gpuVariant, oneGpu), await provision(runtime, gpuVariant, oneGpu)]
     const third = makeSpec(gpuVariant, oneGpu)
     expect(await runtime.provision(third)).toMatchObject(refusal)
-    expect(await runtime.provision(specs[0]!), 'the one that has it finds it').toMatchObject({
+    expect(await runtime.provision(specs[0]!), 'repeated provision').toMatchObject({
       outcome: 'provisioned',
     })
-    for (const spec of specs) await reach(() => runtime.ensureEngine(spec), 'ready')
+    for (const spec of specs) await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     const restarted = await openRuntime([simulator])
     await vi.waitFor(async () => expect(await restarted.provision(third)).toMatchObject(refusal))
     await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId, specs[0]!.clusterId))
@@ -286,7 +290,7 @@ describe('offers and room', () => {
     )
   })
 
-  test('an instance type that no host has, and a host without memory', async () => {
+  test('no_capacity: an instance type that no host has, and a host with too little memory', async () => {
     const simulator = await openSimulator()
     const runtime = await openRuntime([simulator])
     const refusal = { outcome: 'refused', code: 'no_capacity' }

@@ -14,12 +14,12 @@ import { makeSpec, makeVariant } from '../adapters/local-runtime-support.ts'
 const gibibyte = 2 ** 30
 export const l4 = { name: 'NVIDIA L4', memoryBytes: 23 * gibibyte }
 
-/** A worker with this many GPUs of 23 GiB. */
+/** A worker with `gpus` GPUs of 23 GiB each. */
 export function makeWorker(ip: string, gpus: number) {
   return { ip, gpus: Array.from({ length: gpus }, () => l4), memoryBytes: 64 * gibibyte }
 }
 
-/** A supervisor whose models answer nothing, so that they are there at once. */
+/** A simulator without real engines, so models are ready immediately. */
 export async function openSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
   const simulator = await startXinferenceSimulator({ withEngines: false, ...options })
   onTestFinished(() => simulator.close())
@@ -50,28 +50,29 @@ export function makeGpuVariant(changes: Partial<ModelVariant> = {}): ModelVarian
   return makeVariant({ ...weights, files: [] }, { ...facts, ...changes })
 }
 
-/** A deployment that was given room, with the cluster that it was given. */
+/** Provisions a deployment and returns its spec with the assigned cluster. */
 export async function provision(
   runtime: ModelRuntime,
   variant: ModelVariant = tiny,
   changes: Partial<EngineSpec> = {},
 ): Promise<EngineSpec> {
   const spec = makeSpec(variant, { instanceType: 'xinference-cpu', ...changes })
-  const provisioning = await runtime.provision(spec)
-  if (provisioning.outcome !== 'provisioned') throw new Error(provisioning.message)
-  return { ...spec, clusterId: provisioning.instance.clusterId }
+  const result = await runtime.provision(spec)
+  if (result.outcome !== 'provisioned') throw new Error(result.message)
+  return { ...spec, clusterId: result.instance.clusterId }
 }
 
-/** Looks as a reconciler does until a phase is seen. */
-export async function reach<Phase extends EngineObservation['phase']>(
-  look: () => Promise<EngineObservation>,
+/** Polls `observe`, as the reconciler does, until the engine reaches a phase. */
+export async function waitForPhase<Phase extends EngineObservation['phase']>(
+  observe: () => Promise<EngineObservation>,
   phase: Phase,
 ): Promise<Extract<EngineObservation, { phase: Phase }>> {
   return vi.waitFor(
     async () => {
-      const seen = await look()
-      if (seen.phase !== phase) throw new Error(`seen ${JSON.stringify(seen)}`)
-      return seen as Extract<EngineObservation, { phase: Phase }>
+      const observation = await observe()
+      if (observation.phase !== phase)
+        throw new Error(`expected ${phase}, got ${JSON.stringify(observation)}`)
+      return observation as Extract<EngineObservation, { phase: Phase }>
     },
     { timeout: 20_000, interval: 20 },
   )

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { SimulatedModel } from './models.ts'
 
-/** What of a request Xinference does not pass on. */
+/** Request fields that Xinference drops. */
 const dropped = { '/v1/chat/completions': ['n', 'user'], '/v1/embeddings': ['encoding_format', 'user'] }
 export type SimulatedPath = keyof typeof dropped
 
@@ -9,7 +9,7 @@ export function isInferencePath(path: string): path is SimulatedPath {
   return path in dropped
 }
 
-/** Passes a request to a model's engine and its answer back in Xinference's manner: errors as `detail`, CRLF in streams. */
+/** Proxies a request to a model's engine and answers in Xinference's format: errors as `detail`, CRLF in streams. */
 export async function proxyInference(
   model: SimulatedModel,
   key: string,
@@ -17,20 +17,20 @@ export async function proxyInference(
   body: Record<string, any>,
   response: ServerResponse,
 ): Promise<void> {
-  // Xinference reads `include_usage` without a look whether it is there.
+  // Xinference reads `include_usage` without checking that it exists.
   const options = body['stream_options']
   if (body['stream'] === true && options != null && !('include_usage' in options)) {
     response.writeHead(500, { 'content-type': 'text/plain' }).end('Internal Server Error')
     return
   }
   const kept = Object.fromEntries(Object.entries(body).filter(([name]) => !dropped[path].includes(name)))
-  const left = new AbortController()
-  response.on('close', () => left.abort())
+  const callerLeft = new AbortController()
+  response.on('close', () => callerLeft.abort())
   const answer = await fetch(`${model.engineUrl}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify(kept),
-    signal: left.signal,
+    signal: callerLeft.signal,
   })
   const type = answer.headers.get('content-type') ?? 'application/json'
   if (!answer.ok) {
@@ -48,7 +48,7 @@ export async function proxyInference(
   response.end()
 }
 
-/** The JSON of a request; null for a body that is none. */
+/** Reads a JSON body; null if it is not JSON. */
 export async function readBody(request: IncomingMessage): Promise<Record<string, any> | null> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)

@@ -13,9 +13,9 @@ export const stages = ['pending', 'launching', 'downloading', 'loading'] as cons
 export type Stage = (typeof stages)[number]
 
 export interface LaunchPlan {
-  /** The stage that a launch stays in until the test lets it go on */
+  /** Stage at which the launch stops until `proceed` */
   heldAt?: Stage | undefined
-  /** What it fails with after its last stage */
+  /** Error after the last stage */
   failure?: string | undefined
 }
 
@@ -29,21 +29,21 @@ export interface SimulatedModel {
   replicaError: string
   worker: string
   gpus: number[]
-  /** Where its engine answers; null where it has none */
+  /** URL of its engine; null if it has none */
   engineUrl: string | null
-  /** Its worker is gone, and the supervisor has forgotten all of it but the instance's status */
+  /** Its worker died, and the supervisor has forgotten everything except the instance's status */
   isLost: boolean
 }
 
 export interface EngineProcesses {
   key: string
-  /** Starts a real engine for a model and returns its address */
+  /** Starts a real engine for a model and returns its URL */
   start(model: SimulatedModel): Promise<string>
   stop(uid: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Our own engine with the bundled model in the place of whatever a simulated worker loads. */
+/** Runs Berth's own engine with the bundled model, whichever model the simulated worker loads. */
 export async function openEngineProcesses(): Promise<EngineProcesses> {
   const root = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
   const environment = { PATH: process.env['PATH'], HOME: root, NODE_LLAMA_CPP_GPU: 'false' }
@@ -78,9 +78,9 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
       const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
       await control.launch(directory, args, engineKey)
       for (;;) {
-        const seen = await control.observe(directory)
-        if (seen.phase === 'ready') return seen.endpoint.baseUrl
-        if (seen.phase === 'failed' || seen.phase === 'absent') throw new Error(JSON.stringify(seen))
+        const state = await control.observe(directory)
+        if (state.phase === 'ready') return state.endpoint.baseUrl
+        if (state.phase === 'failed' || state.phase === 'absent') throw new Error(JSON.stringify(state))
         await new Promise((done) => setTimeout(done, 50))
       }
     },
@@ -111,7 +111,7 @@ const engineFormats: Record<string, string[]> = {
   vLLM: ['pytorch', 'gptq', 'awq', 'fp8'],
 }
 
-/** What `/v1/engines/{type}/{name}` answers; null for a model that the registry does not have. */
+/** The response of `/v1/engines/{type}/{name}`; null if the registry does not have the model. */
 export function listEngines(type: string, name: string, broken: Record<string, string>): unknown {
   const specs = knownModels[name]?.filter((spec) => spec.type === type) ?? []
   if (specs.length === 0) return null
@@ -131,7 +131,7 @@ export function listEngines(type: string, name: string, broken: Record<string, s
   )
 }
 
-/** Whether a launch's spec is one that the registry has, by Xinference's own way of comparing sizes. */
+/** Whether the registry has the spec of a launch, with Xinference's comparison of sizes. */
 export function knowsSpec(body: Record<string, any>): boolean {
   const { model_name, model_format, model_size_in_billions: size, quantization } = body
   return (knownModels[model_name] ?? []).some(
@@ -147,7 +147,7 @@ function toSize(size: number): number | string {
   return Number.isInteger(size) ? size : String(size).replace('.', '_')
 }
 
-/** An integer matches an integer, text matches with `_` for the point; a fraction matches nothing but its integer part. */
+/** Xinference truncates numbers before it compares them. Text matches with `_` as the decimal point. */
 function matchesSize(size: number, given: unknown): boolean {
   if (typeof given === 'number') return Math.trunc(given) === size
   return typeof given === 'string' && given.replace('_', '.') === String(size)

@@ -10,24 +10,24 @@ import {
   now,
   readClusterInfo,
   readStatus,
-} from './answers.ts'
-import type { SimulatedWorker } from './answers.ts'
+} from './responses.ts'
+import type { SimulatedWorker } from './responses.ts'
 import { isInferencePath, proxyInference, readBody } from './inference.ts'
 import { knowsSpec, listEngines, openEngineProcesses } from './models.ts'
 import type { LaunchPlan, SimulatedModel } from './models.ts'
-import { createSessions } from './sign-ins.ts'
-import type { SimulatedSessions } from './sign-ins.ts'
+import { createTokens } from './tokens.ts'
+import type { SimulatedTokens } from './tokens.ts'
 
 export interface SimulatorOptions {
-  /** Which Xinference it is; from 3 on with sessions that can be refreshed. Default 3.2.1 */
+  /** Version of Xinference; since 3.0 tokens can be refreshed. Default 3.2.1 */
   version?: string | undefined
   user?: { username: string; password: string } | null | undefined
   workers?: SimulatedWorker[] | undefined
-  /** false: models are ready at once and answer nothing */
+  /** false: models are ready immediately and serve nothing */
   withEngines?: boolean | undefined
 }
 
-export interface SimulatedReply {
+export interface SimulatedResponse {
   status: number
   body?: unknown
   headers?: Record<string, string>
@@ -35,50 +35,51 @@ export interface SimulatedReply {
 export type Intercept = (request: {
   method: string
   path: string
-}) => SimulatedReply | 'hang' | Promise<SimulatedReply> | undefined
+}) => SimulatedResponse | 'hang' | Promise<SimulatedResponse> | undefined
 
 export interface XinferenceSimulator {
   url: string
-  sessions: SimulatedSessions
+  tokens: SimulatedTokens
   models: Map<string, SimulatedModel>
   workers: SimulatedWorker[]
-  /** `POST /v1/models` and so on, in the order in which they came */
+  /** All requests in order, such as `POST /v1/models` */
   calls: string[]
-  /** What the launches from now on do */
+  /** Applies to all further launches */
   plan: LaunchPlan
-  /** Engines that can't be used, with why */
+  /** Unavailable engines with the reason */
   brokenEngines: Record<string, string>
-  /** Answers in the place of the supervisor, until it is null again */
+  /** Answers instead of the supervisor while it is set */
   intercept: Intercept | null
-  /** GPUs, as `ip/index`, whose memory is taken by something that Xinference does not know */
+  /** GPUs, as `ip/index`, whose memory a process outside Xinference uses */
   occupied: Set<string>
-  /** Lets a launch that is held go on to its end */
+  /** Completes a launch that stopped at `heldAt` */
   proceed(uid: string): void
-  /** An engine dies under a model that was ready */
+  /** Ends the engine of a READY model */
   crash(uid: string, reason: string): void
-  /** The last look at a worker fails: its models are forgotten, and their instances stay as they were */
+  /** Removes a worker: the supervisor forgets its models but keeps their instances */
   loseWorker(ip: string): void
-  /** The supervisor starts again: it knows no models, no events, no tokens */
+  /** Restarts the supervisor: models, events and tokens are lost */
   restart(): Promise<void>
-  /** Nobody listens any longer; the models live on */
-  goAway(): Promise<void>
-  comeBack(): Promise<void>
+  /** Closes the port; models keep running */
+  stopListening(): Promise<void>
+  startListening(): Promise<void>
   close(): Promise<void>
 }
 
-const unknownModel = (uid: string): SimulatedReply => ({
+const unknownModel = (uid: string): SimulatedResponse => ({
   status: 400,
   body: { detail: `[address=127.0.0.1:41000, pid=7] Model not found in the model list, uid: ${uid}` },
 })
-const ok = (body: unknown): SimulatedReply => ({ status: 200, body })
-const refuse = (status: number, detail: string): SimulatedReply => ({ status, body: { detail } })
+const ok = (body: unknown): SimulatedResponse => ({ status: 200, body })
+const refuse = (status: number, detail: string): SimulatedResponse => ({ status, body: { detail } })
 
-/** A supervisor with its workers that behaves as Xinference of a version does, its faults included; our own engine serves its models. */
+/** Starts a supervisor with workers that behaves like a version of Xinference, including its defects. Berth's engine serves its models. */
 export async function startXinferenceSimulator(options: SimulatorOptions = {}): Promise<XinferenceSimulator> {
   const { version = '3.2.1', user = null, withEngines = true } = options
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
-  const isFrom = (a: number, b: number, c = 0) => major * 1e6 + minor * 1e3 + patch >= a * 1e6 + b * 1e3 + c
-  const sessions = createSessions(user, isFrom(3, 0))
+  const isAtLeast = (a: number, b: number, c = 0) =>
+    major * 1e6 + minor * 1e3 + patch >= a * 1e6 + b * 1e3 + c
+  const tokens = createTokens(user, isAtLeast(3, 0))
   const engines = withEngines ? await openEngineProcesses() : null
   const models = new Map<string, SimulatedModel>()
   const events = new Map<string, { event_type: string; event_ts: number; event_content: string }[]>()
@@ -88,12 +89,12 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
 
   const isServed = ({ status, isLost }: SimulatedModel) => status === 'READY' && !isLost
 
-  function tell(uid: string, type: string, content: string): void {
+  function recordEvent(uid: string, type: string, content: string): void {
     const list = events.get(uid) ?? []
     events.set(uid, [...list, { event_type: type, event_ts: now(), event_content: content }].slice(-100))
   }
 
-  async function bringUp(model: SimulatedModel): Promise<void> {
+  async function startModel(model: SimulatedModel): Promise<void> {
     const stillLaunching = () => models.get(model.uid) === model && model.status === 'CREATING'
     try {
       if (!knowsSpec(model.body)) {
@@ -110,7 +111,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
         return
       }
       Object.assign(model, { status: 'READY', engineUrl: url })
-      tell(model.uid, 'INFO', 'Model is ready')
+      recordEvent(model.uid, 'INFO', 'Model is ready')
     } catch (error) {
       if (stillLaunching()) fail(model, error instanceof Error ? error.message : String(error))
     }
@@ -119,10 +120,10 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
   function fail(model: SimulatedModel, reason: string): void {
     Object.assign(model, { status: 'ERROR', engineUrl: null, gpus: [] })
     model.replicaError = `[address=${model.worker}:41001, pid=9] ${reason}`
-    tell(model.uid, 'ERROR', model.replicaError)
+    recordEvent(model.uid, 'ERROR', model.replicaError)
   }
 
-  function launch(body: Record<string, any>): SimulatedReply {
+  function launch(body: Record<string, any>): SimulatedResponse {
     const { model_name, model_engine, model_type = 'LLM', n_gpu = 'auto', worker_ip, replica = 1 } = body
     if (!model_name) return refuse(400, 'Invalid input. Please specify the `model_name` field.')
     if (!model_engine && model_type === 'LLM')
@@ -145,12 +146,12 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
         400,
         'The parameter `n_gpu` must be greater than 0 and not greater than the number of GPUs',
       )
-    const taken = new Set(
+    const used = new Set(
       [...models.values()].filter((each) => each.worker === worker.ip).flatMap((each) => each.gpus),
     )
-    const free = worker.gpus.map((_, index) => index).filter((index) => !taken.has(index))
-    // Since 1.15 models share GPUs rather than being refused.
-    if (free.length < count && !isFrom(1, 15)) return refuse(503, 'No available slot found for the model')
+    const free = worker.gpus.map((_, index) => index).filter((index) => !used.has(index))
+    // Since 1.15 models share GPUs instead of being refused.
+    if (free.length < count && !isAtLeast(1, 15)) return refuse(503, 'No available slot found for the model')
     const model: SimulatedModel = {
       uid,
       body,
@@ -162,29 +163,29 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       worker: worker.ip,
       engineUrl: null,
       isLost: false,
-      gpus: [...free, ...taken].slice(0, count),
+      gpus: [...free, ...used].slice(0, count),
     }
     models.set(uid, model)
-    tell(uid, 'INFO', 'Launch model')
-    if (model.plan.heldAt === undefined) void bringUp(model)
+    recordEvent(uid, 'INFO', 'Launch model')
+    if (model.plan.heldAt === undefined) void startModel(model)
     return ok({ model_uid: uid })
   }
 
-  function terminate(uid: string): SimulatedReply {
+  function terminate(uid: string): SimulatedResponse {
     const model = models.get(uid)
     if (model === undefined || !isServed(model)) return unknownModel(uid)
     Object.assign(model, { status: 'TERMINATED', gpus: [] })
-    tell(uid, 'INFO', 'Terminate model')
+    recordEvent(uid, 'INFO', 'Terminate model')
     void engines?.stop(uid)
     return ok(null)
   }
 
-  function answerModel(method: string, uid: string, rest: string): SimulatedReply {
+  function respondForModel(method: string, uid: string, rest: string): SimulatedResponse {
     const model = models.get(uid)
     switch (`${method} ${rest}`) {
       case 'GET ':
         if (model !== undefined && isServed(model)) return ok(describeModel(model))
-        if (model?.status === 'CREATING' && isFrom(2, 12))
+        if (model?.status === 'CREATING' && isAtLeast(2, 12))
           return {
             ...refuse(503, `Model is loading, please retry later: ${uid}`),
             headers: { 'retry-after': '30' },
@@ -193,7 +194,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       case 'DELETE ':
         return terminate(uid)
       case 'GET /progress':
-        return ok(describeProgress(model, isFrom(3, 2, 1)))
+        return ok(describeProgress(model, isAtLeast(3, 2, 1)))
       case 'GET /events':
         return ok(events.get(uid) ?? [])
       case 'POST /cancel':
@@ -207,7 +208,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     }
   }
 
-  function answer(method: string, url: URL, body: Record<string, any> | null): SimulatedReply {
+  function respond(method: string, url: URL, body: Record<string, any> | null): SimulatedResponse {
     const path = url.pathname
     const [, engineType = '', engineName = ''] = /^\/v1\/engines\/([^/]+)\/([^/]+)$/.exec(path) ?? []
     if (engineName !== '') {
@@ -235,15 +236,15 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       case 'GET /v1/cluster/auth':
         return ok({ auth: user !== null })
       case 'POST /token':
-        return user === null ? refuse(404, 'Not Found') : sessions.signIn(body)
+        return user === null ? refuse(404, 'Not Found') : tokens.signIn(body)
       case 'POST /v1/auth/refresh':
-        return isFrom(3, 0) ? sessions.refresh(body) : refuse(404, 'Not Found')
+        return isAtLeast(3, 0) ? tokens.refresh(body) : refuse(404, 'Not Found')
     }
     const [, uid = '', rest = ''] = /^\/v1\/models\/([^/]+)(\/[a-z]+)?$/.exec(path) ?? []
-    return uid === '' ? refuse(404, 'Not Found') : answerModel(method, decodeURIComponent(uid), rest)
+    return uid === '' ? refuse(404, 'Not Found') : respondForModel(method, decodeURIComponent(uid), rest)
   }
 
-  const open = new Set(['/status', '/v1/cluster/auth', '/token', '/v1/auth/refresh'])
+  const publicPaths = new Set(['/status', '/v1/cluster/auth', '/token', '/v1/auth/refresh'])
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? ''
@@ -253,18 +254,21 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     const intercepted = await simulator.intercept?.({ method, path: url.pathname })
     if (intercepted === 'hang') return
     if (intercepted !== undefined) return send(response, intercepted)
-    if (!open.has(url.pathname) && !sessions.accepts(request.headers.authorization))
+    if (!publicPaths.has(url.pathname) && !tokens.accepts(request.headers.authorization))
       return send(response, refuse(401, 'Could not validate credentials'))
-    if (!isInferencePath(url.pathname)) return send(response, answer(method, url, body))
+    if (!isInferencePath(url.pathname)) return send(response, respond(method, url, body))
     const model = models.get(String(body?.['model']))
-    if (model?.status === 'CREATING' && isFrom(2, 12))
+    if (model?.status === 'CREATING' && isAtLeast(2, 12))
       return send(response, { ...refuse(503, 'Model is loading'), headers: { 'retry-after': '30' } })
     if (model === undefined || engines === null || !isServed(model))
-      return send(response, { ...unknownModel(String(body?.['model'])), status: isFrom(2, 12) ? 404 : 400 })
+      return send(response, {
+        ...unknownModel(String(body?.['model'])),
+        status: isAtLeast(2, 12) ? 404 : 400,
+      })
     return proxyInference(model, engines.key, url.pathname, body ?? {}, response)
   }
 
-  function send(response: ServerResponse, { status, body, headers }: SimulatedReply): void {
+  function send(response: ServerResponse, { status, body, headers }: SimulatedResponse): void {
     const type = typeof body === 'string' ? 'text/plain' : 'application/json'
     response.writeHead(status, { 'content-type': type, ...headers })
     response.end(typeof body === 'string' ? body : JSON.stringify(body ?? null))
@@ -277,14 +281,14 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     port = await listen(server, port)
   }
 
-  async function goAway(): Promise<void> {
+  async function stopListening(): Promise<void> {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
 
   const simulator: XinferenceSimulator = {
     url: '',
-    sessions,
+    tokens,
     models,
     workers: options.workers ?? [hostWorker],
     calls: [],
@@ -294,7 +298,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     occupied: new Set(),
     proceed(uid) {
       const model = models.get(uid)
-      if (model !== undefined) void bringUp(model)
+      if (model !== undefined) void startModel(model)
     },
     crash(uid, reason) {
       const model = models.get(uid)
@@ -314,15 +318,15 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       const uids = [...models.keys()]
       models.clear()
       events.clear()
-      sessions.reset()
+      tokens.reset()
       cachedList = null
       for (const uid of uids) await engines?.stop(uid)
     },
-    goAway,
-    comeBack: startListening,
+    stopListening,
+    startListening,
     async close() {
       models.clear()
-      await goAway().catch(() => {})
+      await stopListening().catch(() => {})
       await engines?.close()
     },
   }

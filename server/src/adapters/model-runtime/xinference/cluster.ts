@@ -1,40 +1,40 @@
-import * as answers from './answers.ts'
+import * as schemas from './response-schemas.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface Gpu {
-  /** The number that Xinference has for it on its host, as in a model's `accelerators` */
+  /** Xinference's index of the GPU on its host, as in a model's `accelerators` */
   index: string
   name: string | null
   totalBytes: number
   freeBytes: number
-  /** A model that is listed runs on it */
+  /** A listed model runs on this GPU */
   isUsed: boolean
 }
 
-/** A host that runs one or several of a cluster's workers. */
-export interface Node {
+/** A host with one or more workers of a cluster. */
+export interface ClusterNode {
   supervisor: Supervisor
-  /** Its address without a port */
+  /** Address without a port */
   host: string
   gpus: Gpu[]
   memoryBytes: number
   availableMemoryBytes: number
-  /** The uids of all models that the cluster lists */
+  /** Uids of all models that the cluster lists */
   models: Set<string>
 }
 
-/** The hosts of a cluster with what is free of them, as the supervisor knows it: some seconds old. Throws a SupervisorFault. */
-export async function readNodes(supervisor: Supervisor): Promise<Node[]> {
-  await supervisor.requireVersion()
+/** Reads a cluster's hosts and their free resources. The supervisor's data is some seconds old. Throws SupervisorError. */
+export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> {
+  await supervisor.checkVersion()
   const [status, info, models] = await Promise.all([
-    supervisor.read('/status', answers.status),
-    supervisor.read('/v1/cluster/info?detailed=true', answers.clusterInfo),
-    supervisor.read('/v1/models', answers.models),
+    supervisor.get('/status', schemas.status),
+    supervisor.get('/v1/cluster/info?detailed=true', schemas.clusterInfo),
+    supervisor.get('/v1/models', schemas.models),
   ])
   const uids = new Set(models.data.map(({ id }) => id))
-  const nodes = new Map<string, Node>()
+  const nodes = new Map<string, ClusterNode>()
   for (const [address, worker] of Object.entries(status.workers)) {
-    // A worker whose last chance to answer is gone.
+    // Skip a worker that has missed all its health checks.
     if (worker.failure_remaining_count === 0) continue
     const host = toHost(address)
     if (nodes.has(host)) continue
@@ -44,11 +44,11 @@ export async function readNodes(supervisor: Supervisor): Promise<Node[]> {
         .flatMap(({ accelerators }) => accelerators ?? []),
     )
     const facts = info.find(({ node_type, ip_address }) => isWorker(node_type) && toHost(ip_address) === host)
-    const seen = readGpus(worker.status ?? {}, used)
+    const reported = readGpus(worker.status ?? {}, used)
     nodes.set(host, {
       supervisor,
       host,
-      gpus: seen.length > 0 ? seen : shareOut(facts, used),
+      gpus: reported.length > 0 ? reported : divideEvenly(facts, used),
       memoryBytes: facts?.mem_total ?? 0,
       availableMemoryBytes: facts?.mem_available ?? 0,
       models: uids,
@@ -57,16 +57,16 @@ export async function readNodes(supervisor: Supervisor): Promise<Node[]> {
   return [...nodes.values()]
 }
 
-/** The uids of all models that are served or being launched. Throws a SupervisorFault. */
+/** Lists the uids of all models that are running or being launched. Throws SupervisorError. */
 export async function listLaunched(supervisor: Supervisor): Promise<string[]> {
   const [models, instances] = await Promise.all([
-    supervisor.read('/v1/models', answers.models),
-    supervisor.read('/v1/models/instances', answers.instances),
+    supervisor.get('/v1/models', schemas.models),
+    supervisor.get('/v1/models/instances', schemas.instances),
   ])
   const uids = new Set(models.data.map(({ id }) => id))
   for (const { model_uid: uid, status } of instances) {
     if (status === 'TERMINATED' || status === 'ERROR' || uids.has(uid)) continue
-    // The list is some seconds old, and of a model that went with its worker the instance stays ready for good.
+    // The list is some seconds old, and the instance of a model whose worker died stays READY forever.
     if (status === 'READY' && (await supervisor.describe(uid)).state === 'unknown') continue
     uids.add(uid)
   }
@@ -77,7 +77,7 @@ function isWorker(nodeType: string): boolean {
   return nodeType.toLowerCase() === 'worker'
 }
 
-/** `10.0.0.7:31207` and `[::1]:31207` without the port. */
+/** Removes the port from `10.0.0.7:31207` or `[::1]:31207`. */
 function toHost(address: string): string {
   return address.replace(/:\d+$/, '')
 }
@@ -85,7 +85,7 @@ function toHost(address: string): string {
 function readGpus(status: Record<string, unknown>, used: Set<string>): Gpu[] {
   return Object.entries(status).flatMap(([key, value]) => {
     const index = /^gpu-(\d+)$/.exec(key)?.[1]
-    const parsed = answers.gpuStatus.safeParse(value)
+    const parsed = schemas.gpuStatus.safeParse(value)
     if (index === undefined || !parsed.success || parsed.data.mem_total === 0) return []
     const { name, mem_total, mem_free } = parsed.data
     return {
@@ -98,9 +98,9 @@ function readGpus(status: Record<string, unknown>, used: Set<string>): Gpu[] {
   })
 }
 
-/** GPUs of which only the number and the sums are told: all alike. */
-function shareOut(
-  facts: (typeof answers.clusterInfo)['_output'][number] | undefined,
+/** Divides a host's total memory evenly among its GPUs, for clusters that report no GPU individually. */
+function divideEvenly(
+  facts: (typeof schemas.clusterInfo)['_output'][number] | undefined,
   used: Set<string>,
 ): Gpu[] {
   const count = facts?.gpu_count ?? 0

@@ -1,17 +1,17 @@
 import type { Agent } from 'undici'
-import { SupervisorFault, cleanText } from './faults.ts'
+import { SupervisorError, cleanText } from './errors.ts'
 
-/** An answer of a supervisor: its JSON, or what it says went wrong. */
-export interface Answer {
+/** A supervisor's response: its JSON, or its error detail. */
+export interface SupervisorResponse {
   status: number
-  /** null for an error whose body is no JSON */
+  /** null if an error response is not JSON */
   body: unknown
-  /** What is wrong, cleaned; empty for a success */
+  /** Cleaned error text; empty on success */
   detail: string
   retryAfterSeconds: number | null
 }
 
-export interface Ask {
+export interface SupervisorRequest {
   method: 'GET' | 'POST' | 'DELETE'
   path: string
   body?: unknown
@@ -19,32 +19,36 @@ export interface Ask {
   timeoutMs: number
 }
 
-/** Bytes of an answer that are read at most */
-export const longestAnswer = 8 * 2 ** 20
+/** Responses above this size fail. */
+export const maxResponseBytes = 8 * 2 ** 20
 
-/** Asks a supervisor; throws a SupervisorFault when no answer comes or a success is no JSON. */
-export async function askSupervisor(agent: Agent, origin: string, ask: Ask): Promise<Answer> {
+/** Sends a request to a supervisor. Throws SupervisorError if no response arrives or a successful one is not JSON. */
+export async function sendRequest(
+  agent: Agent,
+  origin: string,
+  request: SupervisorRequest,
+): Promise<SupervisorResponse> {
   const { host } = new URL(origin)
   try {
     const { statusCode, headers, body } = await agent.request({
       origin,
-      path: ask.path,
-      method: ask.method,
+      path: request.path,
+      method: request.method,
       headers: {
         accept: 'application/json',
-        ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(ask.authorization == null ? {} : { authorization: ask.authorization }),
+        ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(request.authorization == null ? {} : { authorization: request.authorization }),
       },
-      body: ask.body === undefined ? null : JSON.stringify(ask.body),
-      signal: AbortSignal.timeout(ask.timeoutMs),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+      signal: AbortSignal.timeout(request.timeoutMs),
     })
     const text = await body.text()
     const parsed = parse(text)
     const success = statusCode >= 200 && statusCode < 300
-    if (success && parsed === undefined) throw new SupervisorFault(`${host} answered what is no JSON`)
-    // Proxies answer so for a supervisor that is gone; the supervisor's own 503 has a detail.
+    if (success && parsed === undefined) throw new SupervisorError(`${host} sent a response that is not JSON`)
+    // A proxy answers for an unreachable supervisor. The supervisor's own 503 has a JSON detail.
     if (parsed === undefined && [502, 503, 504].includes(statusCode)) {
-      throw new SupervisorFault(`a proxy answered ${statusCode} for ${host}`)
+      throw new SupervisorError(`the proxy of ${host} answered ${statusCode}`)
     }
     const retryAfter = Number(headers['retry-after'])
     return {
@@ -54,8 +58,8 @@ export async function askSupervisor(agent: Agent, origin: string, ask: Ask): Pro
       retryAfterSeconds: retryAfter > 0 ? retryAfter : null,
     }
   } catch (error) {
-    if (error instanceof SupervisorFault) throw error
-    throw new SupervisorFault(`${host} did not answer (${describe(error)})`, { cause: error })
+    if (error instanceof SupervisorError) throw error
+    throw new SupervisorError(`${host} did not respond (${describe(error)})`, { cause: error })
   }
 }
 
@@ -67,7 +71,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** FastAPI's `{"detail": …}`, of which validation gives a list, or the router's `{"error": {"message"}}`. */
+/** Reads FastAPI's `{"detail": …}`, which is a list for validation errors, or the router's `{"error": {"message"}}`. */
 function readDetail(body: unknown): string | null {
   const { detail, error } = (body ?? {}) as { detail?: unknown; error?: { message?: unknown } | null }
   if (typeof detail === 'string') return detail

@@ -1,11 +1,11 @@
 import type { EngineFailure, EngineSpec, ModelVariant } from '../../../ports/model-runtime.ts'
-import * as answers from './answers.ts'
-import type { EngineSpecs } from './answers.ts'
-import { SupervisorFault, toFailure } from './faults.ts'
+import * as schemas from './response-schemas.ts'
+import type { EngineSpecs } from './response-schemas.ts'
+import { SupervisorError, toEngineFailure } from './errors.ts'
 import type { Supervisor } from './supervisor.ts'
 
-/** The engines that may run a model, the best first. */
-function preferEngines({ format, modelType }: ModelVariant): string[] {
+/** The engines that can run a variant, in order of preference. */
+function listPreferredEngines({ format, modelType }: ModelVariant): string[] {
   if (format === 'ggufv2') return ['llama.cpp']
   if (format === 'mlx') return ['MLX']
   return modelType === 'embedding'
@@ -13,54 +13,56 @@ function preferEngines({ format, modelType }: ModelVariant): string[] {
     : ['vLLM', 'SGLang', 'Transformers']
 }
 
-/** An integer, or as text with `_` for the point: Xinference finds no model by a fraction. */
+/** Xinference does not match fractional numbers, so 1.5 becomes `1_5`. */
 function formatSize(billions: number): number | string {
   return Number.isInteger(billions) ? billions : String(billions).replace('.', '_')
 }
 
-/** The engine to launch a variant with by what the cluster can run now, or why there is none. Throws a SupervisorFault. */
+/** Chooses the engine for a variant among those the cluster can run now, or explains why none can. Throws SupervisorError. */
 export async function chooseEngine(
   supervisor: Supervisor,
   variant: ModelVariant,
 ): Promise<{ engine: string } | EngineFailure> {
   const { modelName, modelType } = variant
   const name = encodeURIComponent(modelName)
-  let answer = await supervisor.ask({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
-  // A supervisor without this route: older ones know engines of LLMs alone.
-  if (answer.status === 404 && answer.detail === 'Not Found') {
-    answer = await supervisor.ask({ method: 'GET', path: `/v1/engines/${name}` })
+  let response = await supervisor.request({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
+  // Older supervisors have a route only for engines of LLMs.
+  if (response.status === 404 && response.detail === 'Not Found') {
+    response = await supervisor.request({ method: 'GET', path: `/v1/engines/${name}` })
   }
-  if (answer.status === 404 && answer.detail === 'Not Found')
-    return { engine: preferEngines(variant)[0] ?? '' }
-  if (answer.status !== 200) {
-    const isUnknown = answer.status < 500 || /not found|unknown|not supported/i.test(answer.detail)
-    if (isUnknown) return toFailure(`Model not found, name: ${modelName}`, 'launch_rejected')
-    throw new SupervisorFault(`${supervisor.host} answered ${answer.status} about engines: ${answer.detail}`)
+  if (response.status === 404 && response.detail === 'Not Found')
+    return { engine: listPreferredEngines(variant)[0] ?? '' }
+  if (response.status !== 200) {
+    const isUnknown = response.status < 500 || /not found|unknown|not supported/i.test(response.detail)
+    if (isUnknown) return toEngineFailure(`Model not found, name: ${modelName}`, 'launch_rejected')
+    throw new SupervisorError(
+      `${supervisor.host} could not list its engines (${response.status}): ${response.detail}`,
+    )
   }
-  const parsed = answers.engines.safeParse(answer.body)
-  if (!parsed.success) throw new SupervisorFault(`${supervisor.host} answered no list of engines`)
+  const parsed = schemas.engines.safeParse(response.body)
+  if (!parsed.success) throw new SupervisorError(`${supervisor.host} sent an invalid list of engines`)
   return pickEngine(parsed.data, variant)
 }
 
-/** Picks among the engines that a supervisor lists. */
 function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: string } | EngineFailure {
-  const wanted = preferEngines(variant)
-  const named = wanted.flatMap((preferred) =>
+  const preferredEngines = listPreferredEngines(variant)
+  const candidates = preferredEngines.flatMap((preferred) =>
     Object.entries(listed).filter(([engine]) => engine.toLowerCase() === preferred.toLowerCase()),
   )
-  const able = named.find(
+  const match = candidates.find(
     ([, specs]) => Array.isArray(specs) && specs.some((spec) => isSameVariant(spec, variant)),
   )
-  if (able !== undefined) return { engine: able[0] }
-  const what = `${variant.modelName} as ${variant.format}, ${variant.sizeInBillions}B, ${variant.quantization}`
-  const reasons = named.flatMap(([engine, reason]) =>
+  if (match !== undefined) return { engine: match[0] }
+  const description = `${variant.modelName} as ${variant.format}, ${variant.sizeInBillions}B, ${variant.quantization}`
+  const reasons = candidates.flatMap(([engine, reason]) =>
     typeof reason === 'string' && reason !== '' ? [`${engine}: ${reason}`] : [],
   )
-  if (reasons.length === 0 && named.some(([, specs]) => Array.isArray(specs))) {
-    return toFailure(`Model not found, name: ${what}`, 'launch_rejected')
+  if (reasons.length === 0 && candidates.some(([, specs]) => Array.isArray(specs))) {
+    return toEngineFailure(`Model not found, name: ${description}`, 'launch_rejected')
   }
-  const why = reasons.length > 0 ? reasons.join('; ') : `none of ${wanted.join(', ')} is there`
-  const message = `No engine of the Xinference cluster runs ${what} (${why}).`
+  const reason =
+    reasons.length > 0 ? reasons.join('; ') : `none of ${preferredEngines.join(', ')} is installed`
+  const message = `No engine in the Xinference cluster can run ${description}: ${reason}.`
   return { stage: 'model_launch', code: 'launch_rejected', message }
 }
 
@@ -77,7 +79,7 @@ function isSameVariant(spec: Exclude<EngineSpecs[string], string>[number], varia
   )
 }
 
-/** The body of a launch; `workerIp` null lets Xinference choose the worker. */
+/** Builds the body of a launch request. Xinference chooses the worker if `workerIp` is null. */
 export function toLaunchBody(
   spec: EngineSpec,
   engine: string,
@@ -94,14 +96,14 @@ export function toLaunchBody(
     quantization: variant.quantization,
     ...(isEmbedding ? {} : { model_size_in_billions: formatSize(variant.sizeInBillions) }),
     replica: 1,
-    // null is the CPU; left out would be "auto".
+    // null selects the CPU; without the field Xinference uses "auto".
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
     ...(isEmbedding ? {} : toEngineOptions(engine, contextTokens, parallelSequences)),
   }
 }
 
-/** The context in each engine's own words; llama.cpp's is shared by its slots. */
+/** The option for the context length in each engine. llama.cpp divides its context among its slots. */
 function toEngineOptions(engine: string, context: number, sequences: number): Record<string, number> {
   switch (engine.toLowerCase()) {
     case 'vllm':

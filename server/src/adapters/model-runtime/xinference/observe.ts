@@ -1,71 +1,71 @@
 import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
-import * as answers from './answers.ts'
-import { toFailure } from './faults.ts'
+import * as schemas from './response-schemas.ts'
+import { toEngineFailure } from './errors.ts'
+import type { DefaultFailureCode } from './errors.ts'
 import type { Supervisor } from './supervisor.ts'
 
-export interface Looking {
-  /** A failure from before the model was ended is no longer one */
-  ignoresFailures: boolean
-  /** What a failure is that no rule knows: of a launch, or of an engine that ran */
-  unknown: 'launch_rejected' | 'engine_crashed'
+export interface ObserveOptions {
+  /** Ignore failures that Xinference still reports from before Berth terminated the model */
+  ignoresPastFailures: boolean
+  defaultCode: DefaultFailureCode
 }
 
-/** The part of a launch that is the download, of 1; Xinference's own measure. */
-const downloadShare = 0.8
+/** Xinference reports the download as the first 80 % of a launch. */
+const downloadFraction = 0.8
 
 /**
- * What is seen of a model on a supervisor. That it failed is told by its instance, its replicas or its events: the model itself is
- * unknown by then, and its progress is that of one that never was.
+ * Reads the state of a model from its supervisor. Throws SupervisorError. After a failure Xinference no longer knows the model,
+ * so the failure is read from the instance, its replicas and its events.
  */
 export async function observeModel(
   supervisor: Supervisor,
   uid: string,
-  looking: Looking,
+  options: ObserveOptions,
 ): Promise<EngineObservation> {
   const status = await supervisor.findStatus(uid)
   if (status === 'ERROR') {
-    if (looking.ignoresFailures) return { phase: 'absent' }
-    return { phase: 'failed', ...toFailure(await findReason(supervisor, uid), looking.unknown) }
+    if (options.ignoresPastFailures) return { phase: 'absent' }
+    return { phase: 'failed', ...toEngineFailure(await findReason(supervisor, uid), options.defaultCode) }
   }
-  if (status === 'TERMINATING') return { phase: 'starting', message: 'The model is being ended.' }
-  if (status === null || status === 'READY') return observeUnlisted(supervisor, uid, looking, status)
-  return observeLaunch(supervisor, uid, looking)
+  if (status === 'TERMINATING') return { phase: 'starting', message: 'Xinference is terminating the model.' }
+  if (status === null || status === 'READY') return observeUnlisted(supervisor, uid, options, status)
+  return observeLaunch(supervisor, uid, options)
 }
 
-/** A model whose instance is ready, or that has none (any longer). */
+/** Observes a model whose instance is READY or missing. */
 async function observeUnlisted(
   supervisor: Supervisor,
   uid: string,
-  looking: Looking,
+  options: ObserveOptions,
   status: 'READY' | null,
 ): Promise<EngineObservation> {
   const { state } = await supervisor.describe(uid)
   if (state === 'served') return { phase: 'ready', endpoint: { baseUrl: supervisor.origin } }
   if (state === 'loading') return { phase: 'starting', message: 'Xinference is loading the model.' }
-  if (status === 'READY' && !looking.ignoresFailures) return { phase: 'starting', message: notListed }
+  if (status === 'READY' && !options.ignoresPastFailures) return { phase: 'starting', message: notYetListed }
   const last = (await supervisor.listEvents(uid)).at(-1)
-  if (last?.event_type !== 'ERROR' || looking.ignoresFailures) return { phase: 'absent' }
-  return { phase: 'failed', ...toFailure(last.event_content, looking.unknown) }
+  if (last?.event_type !== 'ERROR' || options.ignoresPastFailures) return { phase: 'absent' }
+  return { phase: 'failed', ...toEngineFailure(last.event_content, options.defaultCode) }
 }
 
-/** Said of an instance that is ready and a model that is not there, which may be so for a moment. */
-export const notListed = 'Xinference is about to list the model.'
+/** Message while the instance is READY but the model is not listed. Normally lasts a moment. */
+export const notYetListed = 'The model is ready and waits to be listed by Xinference.'
 
 async function observeLaunch(
   supervisor: Supervisor,
   uid: string,
-  looking: Looking,
+  options: ObserveOptions,
 ): Promise<EngineObservation> {
   const [progress, replicas] = await Promise.all([
-    supervisor.read(`/v1/models/${encodeURIComponent(uid)}/progress`, answers.progress),
+    supervisor.get(`/v1/models/${encodeURIComponent(uid)}/progress`, schemas.progress),
     supervisor.listReplicas(uid),
   ])
-  const broken = replicas.find(({ status }) => status === 'ERROR')
-  if (broken !== undefined) {
+  const failed = replicas.find(({ status }) => status === 'ERROR')
+  if (failed !== undefined) {
     return {
       phase: 'failed',
-      ...toFailure(broken.error_message || (await findReason(supervisor, uid)), looking.unknown),
+      ...toEngineFailure(failed.error_message || (await findReason(supervisor, uid)), options.defaultCode),
     }
   }
   return describeProgress(progress)
@@ -73,24 +73,25 @@ async function observeLaunch(
 
 async function findReason(supervisor: Supervisor, uid: string): Promise<string> {
   const replicas = await supervisor.listReplicas(uid)
-  const told = replicas.find(({ error_message }) => error_message)?.error_message
-  if (told) return told
+  const message = replicas.find(({ error_message }) => error_message)?.error_message
+  if (message) return message
   const events = await supervisor.listEvents(uid)
   return events.findLast(({ event_type }) => event_type === 'ERROR')?.event_content ?? ''
 }
 
-function describeProgress(seen: (typeof answers.progress)['_output']): EngineObservation {
-  const { stage } = seen
-  const share = Math.min(Math.max(seen.progress, 0), 1)
-  if (stage === 'downloading' || (stage == null && share > 0 && share < downloadShare)) {
-    const files = seen.download_files ?? []
+function describeProgress(launch: (typeof schemas.progress)['_output']): EngineObservation {
+  const { stage } = launch
+  const progress = Math.min(Math.max(launch.progress, 0), 1)
+  if (stage === 'downloading' || (stage == null && progress > 0 && progress < downloadFraction)) {
+    const files = launch.download_files ?? []
     const sizes = files.map(({ total_bytes }) => total_bytes ?? 0)
     const receivedBytes = files.reduce((sum, file) => sum + (file.downloaded_bytes ?? 0), 0)
-    // The sum is known once every file's size is.
+    // The total is known only once all file sizes are.
     const totalBytes = sizes.length > 0 && sizes.every((size) => size > 0) ? sum(sizes) : null
-    const part = totalBytes === null ? Math.min(share / downloadShare, 1) : receivedBytes / totalBytes
-    // To a tenth: a large download must be seen to move.
-    const percent = (part * 100).toFixed(1)
+    const fraction =
+      totalBytes === null ? Math.min(progress / downloadFraction, 1) : receivedBytes / totalBytes
+    // One decimal place makes progress visible in large downloads.
+    const percent = (fraction * 100).toFixed(1)
     const amount =
       totalBytes === null ? '' : `${formatFileSize(receivedBytes)} of ${formatFileSize(totalBytes)}, `
     return {
@@ -98,10 +99,10 @@ function describeProgress(seen: (typeof answers.progress)['_output']): EngineObs
       message: `Xinference is downloading the model: ${amount}${percent} %`,
       receivedBytes,
       totalBytes,
-      ...(totalBytes === null ? { fraction: part } : {}),
+      ...(totalBytes === null ? { fraction } : {}),
     }
   }
-  if (stage === 'loading' || (stage == null && share >= downloadShare)) {
+  if (stage === 'loading' || (stage == null && progress >= downloadFraction)) {
     return { phase: 'starting', message: 'Xinference is loading the model.' }
   }
   return { phase: 'starting', message: 'Xinference is preparing to run the model.' }

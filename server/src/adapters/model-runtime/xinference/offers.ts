@@ -1,13 +1,13 @@
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
-import type { Gpu, Node } from './cluster.ts'
+import type { Gpu, ClusterNode } from './cluster.ts'
 
-/** An offer of one host: some of its GPUs of a kind, or the host itself where it has none. */
+/** An instance type on one host: a number of identical GPUs, or the whole host if it has none. */
 export interface NodeOffer extends InstanceOffer {
-  node: Node
+  node: ClusterNode
   gpus: Gpu[]
 }
 
-/** What a deployment was given that Xinference may not know of yet. */
+/** Capacity reserved for a deployment that Xinference may not know of yet. */
 export interface Reservation {
   uid: string
   origin: string
@@ -16,17 +16,17 @@ export interface Reservation {
   memoryBytes: number
 }
 
-/** The part of a memory that an engine may take. */
+/** The fraction of memory that an engine may use */
 const usableShare = 0.9
-/** A GPU with less of its memory free is taken by somebody, be it a process that Xinference knows nothing of. */
+/** A GPU with less free memory is in use, possibly by a process outside Xinference. */
 const freeShare = 0.9
 const gpuCounts = [1, 2, 4, 8, 16]
 const gpuFormats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
 const hostFormats = ['ggufv2']
 const unknownRegion = 'xinference'
 
-/** The instance types of a host, if nothing ran on it. */
-export function listNodeOffers(node: Node, types: readonly InstanceType[]): NodeOffer[] {
+/** Lists the instance types of a host, regardless of its current load. */
+export function listNodeOffers(node: ClusterNode, types: readonly InstanceType[]): NodeOffer[] {
   if (node.gpus.length === 0) {
     return [
       {
@@ -49,10 +49,10 @@ export function listNodeOffers(node: Node, types: readonly InstanceType[]): Node
   )
 }
 
-function offerGpus(node: Node, gpus: Gpu[], count: number, types: readonly InstanceType[]): NodeOffer {
+function offerGpus(node: ClusterNode, gpus: Gpu[], count: number, types: readonly InstanceType[]): NodeOffer {
   const [{ name, totalBytes } = { name: null, totalBytes: 0 }] = gpus
-  const alike = types.filter((type) => isSameGpu(type, name, totalBytes))
-  const type = alike.find(({ gpuCount }) => gpuCount === count)
+  const matching = types.filter((type) => isSameGpu(type, name, totalBytes))
+  const type = matching.find(({ gpuCount }) => gpuCount === count)
   return {
     node,
     gpus,
@@ -60,14 +60,14 @@ function offerGpus(node: Node, gpus: Gpu[], count: number, types: readonly Insta
     region: type?.region ?? unknownRegion,
     gpuCount: count,
     gpuModel: name,
-    vendor: alike[0]?.vendor ?? null,
-    computeCapability: alike[0]?.computeCapability ?? null,
+    vendor: matching[0]?.vendor ?? null,
+    computeCapability: matching[0]?.computeCapability ?? null,
     memoryBytes: Math.floor(totalBytes * count * usableShare),
     formats: gpuFormats,
   }
 }
 
-/** `NVIDIA A100-SXM4-80GB` is the file's `NVIDIA A100 80GB`: every word of it is there, and its memory is about the same. */
+/** Matches `NVIDIA A100-SXM4-80GB` with the file's `NVIDIA A100 80GB`: all words occur, and the memory differs by less than 15 %. */
 function isSameGpu(type: InstanceType, name: string | null, totalBytes: number): boolean {
   if (name === null) return false
   const words = toWords(name)
@@ -88,7 +88,7 @@ function toGibibytes(bytes: number): number {
   return Math.max(1, Math.round(bytes / 2 ** 30))
 }
 
-/** One offer for each instance type; hosts that differ a little under the same name count as the smallest of them. */
+/** Merges the offers of all hosts by instance type. Each gets the memory of its smallest host. */
 export function mergeNodeOffers(offers: readonly NodeOffer[]): InstanceOffer[] {
   const merged = new Map<string, InstanceOffer>()
   for (const { node: _node, gpus: _gpus, ...offer } of offers) {
@@ -99,35 +99,39 @@ export function mergeNodeOffers(offers: readonly NodeOffer[]): InstanceOffer[] {
   return [...merged.values()]
 }
 
-/** The offer's host with the least room that is enough, so that large ones stay free for large models; null when there is none. */
-export function findRoom(
+/** Best fit: the host with the least remaining capacity that suffices, so large hosts stay free for large models. null if none fits. */
+export function findPlacement(
   offers: readonly NodeOffer[],
-  wanted: { modelUid: string; instanceType: string; memoryBytes: number },
+  requested: { modelUid: string; instanceType: string; memoryBytes: number },
   reservations: readonly Reservation[],
 ): NodeOffer | null {
-  const others = reservations.filter(({ uid }) => uid !== wanted.modelUid)
+  const others = reservations.filter(({ uid }) => uid !== requested.modelUid)
   const fitting = offers
-    .filter(({ instanceType }) => instanceType === wanted.instanceType)
-    .map((offer) => ({ offer, left: countLeft(offer, wanted.memoryBytes, others) }))
-    .filter(({ left }) => left >= 0)
-  return fitting.toSorted((one, other) => one.left - other.left)[0]?.offer ?? null
+    .filter(({ instanceType }) => instanceType === requested.instanceType)
+    .map((offer) => ({ offer, remaining: countRemaining(offer, requested.memoryBytes, others) }))
+    .filter(({ remaining }) => remaining >= 0)
+  return fitting.toSorted((one, other) => one.remaining - other.remaining)[0]?.offer ?? null
 }
 
-/** GPUs, or bytes of a host without, that would be left over; negative when it has no room. */
-function countLeft(offer: NodeOffer, memoryBytes: number, others: readonly Reservation[]): number {
+/** Remaining GPUs of an offer, or remaining bytes of a host without GPUs; negative if it has too little capacity. */
+function countRemaining(offer: NodeOffer, memoryBytes: number, others: readonly Reservation[]): number {
   const { node, gpus, gpuCount } = offer
-  // What is promised to a model counts until the cluster lists it, and then for what it really takes.
-  const here = others.filter(
+  // A reservation counts until the cluster lists the model. From then on the cluster's own figures include it.
+  const reservations = others.filter(
     ({ uid, origin, host }) =>
       origin === node.supervisor.origin && host === node.host && !node.models.has(uid),
   )
   if (gpuCount === 0) {
-    return node.availableMemoryBytes - memoryBytes - sum(here.map((reservation) => reservation.memoryBytes))
+    return (
+      node.availableMemoryBytes -
+      memoryBytes -
+      sum(reservations.map((reservation) => reservation.memoryBytes))
+    )
   }
   const unlisted = gpus.filter(({ isUsed }) => !isUsed)
   const empty = unlisted.filter(({ freeBytes, totalBytes }) => freeBytes >= totalBytes * freeShare)
-  // A model that is loading is among the reserved, and may or may not show in the memory yet: it counts once.
-  const reserved = sum(here.map((reservation) => reservation.gpuCount))
+  // A loading model has a reservation and may already use memory. Taking the minimum counts it only once.
+  const reserved = sum(reservations.map((reservation) => reservation.gpuCount))
   return Math.min(unlisted.length - reserved, empty.length) - gpuCount
 }
 

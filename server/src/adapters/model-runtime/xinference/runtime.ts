@@ -8,15 +8,16 @@ import type {
   ProvisionResult,
 } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../local/serial.ts'
-import type { ModelEvent } from './answers.ts'
+import type { ModelEvent } from './response-schemas.ts'
 import { listLaunched, readNodes } from './cluster.ts'
-import { SupervisorFault, tellsNoWorker, toFailure } from './faults.ts'
-import { longestAnswer } from './http.ts'
+import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
+import type { DefaultFailureCode } from './errors.ts'
+import { maxResponseBytes } from './http.ts'
 import { chooseEngine, toLaunchBody } from './launch.ts'
 import { observeModel } from './observe.ts'
-import { findRoom, listNodeOffers, mergeNodeOffers } from './offers.ts'
+import { findPlacement, listNodeOffers, mergeNodeOffers } from './offers.ts'
 import type { NodeOffer, Reservation } from './offers.ts'
-import { createPatience } from './patience.ts'
+import { createProgressTracker } from './progress-tracker.ts'
 import type { XinferenceSettings } from './settings.ts'
 import { openSupervisor } from './supervisor.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -28,179 +29,184 @@ const defaultStallMs = 20 * 60_000
 const defaultFollowMs = 2_000
 
 /**
- * Opens the runtime that launches each deployment's model on a Xinference cluster, under the uid `dep-<deployment>`. All that counts
- * is on the supervisors: what this process remembers are guesses where a model is, promises of room, and how long something took.
- * A supervisor need not be there yet. One that can't be reached is seen as `unreachable`: whether its models run nobody can tell.
+ * Creates the runtime that launches each deployment's model on a Xinference cluster, under the uid `dep-<deployment>`. The
+ * supervisors hold the state; this process only caches locations, reservations and timers. Supervisors may be down at the start.
+ * While a supervisor does not respond, its deployments are `unreachable`, because their models may still be serving.
  */
 export async function createXinferenceRuntime(settings: XinferenceSettings): Promise<ModelRuntime> {
   const agent = new Agent({
     connect: { timeout: 5_000 },
     headersTimeout: 70_000,
     bodyTimeout: 15_000,
-    maxResponseSize: longestAnswer,
+    maxResponseSize: maxResponseBytes,
   })
   const supervisors = settings.supervisors.map((origin) => openSupervisor(origin, agent, settings))
-  const inTurn = createSerialQueue()
+  const runSerially = createSerialQueue()
   const terminator = createTerminator()
-  const patience = createPatience(settings.stallMs ?? defaultStallMs)
-  const places = new Map<string, Supervisor>()
+  const tracker = createProgressTracker(settings.stallMs ?? defaultStallMs)
+  const locations = new Map<string, Supervisor>()
   const reservations = new Map<string, Reservation>()
-  /** Deployments whose model was ended by Berth and not launched since: an older failure is none of theirs. */
-  const ended = new Set<string>()
+  /** Deployments whose model Berth terminated and has not launched since. Failures from before are ignored. */
+  const terminated = new Set<string>()
 
-  /** Where a deployment's model is; null when no supervisor has it. Throws a SupervisorFault while that can't be told. */
+  /** Finds the supervisor of a deployment's model; null if none has it. Throws SupervisorError if one does not respond. */
   async function locate(
     deploymentId: string,
     clusterId: string | null | undefined,
   ): Promise<Supervisor | null> {
-    const told = supervisors.find(({ origin }) => origin === clusterId) ?? places.get(deploymentId)
-    if (told !== undefined) return told
-    let fault: SupervisorFault | null = null
+    const known = supervisors.find(({ origin }) => origin === clusterId) ?? locations.get(deploymentId)
+    if (known !== undefined) return known
+    let lastError: SupervisorError | null = null
     for (const supervisor of supervisors) {
       try {
         const uid = toUid(deploymentId)
-        const isThere =
+        const hasModel =
           (await supervisor.findStatus(uid)) !== null || (await supervisor.describe(uid)).state !== 'unknown'
-        if (!isThere) continue
-        places.set(deploymentId, supervisor)
+        if (!hasModel) continue
+        locations.set(deploymentId, supervisor)
         return supervisor
       } catch (error) {
-        if (!(error instanceof SupervisorFault)) throw error
-        fault = error
+        if (!(error instanceof SupervisorError)) throw error
+        lastError = error
       }
     }
-    if (fault !== null) throw fault
+    if (lastError !== null) throw lastError
     return null
   }
 
-  /** Takes a look; a supervisor that is out of reach is an observation too. */
-  async function look(
+  /** Records an observation. A SupervisorError becomes the observation `unreachable`. */
+  async function track(
     deploymentId: string,
     observe: () => Promise<EngineObservation>,
   ): Promise<EngineObservation> {
     try {
-      const seen = await observe()
-      return seen.phase === 'unreachable' ? seen : patience.judge(deploymentId, seen)
+      const observation = await observe()
+      return observation.phase === 'unreachable' ? observation : tracker.record(deploymentId, observation)
     } catch (error) {
-      if (!(error instanceof SupervisorFault)) throw error
-      if (!patience.isEnduring(deploymentId)) {
-        settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is out of reach')
+      if (!(error instanceof SupervisorError)) throw error
+      if (!tracker.isUnreachable(deploymentId)) {
+        settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is unreachable')
       }
-      return patience.endure(deploymentId, `Xinference is out of reach: ${error.message}.`)
+      return tracker.recordUnreachable(deploymentId, `Xinference is unreachable: ${error.message}.`)
     }
   }
 
   function observe(
     supervisor: Supervisor,
     deploymentId: string,
-    unknown: 'launch_rejected' | 'engine_crashed',
+    defaultCode: DefaultFailureCode,
   ): Promise<EngineObservation> {
     return observeModel(supervisor, toUid(deploymentId), {
-      ignoresFailures: ended.has(deploymentId),
-      unknown,
+      ignoresPastFailures: terminated.has(deploymentId),
+      defaultCode,
     })
   }
 
-  async function ensure(spec: EngineSpec): Promise<EngineObservation> {
+  async function ensureEngine(spec: EngineSpec): Promise<EngineObservation> {
     const { deploymentId } = spec
     const supervisor = await locate(deploymentId, spec.clusterId)
     if (supervisor === null) {
-      const message = 'The Xinference supervisor that it was given to is no longer among the configured ones.'
+      const message = 'The Xinference supervisor of this deployment is no longer in XINFERENCE_URLS.'
       return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
     }
-    const seen = await observe(supervisor, deploymentId, 'launch_rejected')
-    return seen.phase === 'absent' ? launch(supervisor, spec) : seen
+    const observation = await observe(supervisor, deploymentId, 'launch_rejected')
+    return observation.phase === 'absent' ? launch(supervisor, spec) : observation
   }
 
   async function launch(supervisor: Supervisor, spec: EngineSpec): Promise<EngineObservation> {
     const { deploymentId, modelUid } = spec
-    const chosen = await chooseEngine(supervisor, spec.variant)
-    if ('code' in chosen) return { phase: 'failed', ...chosen }
+    const choice = await chooseEngine(supervisor, spec.variant)
+    if ('code' in choice) return { phase: 'failed', ...choice }
     const nodes = await readNodes(supervisor)
-    if (nodes.length === 0) return patience.endure(deploymentId, `${supervisor.host} has no worker now.`)
+    if (nodes.length === 0)
+      return tracker.recordUnreachable(deploymentId, `${supervisor.host} has no worker at the moment.`)
     const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
-    const room = findRoom(offers, spec, [...reservations.values()])
-    if (room === null) {
-      const message = `Waiting for room for ${spec.instanceType} on ${supervisor.host}.`
+    const placement = findPlacement(offers, spec, [...reservations.values()])
+    if (placement === null) {
+      const message = `Waiting for free capacity for ${spec.instanceType} on ${supervisor.host}.`
       return { phase: 'starting', message }
     }
-    reserve(spec, room)
-    const body = toLaunchBody(spec, chosen.engine, nodes.length > 1 ? room.node.host : null)
-    const answer = await supervisor.ask({
+    reserve(spec, placement)
+    const body = toLaunchBody(spec, choice.engine, nodes.length > 1 ? placement.node.host : null)
+    const response = await supervisor.request({
       method: 'POST',
       path: '/v1/models?wait_ready=false',
       body,
       timeoutMs: launchTimeoutMs,
     })
-    if (answer.status === 200) {
-      ended.delete(deploymentId)
+    if (response.status === 200) {
+      terminated.delete(deploymentId)
       settings.logger.info(
-        { deploymentId, supervisor: supervisor.origin, engine: chosen.engine },
+        { deploymentId, supervisor: supervisor.origin, engine: choice.engine },
         'launched a model',
       )
-      return { phase: 'starting', message: `Xinference was asked to run the model with ${chosen.engine}.` }
+      return { phase: 'starting', message: `Xinference is launching the model with ${choice.engine}.` }
     }
-    if (answer.status === 400 && /already in the model list/i.test(answer.detail))
-      return adopt(supervisor, spec)
-    if (answer.status === 503 && tellsNoWorker(answer.detail)) {
-      return patience.endure(deploymentId, `${supervisor.host} has no worker now.`)
+    if (response.status === 400 && /already in the model list/i.test(response.detail))
+      return adoptExisting(supervisor, spec)
+    if (response.status === 503 && isNoWorkerError(response.detail)) {
+      return tracker.recordUnreachable(deploymentId, `${supervisor.host} has no worker at the moment.`)
     }
-    // An error that Xinference did not expect says nothing about the model: the next try may go well.
-    if (answer.body === null) {
-      throw new SupervisorFault(
-        `${supervisor.host} answered ${answer.status} to the launch of ${modelUid}: ${answer.detail}`,
+    // A response without JSON is an internal error of Xinference. A retry may succeed.
+    if (response.body === null) {
+      throw new SupervisorError(
+        `${supervisor.host} could not launch ${modelUid} (${response.status}): ${response.detail}`,
       )
     }
-    return { phase: 'failed', ...toFailure(answer.detail, 'launch_rejected') }
+    return { phase: 'failed', ...toEngineFailure(response.detail, 'launch_rejected') }
   }
 
-  /** The uid is taken: by an earlier try whose answer was lost, or by another worker that was quicker. */
-  async function adopt(supervisor: Supervisor, spec: EngineSpec): Promise<EngineObservation> {
-    const there = await supervisor.describe(spec.modelUid)
-    if (there.state === 'served' && there.modelName !== null && there.modelName !== spec.variant.modelName) {
-      const message = `Xinference runs another model, ${there.modelName}, under the uid ${spec.modelUid}.`
+  /** Takes over a model that already has the uid, from a launch whose response was lost or from another worker. */
+  async function adoptExisting(supervisor: Supervisor, spec: EngineSpec): Promise<EngineObservation> {
+    const existing = await supervisor.describe(spec.modelUid)
+    if (
+      existing.state === 'served' &&
+      existing.modelName !== null &&
+      existing.modelName !== spec.variant.modelName
+    ) {
+      const message = `Xinference already runs another model, ${existing.modelName}, with the uid ${spec.modelUid}.`
       return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
     }
-    ended.delete(spec.deploymentId)
+    terminated.delete(spec.deploymentId)
     return observe(supervisor, spec.deploymentId, 'launch_rejected')
   }
 
   function reserve(spec: EngineSpec, { node }: NodeOffer): void {
     const { deploymentId, modelUid, gpuCount, memoryBytes } = spec
-    places.set(deploymentId, node.supervisor)
+    locations.set(deploymentId, node.supervisor)
     const { host, supervisor } = node
     const { origin } = supervisor
     reservations.set(deploymentId, { uid: modelUid, origin, host, gpuCount, memoryBytes })
   }
 
-  /** The offers of all supervisors that answer; throws a SupervisorFault where none does, or none has a worker. */
-  async function readOffers(): Promise<{ offers: NodeOffer[]; silent: number }> {
+  /** Reads the offers of all responding supervisors. Throws SupervisorError if none responds, or if none has a worker. */
+  async function readOffers(): Promise<{ offers: NodeOffer[]; unreachable: number }> {
     const results = await Promise.allSettled(supervisors.map(readNodes))
-    const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+    const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
     const nodes = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
-    if (faults.length === supervisors.length) throw faults[0]
-    for (const err of faults) settings.logger.warn({ err }, 'a Xinference supervisor is out of reach')
-    // Workers come back some time after their supervisor has: what there will be room for nobody can tell until then.
-    if (nodes.length === 0) throw new SupervisorFault('no Xinference cluster that answers has a worker')
+    if (errors.length === supervisors.length) throw errors[0]
+    for (const err of errors) settings.logger.warn({ err }, 'a Xinference supervisor is unreachable')
+    // Workers rejoin some time after their supervisor restarts. Until then the capacity is unknown.
+    if (nodes.length === 0) throw new SupervisorError('no reachable Xinference cluster has a worker')
     const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
-    return { offers, silent: faults.length }
+    return { offers, unreachable: errors.length }
   }
 
   async function provision(spec: EngineSpec): Promise<ProvisionResult> {
     const { deploymentId, instanceType } = spec
-    const { offers, silent } = await readOffers()
-    const room = findRoom(offers, spec, [...reservations.values()])
-    if (room === null) {
-      const clusters = `${supervisors.length - silent} of ${supervisors.length} Xinference clusters answer`
-      const message = `No host has room for ${instanceType} now (${clusters}).`
+    const { offers, unreachable } = await readOffers()
+    const placement = findPlacement(offers, spec, [...reservations.values()])
+    if (placement === null) {
+      const clusters = `${supervisors.length - unreachable} of ${supervisors.length} Xinference clusters reachable`
+      const message = `No host has free capacity for ${instanceType} (${clusters}).`
       return { outcome: 'refused', code: 'no_capacity', message }
     }
-    reserve(spec, room)
-    const { node, gpuModel, gpuCount, region } = room
+    reserve(spec, placement)
+    const { node, gpuModel, gpuCount, region } = placement
     return {
       outcome: 'provisioned',
       instance: {
-        // The last part of a UUIDv7 is random; the first is the time.
+        // The last part of a UUIDv7 is random; the first is a timestamp.
         instanceId: `xinference-${deploymentId.slice(-12)}`,
         clusterId: node.supervisor.origin,
         gpuAllocationId: gpuCount === 0 ? node.host : `${node.host}: ${gpuCount} x ${gpuModel ?? 'GPU'}`,
@@ -210,11 +216,11 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     }
   }
 
-  async function stop(deploymentId: string, clusterId: string | null | undefined): Promise<boolean> {
+  async function stopEngine(deploymentId: string, clusterId: string | null | undefined): Promise<boolean> {
     const supervisor = await locate(deploymentId, clusterId)
     if (supervisor !== null && !(await terminator.terminate(supervisor, toUid(deploymentId)))) return false
-    ended.add(deploymentId)
-    patience.forget(deploymentId)
+    terminated.add(deploymentId)
+    tracker.clear(deploymentId)
     return true
   }
 
@@ -223,23 +229,23 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       supervisors.map(async (supervisor) => {
         const uids = await listLaunched(supervisor)
         const ids = uids.flatMap((uid) => uidPattern.exec(uid)?.[1] ?? [])
-        for (const id of ids) places.set(id, supervisor)
+        for (const id of ids) locations.set(id, supervisor)
         return ids
       }),
     )
-    const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-    if (faults.length === supervisors.length) throw faults[0]
+    const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+    if (errors.length === supervisors.length) throw errors[0]
     return [...new Set(results.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])))]
   }
 
-  /** A model's events; of all supervisors, because one that failed to start is nowhere to be found. */
+  /** Reads a model's events from all supervisors, because a model that failed to start can't be located. */
   async function readEvents(deploymentId: string): Promise<LogLine[]> {
     const results = await Promise.allSettled(
       supervisors.map((supervisor) => supervisor.listEvents(toUid(deploymentId))),
     )
     return results.flatMap((result) => {
       if (result.status === 'fulfilled') return result.value.map(toLogLine)
-      settings.logger.warn({ deploymentId, err: result.reason }, 'a Xinference supervisor is out of reach')
+      settings.logger.warn({ deploymentId, err: result.reason }, 'a Xinference supervisor is unreachable')
       return []
     })
   }
@@ -247,34 +253,36 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   return {
     name: 'xinference',
     listOffers: async () => mergeNodeOffers((await readOffers()).offers),
-    // One at a time, so that two can't be promised the same room.
-    provision: (spec) => inTurn('provision', () => provision(spec)),
-    ensureEngine: (spec) => inTurn(spec.deploymentId, () => look(spec.deploymentId, () => ensure(spec))),
+    // Serialized, so that no two deployments reserve the same capacity.
+    provision: (spec) => runSerially('provision', () => provision(spec)),
+    ensureEngine: (spec) =>
+      runSerially(spec.deploymentId, () => track(spec.deploymentId, () => ensureEngine(spec))),
     observeEngine: (deploymentId, clusterId) =>
-      look(deploymentId, async () => {
+      track(deploymentId, async () => {
         const supervisor = await locate(deploymentId, clusterId)
         return supervisor === null ? { phase: 'absent' } : observe(supervisor, deploymentId, 'engine_crashed')
       }),
-    stopEngine: (deploymentId, clusterId) => inTurn(deploymentId, () => stop(deploymentId, clusterId)),
+    stopEngine: (deploymentId, clusterId) =>
+      runSerially(deploymentId, () => stopEngine(deploymentId, clusterId)),
     release: (deploymentId, clusterId) =>
-      inTurn(deploymentId, async () => {
-        if (!(await stop(deploymentId, clusterId))) return false
+      runSerially(deploymentId, async () => {
+        if (!(await stopEngine(deploymentId, clusterId))) return false
         reservations.delete(deploymentId)
-        places.delete(deploymentId)
-        ended.delete(deploymentId)
+        locations.delete(deploymentId)
+        terminated.delete(deploymentId)
         return true
       }),
     listDeploymentIds,
     readLogs: async (deploymentId, limit) => (await readEvents(deploymentId)).slice(-limit),
     async *followLogs(deploymentId, signal) {
       const toKey = ({ at, line }: LogLine) => `${at.getTime()} ${line}`
-      const known = new Set((await readEvents(deploymentId)).map(toKey))
+      const sent = new Set((await readEvents(deploymentId)).map(toKey))
       while (!signal.aborted) {
         await sleep(settings.followIntervalMs ?? defaultFollowMs, undefined, { signal }).catch(() => {})
         const lines = signal.aborted ? [] : await readEvents(deploymentId)
         for (const line of lines) {
-          if (known.has(toKey(line))) continue
-          known.add(toKey(line))
+          if (sent.has(toKey(line))) continue
+          sent.add(toKey(line))
           yield line
         }
       }

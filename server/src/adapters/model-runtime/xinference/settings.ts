@@ -1,6 +1,6 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
 
-/** What the runtime writes to the server's log. */
+/** The part of the server's logger that the runtime uses. */
 export interface RuntimeLogger {
   info(details: object, message: string): void
   warn(details: object, message: string): void
@@ -8,17 +8,17 @@ export interface RuntimeLogger {
 
 /** Settings of the runtime that launches models on Xinference clusters. */
 export interface XinferenceSettings {
-  /** Addresses of the supervisors such as `http://10.0.0.5:9997`, each of a cluster of its own */
+  /** URLs of the supervisors, one per cluster, such as `http://10.0.0.5:9997` */
   supervisors: string[]
-  /** The user that Berth signs in as, on every supervisor; null: they ask for none */
+  /** Berth's user on all supervisors; null if they require no sign-in */
   credentials: { username: string; password: string } | null
-  /** Known instance types, whose names are given to GPUs that match them */
+  /** Instance types from the file, used to name the GPUs that match them */
   instanceTypes: readonly InstanceType[]
   logger: RuntimeLogger
-  /** Milliseconds that a supervisor may take to answer; default 15 s */
-  answerTimeoutMs?: number | undefined
-  /** Milliseconds without progress after which a download or a start counts as failed; default 20 minutes */
+  /** Timeout of a request to a supervisor, in milliseconds; default 15 s */
+  responseTimeoutMs?: number | undefined
+  /** Milliseconds without progress until a download or start fails; default 20 minutes */
   stallMs?: number | undefined
-  /** Milliseconds between two looks at a model's events when they are followed; default 2 s */
+  /** Polling interval for a model's events while a log is followed, in milliseconds; default 2 s */
   followIntervalMs?: number | undefined
 }

@@ -1,20 +1,24 @@
 import type { EngineFailure, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 
-/** A supervisor that can't be reached, or whose answers make no sense; it may pass. `message` is one sentence. */
-export class SupervisorFault extends Error {}
+/** A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at the end. */
+export class SupervisorError extends Error {}
 
-const longestText = 400
+const maxMessageLength = 400
 
-/** What a supervisor says, fit to be shown: without the actor's address that it begins with, on one line, not too long. */
+/** Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the length. */
 export function cleanText(text: string): string {
   const plain = text
     .replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
-  return plain.length > longestText ? `${plain.slice(0, longestText - 1)}…` : plain
+  return plain.length > maxMessageLength ? `${plain.slice(0, maxMessageLength - 1)}…` : plain
 }
 
-const causes: { pattern: RegExp; code: FailureCode; stage: FailureStage }[] = [
+/** The failure code for an error text that no rule matches: of a launch, or of a model that has run. */
+export type DefaultFailureCode = 'launch_rejected' | 'engine_crashed'
+
+/** The first matching rule applies. */
+const failureRules: { pattern: RegExp; code: FailureCode; stage: FailureStage }[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
     code: 'disk_full',
@@ -51,17 +55,17 @@ const causes: { pattern: RegExp; code: FailureCode; stage: FailureStage }[] = [
   },
 ]
 
-/** What a text about a failure means; `unknown` is the code of one that no rule knows. */
-export function toFailure(text: string, unknown: 'launch_rejected' | 'engine_crashed'): EngineFailure {
+/** Classifies an error text; `defaultCode` applies if no rule matches. */
+export function toEngineFailure(text: string, defaultCode: DefaultFailureCode): EngineFailure {
   const cleaned = cleanText(text)
-  const known = causes.find(({ pattern }) => pattern.test(cleaned))
-  const code = known?.code ?? unknown
-  const stage = known?.stage ?? (unknown === 'engine_crashed' ? 'runtime' : 'model_launch')
-  const reason = cleaned === '' ? 'it gave no reason' : cleaned.replace(/\.$/, '')
+  const rule = failureRules.find(({ pattern }) => pattern.test(cleaned))
+  const code = rule?.code ?? defaultCode
+  const stage = rule?.stage ?? (defaultCode === 'engine_crashed' ? 'runtime' : 'model_launch')
+  const reason = cleaned === '' ? 'no reason given' : cleaned.replace(/\.$/, '')
   return { stage, code, message: `Xinference could not run the model: ${reason}.` }
 }
 
-/** No worker has joined the cluster, or none is left: a state that passes when one comes back. */
-export function tellsNoWorker(text: string): boolean {
+/** True if the cluster has no worker at the moment. */
+export function isNoWorkerError(text: string): boolean {
   return /no available worker/i.test(text)
 }

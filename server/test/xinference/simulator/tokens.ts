@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto'
 
-/** The tokens of a simulated supervisor. */
-export interface SimulatedSessions {
-  /** What `POST /token` and `POST /v1/auth/refresh` answer */
+/** The token endpoints of a simulated supervisor: `POST /token` and `POST /v1/auth/refresh`. */
+export interface SimulatedTokens {
   signIn(body: Record<string, unknown> | null): { status: number; body: unknown }
   refresh(body: Record<string, unknown> | null): { status: number; body: unknown }
   accepts(header: string | undefined): boolean
-  /** Ends the access tokens given so far */
+  /** Expires all access tokens */
   expire(): void
-  /** Ends everything, as a new secret of the supervisor does */
+  /** Revokes all tokens, as a restart of the supervisor does */
   reset(): void
   counts: { signIns: number; refreshes: number }
 }
 
-/** Access tokens, and from version 3 on refresh tokens that can be used once. */
-export function createSessions(
+/** Issues access tokens, and since version 3 refresh tokens that can be used once. */
+export function createTokens(
   user: { username: string; password: string } | null,
   hasRefreshTokens: boolean,
-): SimulatedSessions {
+): SimulatedTokens {
   const access = new Set<string>()
   const refreshable = new Set<string>()
   const counts = { signIns: 0, refreshes: 0 }
@@ -41,9 +40,9 @@ export function createSessions(
     counts,
     signIn(body) {
       counts.signIns += 1
-      const isRight =
+      const isValid =
         user !== null && body?.['username'] === user.username && body['password'] === user.password
-      return isRight ? issue() : { status: 401, body: { detail: 'Incorrect username or password' } }
+      return isValid ? issue() : { status: 401, body: { detail: 'Incorrect username or password' } }
     },
     refresh(body) {
       counts.refreshes += 1

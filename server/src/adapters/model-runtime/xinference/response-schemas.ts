@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-// What Berth reads of Xinference's answers. Versions differ and add fields, so a field that Berth can do without is optional.
+// The parts of Xinference's responses that Berth reads. Fields differ between versions; fields that Berth can do without are optional.
 
 const count = z.number().nonnegative()
 const text = z.string().max(10_000)
 
 export const version = z.object({ version: text })
 
-/** Bytes, or as a supervisor without `detailed` says it: `24564MiB`. */
+/** Bytes, or text such as `24564MiB` in responses without `detailed`. */
 const videoMemory = z.union([
   count,
   z.string().transform((value) => (Number.parseFloat(value) || 0) * (value.endsWith('MiB') ? 2 ** 20 : 1)),
@@ -70,7 +70,7 @@ export const events = z.array(
 
 export const progress = z.object({
   progress: z.number(),
-  /** From 3.2.1 on, as are the files: pending, launching, downloading or loading */
+  /** `pending`, `launching`, `downloading` or `loading`; since Xinference 3.2.1, like `download_files` */
   stage: text.nullish(),
   download_files: z
     .array(z.object({ downloaded_bytes: count.nullish(), total_bytes: count.nullish() }))
@@ -84,7 +84,7 @@ const engineSpec = z.object({
   quantization: z.string().nullish(),
 })
 
-/** Each engine with what it could run, or with why it can't run anything. */
+/** Each engine with the specs it can run, or the reason why it can't run any. */
 export const engines = z.record(
   z.string(),
   z.union([z.array(engineSpec), z.string(), z.unknown().transform(() => '')]),

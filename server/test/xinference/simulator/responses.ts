@@ -6,7 +6,7 @@ export interface SimulatedWorker {
   memoryBytes: number
 }
 
-/** What a simulated cluster consists of; `occupied` has GPUs, as `ip/index`, that something else uses. */
+/** A simulated cluster. `occupied` lists GPUs, as `ip/index`, that a process outside Xinference uses. */
 export interface SimulatedCluster {
   workers: SimulatedWorker[]
   models: Map<string, SimulatedModel>
@@ -16,10 +16,10 @@ export interface SimulatedCluster {
 /** One host without GPUs. */
 export const hostWorker: SimulatedWorker = { ip: '127.0.0.1', gpus: [], memoryBytes: 16 * 2 ** 30 }
 
-/** Seconds since the epoch, as Xinference tells times. */
+/** Seconds since the epoch, Xinference's time format. */
 export const now = () => Math.floor(Date.now() / 1000)
 
-/** An item of `GET /v1/models`, and the answer of `GET /v1/models/{uid}`. */
+/** An item of `GET /v1/models`, and the response of `GET /v1/models/{uid}`. */
 export function describeModel({ uid, body, worker, gpus }: SimulatedModel): Record<string, unknown> {
   return {
     id: uid,
@@ -36,7 +36,7 @@ export function describeModel({ uid, body, worker, gpus }: SimulatedModel): Reco
   }
 }
 
-/** `GET /v1/models/{uid}/progress`: one that is unknown or done is told to be at 0. */
+/** `GET /v1/models/{uid}/progress`; 0 for a model that is unknown or already launched. */
 export function describeProgress(model: SimulatedModel | undefined, hasStages: boolean): unknown {
   const launching = model?.status === 'CREATING' ? model : undefined
   const stage = launching?.stage ?? 'pending'
@@ -51,7 +51,7 @@ export function describeProgress(model: SimulatedModel | undefined, hasStages: b
   return { progress, stage, download_files: stage === 'downloading' ? [file] : [], replicas: [] }
 }
 
-/** `GET /v1/models/instances`: those that were ended are dropped, those that failed are not. */
+/** `GET /v1/models/instances`; omits terminated instances but keeps failed ones. */
 export function listInstances(models: Iterable<SimulatedModel>, uid: string | null): unknown {
   return [...models]
     .filter((model) => model.status !== 'TERMINATED' && (uid === null || model.uid === uid))
@@ -97,7 +97,7 @@ export function readStatus(cluster: SimulatedCluster): unknown {
   return { uptime: 60, workers: Object.fromEntries(workers) }
 }
 
-/** `GET /v1/cluster/info`: video memory as text, in bytes only where details are asked for. */
+/** `GET /v1/cluster/info`; video memory is text, or bytes with `detailed=true`. */
 export function readClusterInfo(cluster: SimulatedCluster, detailed: boolean): unknown {
   const toVideoMemory = (bytes: number) =>
     detailed ? bytes : bytes === 0 ? 0 : `${Math.round(bytes / 2 ** 20)}MiB`
