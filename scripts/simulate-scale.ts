@@ -13,6 +13,7 @@ import type { Application } from '../server/src/application.ts'
 import { readConfig } from '../server/src/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 import { findDeployableVariant } from '../server/src/features/catalog/find-variant.ts'
+import { orphanCheck } from '../server/src/features/deployments/orphan-check.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
 import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
 import { addHours, floorHour } from '../server/src/features/metering/hours.ts'
@@ -268,7 +269,7 @@ async function measureLedger(application: Application, count: number, days: numb
   for (const [what, work] of [
     ['Settled', () => settleUsage(application)],
     ['Settled again', () => settleUsage(application)],
-    ['Checked what is now', () => checkUsage(application)],
+    ['Checked what is now', () => checkUsage(application, [orphanCheck(application)])],
     ['Checked the ledger', () => checkLedger(application)],
   ] as const) {
     const done = await measure(application)

@@ -3,11 +3,11 @@
 import type { z } from 'zod'
 import type * as accounts from './features/accounts/schemas.ts'
 import type * as billing from './features/billing/schemas.ts'
+import type * as usage from './features/billing/usage-schemas.ts'
 import type * as catalog from './features/catalog/schemas.ts'
 import type * as deployments from './features/deployments/schemas.ts'
 import type * as inference from './features/inference/schemas.ts'
 import type * as invitations from './features/invitations/schemas.ts'
-import type * as metering from './features/metering/schemas.ts'
 import type * as organizations from './features/organizations/schemas.ts'
 import type * as sso from './features/sso/schemas.ts'
 import type * as statistics from './features/statistics/schemas.ts'
@@ -60,7 +60,7 @@ export type DeploymentEvent = z.output<typeof deployments.eventItem>
 export type DeploymentEvents = z.output<typeof deployments.eventsBody>
 export type DeploymentLogLine = z.output<typeof deployments.logItem>
 export type DeploymentLogs = z.output<typeof deployments.logsBody>
-export type DeploymentUsage = z.output<typeof metering.deploymentUsageBody>
+export type DeploymentUsage = z.output<typeof deployments.deploymentUsageBody>
 export type DeploymentStatistics = z.output<typeof statistics.statisticsBody>
 export type StatisticsWindow = DeploymentStatistics['window']
 
@@ -71,10 +71,10 @@ export type OpenAIError = z.output<typeof inference.openAiErrorBody>
 
 export type BillingConfig = z.output<typeof billing.billingConfigBody>
 export type BillingAccount = z.output<typeof billing.billingAccountBody>
-export type UsageSummary = z.output<typeof metering.usageSummaryBody>
-export type UsageTotal = z.output<typeof metering.usageTotalBody>
-export type DailyUsage = z.output<typeof metering.dailyUsageBody>
-export type UsageAnomaly = z.output<typeof metering.usageAnomalyBody>
+export type UsageSummary = z.output<typeof usage.usageSummaryBody>
+export type UsageTotal = z.output<typeof usage.usageTotalBody>
+export type DailyUsage = z.output<typeof usage.dailyUsageBody>
+export type UsageAnomaly = z.output<typeof usage.usageAnomalyBody>
 export type Subscription = z.output<typeof billing.subscriptionBody>
 export type ActivatePostpaid = z.input<typeof billing.activatePostpaidBody>
 export type CollectionMethod = z.input<typeof billing.collectionMethodBody>

@@ -9,11 +9,11 @@ import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './featu
 import { findAndCacheViewer, findCachedViewer } from './features/accounts/session-cache.ts'
 import { findViewer } from './features/accounts/sessions.ts'
 import { billingRoutes, billingWebhookRoute } from './features/billing/routes.ts'
+import { usageRoutes } from './features/billing/usage-routes.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
 import { inferenceRoutes } from './features/inference/routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
-import { meteringRoutes } from './features/metering/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
 import { statisticsRoutes } from './features/statistics/routes.ts'
@@ -116,11 +116,11 @@ export async function buildServer(application: Application): Promise<App> {
     accountRoutes(scope, application)
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)
-    meteringRoutes(scope, application)
     statisticsRoutes(scope, application)
     organizationRoutes(scope, application)
     invitationRoutes(scope, application)
     billingRoutes(scope, application)
+    usageRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
   const { paymentSandbox } = application

@@ -5,6 +5,7 @@ import { billingJobs } from './features/billing/jobs.ts'
 import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
 import { usageReportChecks } from './features/billing/usage-report-checks.ts'
 import { deploymentJobs } from './features/deployments/jobs.ts'
+import { orphanCheck } from './features/deployments/orphan-check.ts'
 import { runReconciler } from './features/deployments/run-reconciler.ts'
 import { sweepOrphans } from './features/deployments/sweep-orphans.ts'
 import { composeInvitationMail } from './features/invitations/compose-invitation-mail.ts'
@@ -30,7 +31,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...mailJobs(application, composers),
     ...accountJobs(application),
     ...ssoJobs(application),
-    ...meteringJobs(application, usageReportChecks(application)),
+    ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
     ...billingJobs(application),
     ...deploymentJobs(application),
     ...statisticsJobs(application),

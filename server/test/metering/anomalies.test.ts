@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { orphanCheck } from '../../src/features/deployments/orphan-check.ts'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
@@ -36,7 +37,7 @@ async function deploy(): Promise<string> {
 /** Runs all checks and returns the open anomalies; also verifies the count in the usage summary. */
 async function runChecks() {
   const { application } = server
-  await checkUsage(application)
+  await checkUsage(application, [orphanCheck(application)])
   await checkLedger(application)
   const rows = await application.db
     .selectFrom('usage_anomalies')
@@ -204,13 +205,14 @@ test('a failing check changes nothing, and the other checks still run', async ()
     ...server.application,
     runtime: { ...runtime, listDeploymentIds: () => Promise.reject(new Error('gone')) },
   }
-  const more = [
+  const checks = [
+    orphanCheck(broken),
     {
       kind: 'unsent_usage',
       find: async () => [{ organizationId, subject: 'hour', message: 'The report failed.' }],
     },
   ]
-  await checkUsage(broken, more)
+  await checkUsage(broken, checks)
   await expect(
     sql`SELECT 1 FROM usage_anomalies WHERE kind = 'unsent_usage' AND closed_at IS NULL`.execute(
       server.application.db,

@@ -6,6 +6,7 @@ import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { watchSession } from '../accounts/watch-session.ts'
+import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import type { Price } from '../metering/prices.ts'
 import { readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
@@ -16,6 +17,7 @@ import {
   createDeploymentBody,
   deploymentBody,
   deploymentParams,
+  deploymentUsageBody,
   deploymentsBody,
   eventsBody,
   listDeploymentsQuery,
@@ -23,6 +25,7 @@ import {
   placementsBody,
   planBody,
   toDeploymentBody,
+  toDeploymentUsageBody,
   toEventItem,
   toLogItem,
   toPlacementBody,
@@ -209,6 +212,24 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         )
       }
       return { items: (await readEngineLog(deps, deployment)).map(toLogItem) }
+    },
+  )
+
+  app.get(
+    `${prefix}/:deployment_id/usage`,
+    {
+      config: { permission: 'readOwnDeployments' },
+      schema: {
+        operationId: 'getDeploymentUsage',
+        summary: 'Get the usage and cost of one of your deployments',
+        tags,
+        params: deploymentParams,
+        response: { 200: deploymentUsageBody, ...protectedProblems, ...problems(404) },
+      },
+    },
+    async ({ params, viewer }) => {
+      const deployment = await getOwnDeployment(application, viewer, params.deployment_id)
+      return toDeploymentUsageBody(await readDeploymentUsage(application, deployment))
     },
   )
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { page, pageQuery, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
+import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { Placement } from './plan.ts'
@@ -39,6 +40,19 @@ export const createDeploymentBody = z
       },
     ],
   })
+
+export const deploymentUsageBody = z
+  .object({
+    requests: z.int().describe('Answered inference requests'),
+    input_tokens: z.int(),
+    output_tokens: z.int(),
+    instance_seconds: z
+      .number()
+      .describe('From the start of the instance to its release, or to now while it runs'),
+    cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
+    currency: z.string(),
+  })
+  .meta({ id: 'DeploymentUsage' })
 
 export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
   return {
@@ -229,4 +243,15 @@ export function toEventItem(event: DeploymentEvent): z.infer<typeof eventItem> {
 
 export function toLogItem({ at, line }: LogLine): z.infer<typeof logItem> {
   return { at: at.toISOString(), line }
+}
+
+export function toDeploymentUsageBody(usage: DeploymentUsage): z.infer<typeof deploymentUsageBody> {
+  return {
+    requests: usage.requests,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    instance_seconds: usage.instanceSeconds,
+    cost: usage.cost,
+    currency: usage.currency,
+  }
 }

@@ -1,3 +1,4 @@
+import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { recordFindings } from './anomaly-store.ts'
 import type { Finding } from './anomaly-store.ts'
@@ -23,4 +24,37 @@ export async function runUsageChecks(
       log.error({ err: error, kind }, 'a usage check failed')
     }
   }
+}
+
+/** An anomaly as its organization sees it. */
+export interface OpenAnomaly {
+  id: number
+  kind: string
+  message: string
+  deploymentId: string | null
+  openedAt: Date
+  seenAt: Date
+}
+
+/** The open anomalies of an organization, newest first. */
+export function listOpenAnomalies(db: Database, organizationId: number): Promise<OpenAnomaly[]> {
+  return db
+    .selectFrom('usage_anomalies')
+    .select(['id', 'kind', 'message', 'deployment_id as deploymentId'])
+    .select(['opened_at as openedAt', 'seen_at as seenAt'])
+    .where('organization_id', '=', organizationId)
+    .where('closed_at', 'is', null)
+    .orderBy('opened_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
+export async function countOpenAnomalies(db: Database, organizationId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('usage_anomalies')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('closed_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
 }

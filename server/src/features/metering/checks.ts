@@ -2,12 +2,11 @@ import { sql } from 'kysely'
 import type { RawBuilder } from 'kysely'
 import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
-import { listOrphans } from '../deployments/sweep-orphans.ts'
 import { runUsageChecks } from './anomalies.ts'
 import type { UsageCheck } from './anomalies.ts'
 import type { Finding } from './anomaly-store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime'>
+type Deps = Pick<Services, 'db' | 'clock' | 'log'>
 
 /** How far back the ledger checks look: one billing period and a few days. */
 const lookback = sql`interval '35 days'`
@@ -24,7 +23,6 @@ export async function checkUsage(deps: Deps, otherChecks: readonly UsageCheck[] 
     find: () => findRows(db, query(clock())),
   })
   await runUsageChecks(deps, [
-    { kind: 'instance_without_deployment', find: () => findOrphans(deps) },
     check('missing_span', missingSpans),
     check('unclosed_span', unclosedSpans),
     check('unsettled_usage', unsettledUsage),
@@ -89,25 +87,6 @@ async function listRecentOrganizations(db: Database, now: Date): Promise<number[
 function isRecent(span: string, now: Date): RawBuilder<boolean> {
   const endedAt = sql.ref(`${span}.ended_at`)
   return sql`(${endedAt} IS NULL OR ${endedAt} > ${now}::timestamptz - ${lookback})`
-}
-
-async function findOrphans({ db, runtime }: Deps): Promise<Finding[]> {
-  const orphans = await listOrphans({ db, runtime })
-  if (orphans.length === 0) return []
-  const known = await db
-    .selectFrom('deployments')
-    .select(['id', 'organization_id'])
-    .where(sql<boolean>`id::text = ANY (${orphans})`)
-    .execute()
-  return orphans.map((subject) => {
-    const deployment = known.find(({ id }) => id === subject)
-    return {
-      organizationId: deployment?.organization_id ?? null,
-      deploymentId: deployment?.id,
-      subject,
-      message: `The runtime holds an instance for ${subject}, but no deployment owns it.`,
-    }
-  })
 }
 
 /** Deployments with an instance but without an open span: their usage is not metered. */

@@ -8,7 +8,7 @@ import { settleUsage } from './settle.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Writes the hours of the ledger and seals those that are over */
+    /** Writes the hourly buckets of the ledger and seals completed hours */
     'settle-usage': null
     /** Looks for anomalies in current usage */
     'check-usage': null
@@ -19,7 +19,7 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'log'> & { prices: readonly Price[] }
 
 /** `checks` are the usage checks of other features. */
 export function meteringJobs(deps: Deps, checks: readonly UsageCheck[]): Job[] {

@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { Database } from '../../database/tables.ts'
-import { countOpenAnomalies } from './anomaly-store.ts'
+import { countOpenAnomalies } from './anomalies.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { planSettlement } from './ledger.ts'

@@ -1,31 +1,8 @@
 import { z } from 'zod'
 import { timestamp } from '../../http/schemas.ts'
-import type { OpenAnomaly } from './anomaly-store.ts'
-import type { DayUsage } from './daily-usage.ts'
-import type { DeploymentUsage } from './deployment-usage.ts'
-import type { UsageSummary } from './summary.ts'
-
-export const deploymentUsageBody = z
-  .object({
-    requests: z.int().describe('Answered inference requests'),
-    input_tokens: z.int(),
-    output_tokens: z.int(),
-    instance_seconds: z.number().describe('From the start of the instance to its release, or to now'),
-    cost: z.string().describe('Of all of it so far, a decimal in the main unit of `currency`; not rounded'),
-    currency: z.string(),
-  })
-  .meta({ id: 'DeploymentUsage' })
-
-export function toDeploymentUsageBody(usage: DeploymentUsage): z.infer<typeof deploymentUsageBody> {
-  return {
-    requests: usage.requests,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    instance_seconds: usage.instanceSeconds,
-    cost: usage.cost,
-    currency: usage.currency,
-  }
-}
+import type { OpenAnomaly } from '../metering/anomalies.ts'
+import type { DayUsage } from '../metering/daily-usage.ts'
+import type { UsageSummary } from '../metering/summary.ts'
 
 export const usageTotalBody = z
   .object({
@@ -37,7 +14,7 @@ export const usageTotalBody = z
     dimensions: z.record(z.string(), z.string()),
     unit_amount_decimal: z.string().describe('A decimal in the main unit of the currency'),
     unit_amount_currency: z.string(),
-    estimated_amount: z.string().describe('Quantity times price, not rounded'),
+    estimated_amount: z.string().describe('Quantity times unit amount, not rounded'),
     estimated_amount_currency: z.string(),
   })
   .meta({ id: 'UsageTotal' })
@@ -56,8 +33,8 @@ export const usageSummaryBody = z
 const date = z.iso.date().meta({ examples: ['2026-01-02'] })
 
 export const dailyUsageQuery = z.object({
-  from: date.optional().describe('The first day in UTC; left out: that of the billing period'),
-  to: date.optional().describe('The last day in UTC; left out: today'),
+  from: date.optional().describe('The first UTC day; defaults to the first day of the billing period'),
+  to: date.optional().describe('The last UTC day; defaults to today'),
 })
 
 export const dailyUsageBody = z
@@ -67,7 +44,7 @@ export const dailyUsageBody = z
     currency: z.string(),
     items: z.array(
       z.object({
-        date: date.describe('A day in UTC'),
+        date: date.describe('A UTC day'),
         meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
         unit: z.string(),
         dimensions: z.record(z.string(), z.string()),
@@ -83,7 +60,7 @@ export const usageAnomalyBody = z
     id: z.int(),
     kind: z.string().meta({ examples: ['provider_disagrees'] }),
     message: z.string().describe('A sentence for a person'),
-    deployment_id: z.string().nullable().describe('null where it is not about one deployment'),
+    deployment_id: z.string().nullable().describe('null when no single deployment is affected'),
     detected_at: timestamp,
     last_seen_at: timestamp,
   })

@@ -1,55 +1,35 @@
-import { z } from 'zod'
 import type { App } from '../../http/app.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
-import { getCurrentPeriod } from '../billing/current-period.ts'
-import { listOpenAnomalies } from './anomaly-store.ts'
-import { listDailyUsage } from './daily-usage.ts'
-import { getDeploymentUsage } from './deployment-usage.ts'
-import type { Price } from './prices.ts'
+import { listOpenAnomalies } from '../metering/anomalies.ts'
+import { listDailyUsage } from '../metering/daily-usage.ts'
+import type { Price } from '../metering/prices.ts'
+import { summarizeUsage } from '../metering/summary.ts'
+import { getCurrentPeriod } from './current-period.ts'
+import { chooseUsageDays, toMoments } from './usage-days.ts'
 import {
   dailyUsageBody,
   dailyUsageQuery,
-  deploymentUsageBody,
   toDailyUsageItem,
-  toDeploymentUsageBody,
   toUsageAnomalyBody,
   toUsageSummaryBody,
   usageAnomaliesBody,
   usageSummaryBody,
-} from './schemas.ts'
-import { summarizeUsage } from './summary.ts'
-import { chooseUsageDays, toMoments } from './usage-days.ts'
+} from './usage-schemas.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
 
-/** What deployments and organizations used, and what is wrong with it. */
-export function meteringRoutes(app: App, application: Deps): void {
-  app.get(
-    '/api/v1/model-deployments/:deployment_id/usage',
-    {
-      config: { permission: 'readOwnDeployments' },
-      schema: {
-        operationId: 'getDeploymentUsage',
-        summary: 'What one of your deployments has used so far',
-        tags: ['Deployments'],
-        params: z.object({ deployment_id: z.string() }),
-        response: { 200: deploymentUsageBody, ...protectedProblems, ...problems(404) },
-      },
-    },
-    async ({ params, viewer }) =>
-      toDeploymentUsageBody(await getDeploymentUsage(application, viewer, params.deployment_id)),
-  )
-
+/** The usage of an organization by billing period and by day, and its anomalies. */
+export function usageRoutes(app: App, application: Deps): void {
   app.get(
     '/v1/billing/usage-summary',
     {
       config: { permission: 'readUsage' },
       schema: {
         operationId: 'getUsageSummary',
-        summary: 'What your current organization has used in this billing period',
+        summary: 'Summarize the usage of your current organization in the billing period',
         description:
-          'The period is that of the subscription, and the calendar month in UTC without one. What runs is counted up to now.',
+          'The billing period is that of the subscription, or the UTC calendar month without one. Running deployments count up to now.',
         tags: ['Billing'],
         response: { 200: usageSummaryBody, ...protectedProblems },
       },
@@ -66,9 +46,9 @@ export function meteringRoutes(app: App, application: Deps): void {
       config: { permission: 'readUsage' },
       schema: {
         operationId: 'listDailyUsage',
-        summary: 'What your current organization has used, day by day',
+        summary: 'List the daily usage of your current organization',
         description:
-          'Days without usage have no item; what runs is counted up to now. More than 92 days, or a first day after the last, ' +
+          'Days without usage are omitted. Running deployments count up to now. A reversed range or one of more than 92 days ' +
           'is a 422 `invalid_date_range`.',
         tags: ['Billing'],
         querystring: dailyUsageQuery,
@@ -89,8 +69,7 @@ export function meteringRoutes(app: App, application: Deps): void {
       config: { permission: 'manageBilling' },
       schema: {
         operationId: 'listUsageAnomalies',
-        summary:
-          'What the checks of your current organization’s usage found and still find, the newest first',
+        summary: 'List the open usage anomalies of your current organization, newest first',
         tags: ['Billing'],
         response: { 200: usageAnomaliesBody, ...protectedProblems },
       },
