@@ -228,8 +228,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) => {
-      const deployment = await getOwnDeployment(application, viewer, params.deployment_id)
-      return toDeploymentUsageBody(await readDeploymentUsage(application, deployment))
+      const deployment = await getOwnDeployment(deps, viewer, params.deployment_id)
+      return toDeploymentUsageBody(await readDeploymentUsage(deps, deployment))
     },
   )
 }
