@@ -26,8 +26,12 @@ import { organizationPage } from './features/organization/pages.ts'
 import { playgroundPage } from './features/playground/pages.ts'
 import { profilePage } from './features/profile/pages.ts'
 import { usagePage } from './features/usage/pages.ts'
+import { lazyPart } from './routing/lazy-part.ts'
 import { retryLoad } from './routing/retry-load.ts'
 import { NotFoundPage, RouteError } from './shell/route-states.tsx'
+
+// Most visits never open the command palette.
+const Commands = lazyPart(() => import('./commands.tsx').then((module) => module.Commands))
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
@@ -45,8 +49,10 @@ const app = createRoute({
   },
   loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
   component: lazyRouteComponent(
-    retryLoad(() => import('./shell/app-shell.tsx')),
-    'AppShell',
+    retryLoad(async () => {
+      const { AppShell } = await import('./shell/app-shell.tsx')
+      return { default: () => <AppShell commands={Commands} /> }
+    }),
   ),
 })
 

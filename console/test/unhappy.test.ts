@@ -95,7 +95,7 @@ test('code that a newer console has not any more: said, and there after another 
   await page.goto('/playground')
   await see(page.getByRole('link', { name: 'Choose a model' }))
 
-  const part = '**/assets/command-dialog-*.js'
+  const part = '**/assets/commands-*.js'
   await page.route(part, (route) => route.fulfill({ status: 404 }))
   await page.keyboard.press('Control+k')
   await see(page.getByText('Something went wrong in this page.'))

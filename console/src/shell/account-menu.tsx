@@ -1,18 +1,13 @@
 import { Link } from '@tanstack/react-router'
-import { LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react'
+import { LogOut, UserRound } from 'lucide-react'
 import { useSession } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel, MenuSeparator } from '../components/menu.tsx'
 import { text } from '../text/index.ts'
-import { chooseTheme, useTheme, type Theme } from '../theme.ts'
+import { chooseTheme, useTheme } from '../theme.ts'
+import { themes } from './themes.ts'
 import { useSignOut } from '../domain/session/sign-out.ts'
 
-const themes: { value: Theme; icon: typeof Sun }[] = [
-  { value: 'system', icon: Monitor },
-  { value: 'light', icon: Sun },
-  { value: 'dark', icon: Moon },
-]
-
-/** Who one is, the profile, the theme and the way out. */
+/** The signed-in person, with a menu for the profile, the theme and sign-out. */
 export function AccountMenu() {
   const { user } = useSession()
   const theme = useTheme()

@@ -1,7 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
 import { Dialog } from 'radix-ui'
-import { useState } from 'react'
+import { useState, type ComponentType } from 'react'
 import { Button } from '../components/button.tsx'
 import { text } from '../text/index.ts'
 import { CommandPalette } from './command-palette.tsx'
@@ -9,8 +9,13 @@ import { ConnectionNotice } from './connection-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
 
+interface AppShellProps {
+  /** The content of the command palette. */
+  commands: ComponentType<{ onClose: () => void }>
+}
+
 /** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
-export function AppShell() {
+export function AppShell({ commands }: AppShellProps) {
   const [drawerOpen, setDrawerOpen] = useState(false)
   return (
     <div className="bg-canvas lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
@@ -49,7 +54,7 @@ export function AppShell() {
           <Outlet />
         </main>
       </div>
-      <CommandPalette />
+      <CommandPalette dialog={commands} />
     </div>
   )
 }

@@ -1,18 +1,14 @@
-import { Suspense, useEffect, useState } from 'react'
-import { lazyPart } from '../routing/lazy-part.ts'
+import { Suspense, useEffect, useState, type ComponentType } from 'react'
 
-const opening = 'berth:open-commands'
+const openEvent = 'berth:open-commands'
 
-/** Opens the command palette from anywhere. */
+/** Opens the command palette. */
 export function openCommandPalette() {
-  window.dispatchEvent(new Event(opening))
+  window.dispatchEvent(new Event(openEvent))
 }
 
-// Most visits never need it: it is loaded when it is first opened.
-const CommandDialog = lazyPart(() => import('./command-dialog.tsx').then((module) => module.CommandDialog))
-
-/** Listens for Ctrl+K or ⌘K. */
-export function CommandPalette() {
+/** Shows `dialog` on Ctrl+K, ⌘K or openCommandPalette. */
+export function CommandPalette({ dialog: Dialog }: { dialog: ComponentType<{ onClose: () => void }> }) {
   const [open, setOpen] = useState(false)
   useEffect(() => {
     const show = () => setOpen(true)
@@ -21,17 +17,17 @@ export function CommandPalette() {
       event.preventDefault()
       setOpen((shown) => !shown)
     }
-    window.addEventListener(opening, show)
+    window.addEventListener(openEvent, show)
     window.addEventListener('keydown', onKeyDown)
     return () => {
-      window.removeEventListener(opening, show)
+      window.removeEventListener(openEvent, show)
       window.removeEventListener('keydown', onKeyDown)
     }
   }, [])
   if (!open) return null
   return (
     <Suspense>
-      <CommandDialog onClose={() => setOpen(false)} />
+      <Dialog onClose={() => setOpen(false)} />
     </Suspense>
   )
 }

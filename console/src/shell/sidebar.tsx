@@ -1,38 +1,19 @@
 import { Link } from '@tanstack/react-router'
-import {
-  BookOpen,
-  Boxes,
-  ChartColumn,
-  CreditCard,
-  Library,
-  MessagesSquare,
-  Search,
-  Users,
-} from 'lucide-react'
-import { useCan } from '../api/session.ts'
+import { BookOpen, Search } from 'lucide-react'
+import { Wordmark } from '../components/wordmark.tsx'
 import { text } from '../text/index.ts'
 import { AccountMenu } from './account-menu.tsx'
 import { openCommandPalette } from './command-palette.tsx'
+import { useNavigation } from './navigation.ts'
 import { OrganizationSwitcher } from './organization-switcher.tsx'
-import { Wordmark } from '../components/wordmark.tsx'
 
 const item =
   'flex items-center gap-2.5 rounded-md px-2.5 py-1.5 font-medium text-muted hover:bg-subtle hover:text-ink [&_svg]:size-4 ' +
   'data-[status=active]:bg-subtle data-[status=active]:text-ink data-[status=active]:[&_svg]:text-accent'
 
-/** The navigation: where one works, the pages, and one's account. */
+/** The sidebar: organization, navigation and account. */
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
-  const can = useCan()
-  const pages = [
-    { to: '/deployments', label: text.shell.deployments, icon: Boxes },
-    { to: '/catalog', label: text.shell.catalog, icon: Library },
-    { to: '/playground', label: text.shell.playground, icon: MessagesSquare },
-    { to: '/usage', label: text.shell.usage, icon: ChartColumn },
-    ...(can('manageBilling')
-      ? ([{ to: '/billing', label: text.shell.billing, icon: CreditCard }] as const)
-      : []),
-    { to: '/organization', label: text.shell.organization, icon: Users },
-  ] as const
+  const pages = useNavigation()
   return (
     <div className="flex h-full flex-col gap-4 overflow-y-auto p-3">
       <div className="px-2.5 pt-2">

@@ -28,5 +28,5 @@ export const shell = {
   actions: 'Actions',
   deployModel: 'Deploy a model',
   invite: 'Invite somebody',
-  useTheme: (theme: string) => `Theme: ${theme}`,
+  switchTheme: (theme: string) => `Theme: ${theme}`,
 }
