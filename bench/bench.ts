@@ -1,4 +1,4 @@
-// Measures Berth and its peers in front of the same upstream; README.md says how to read what it prints.
+// Measures Berth and its peers in front of the same upstream. README.md explains the output.
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,8 +12,8 @@ import { renderResults, writeResultsFile } from './results.ts'
 import type { Results } from './results.ts'
 import { targets as allTargets } from './targets.ts'
 import type { Running, Target } from './targets.ts'
-import { works as allWorks } from './works.ts'
-import type { Work } from './works.ts'
+import { workloads as allWorkloads } from './workloads.ts'
+import type { Workload } from './workloads.ts'
 
 const roundsFile = join(import.meta.dirname, 'rounds.json')
 
@@ -21,7 +21,7 @@ interface Options {
   rounds: number
   seconds: number
   quick: boolean
-  works: readonly Work[]
+  workloads: readonly Workload[]
   targets: readonly Target[]
 }
 
@@ -41,7 +41,7 @@ function readOptions() {
     rounds: values.quick ? 1 : readNumber('--rounds', values.rounds),
     seconds: values.quick ? 1 : readNumber('--seconds', values.seconds),
     quick: values.quick,
-    works: pick('--only', allWorks, values.only),
+    workloads: pick('--only', allWorkloads, values.only),
     targets: pick('--target', allTargets, values.target),
   }
   return { options, write: values.write, from: values.from }
@@ -49,7 +49,7 @@ function readOptions() {
 
 function readNumber(name: string, text: string): number {
   const number = Number(text)
-  if (!(number > 0)) throw new Error(`${name}: give a number above 0 in place of ${JSON.stringify(text)}`)
+  if (!(number > 0)) throw new Error(`${name} must be a number above 0, not ${JSON.stringify(text)}`)
   return number
 }
 
@@ -61,21 +61,21 @@ function pick<Item extends { name: string }>(
   const unknown = names?.find((name) => items.every((item) => item.name !== name))
   if (unknown !== undefined) {
     throw new Error(
-      `${option}: there is no ${unknown}; there are ${items.map(({ name }) => name).join(', ')}`,
+      `${option}: ${unknown} does not exist; choose from ${items.map(({ name }) => name).join(', ')}`,
     )
   }
   return names === undefined ? items : items.filter(({ name }) => names.includes(name))
 }
 
-/** A target that takes part in this run, with what starts another process of it. */
+/** A target of this run, with a function that starts another process of it. */
 interface Entrant {
   target: Target
   start: () => Promise<Running>
   running: Running
 }
 
-function takesPart({ works }: Target, { name }: Work): boolean {
-  return works === undefined || works.includes(name)
+function takesPart({ workloads }: Target, { name }: Workload): boolean {
+  return workloads === undefined || workloads.includes(name)
 }
 
 async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Results> {
@@ -89,8 +89,8 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   cleanup.defer(async () => upstream.stop())
   const bench: Bench = { native, upstream, cores, folder }
 
-  const [chat] = allWorks
-  if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first work must be the chat.')
+  const [chat] = allWorkloads
+  if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first workload must be the chat.')
   const answerFile = join(folder, 'answer-chat.json')
   await writeFile(answerFile, chat.answer.whole)
   const entrants: Entrant[] = []
@@ -114,19 +114,19 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
     failures: [],
   }
   for (let round = 1; round <= options.rounds; round += 1) {
-    for (const work of options.works) {
-      await prepareUpstream(bench, work)
-      const inTurn = entrants.filter(({ target }) => takesPart(target, work))
-      // Another one begins in each round.
+    for (const workload of options.workloads) {
+      await prepareUpstream(bench, workload)
+      const inTurn = entrants.filter(({ target }) => takesPart(target, workload))
+      // Rotate the order in each round.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
       for (const entrant of inTurn) {
-        const name = `round ${round}, ${work.name}, ${entrant.target.name}`
+        const name = `round ${round}, ${workload.name}, ${entrant.target.name}`
         try {
-          const sample = await takeSample(bench, options, work, entrant)
+          const sample = await takeSample(bench, options, workload, entrant)
           results.samples.push({ round, ...sample })
           say(`${name}: ${describeSample(sample)}`)
         } catch (error) {
-          // The others and the rounds to come count all the same.
+          // Continue: the other targets and rounds still count.
           const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`
           results.failures.push(failure)
           say(failure)
@@ -143,43 +143,43 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
 async function takeSample(
   bench: Bench,
   options: Options,
-  work: Work,
+  workload: Workload,
   { target, start, running }: Entrant,
 ): Promise<Omit<Sample, 'round'>> {
-  const times = timesOf(work, options)
-  if (work.name !== 'idle') return measure(bench, work, target.name, running, times)
-  // Memory is that of a process that served nothing else.
+  const times = timesOf(workload, options)
+  if (workload.name !== 'idle') return measure(bench, workload, target.name, running, times)
+  // Measure memory in a fresh process.
   const fresh = await start()
   try {
-    return await measure(bench, work, target.name, fresh, times)
+    return await measure(bench, workload, target.name, fresh, times)
   } finally {
     await fresh.stop()
   }
 }
 
-function timesOf({ name }: Work, { seconds }: Options) {
-  // A percentile of few requests needs more time.
+function timesOf({ name }: Workload, { seconds }: Options) {
+  // Percentiles need more requests.
   return { warmup: Math.min(1, seconds), seconds: name === 'rate' ? seconds * 2 : seconds }
 }
 
-/** Load before the first round, whole answers and then streams: a just-in-time compiler needs it. */
+/** Warms up a just-in-time compiler: complete responses, then streams. */
 async function warmUp(
   bench: Bench,
-  { quick, works }: Options,
+  { quick, workloads }: Options,
   target: Target,
   running: Running,
 ): Promise<void> {
   const seconds = quick ? Math.min(target.warmup, 2) : target.warmup
-  say(`warming ${target.name} up for ${seconds} s`)
+  say(`warming up ${target.name} for ${seconds} s`)
   for (const [name, share] of [
     ['chat', 0.6],
     ['stream', 0.4],
   ] as const) {
-    const work = allWorks.find((each) => each.name === name)
-    const needed = works.some((each) => 'whole' in each.answer === (name === 'chat'))
-    if (work === undefined || !needed || !takesPart(target, work)) continue
-    await prepareUpstream(bench, work)
-    await measure(bench, work, target.name, running, { warmup: 0, seconds: seconds * share })
+    const workload = allWorkloads.find((each) => each.name === name)
+    const needed = workloads.some((each) => 'whole' in each.answer === (name === 'chat'))
+    if (workload === undefined || !needed || !takesPart(target, workload)) continue
+    await prepareUpstream(bench, workload)
+    await measure(bench, workload, target.name, running, { warmup: 0, seconds: seconds * share })
   }
 }
 
@@ -191,7 +191,7 @@ function describeSample({ load, cpu, kilobytesPerStream, leftRunning }: Omit<Sam
     events > 0 && `${Math.round(events / seconds)} events/s`,
     `${Math.round((cpu / seconds) * 100)} % CPU`,
     load.samples > 0 && `p50 ${(p50 / 1000).toFixed(2)} ms, p99 ${(p99 / 1000).toFixed(2)} ms`,
-    kilobytesPerStream !== null && `${kilobytesPerStream.toFixed(1)} KB a stream`,
+    kilobytesPerStream !== null && `${kilobytesPerStream.toFixed(1)} KB per stream`,
     leftRunning !== null && `${leftRunning} left running`,
     wrong > 0 && `${wrong} WRONG`,
   ]
@@ -220,11 +220,11 @@ function say(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** Rejects at Ctrl-C or when asked to end, so that what was started is stopped. */
+/** Rejects on SIGINT and SIGTERM, so that the cleanup runs. */
 function interruption(): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      // More than once at times: npm passes on what the terminal has sent already.
+      // npm forwards the signal that the terminal has already sent, so it can arrive twice.
       process.on(signal, () => reject(new Error('The benchmark was interrupted.')))
     }
   })

@@ -6,7 +6,7 @@ import { median } from './samples.ts'
 function sample(round: number, target: string, cpu: number, errors = 0): Sample {
   return {
     round,
-    work: 'chat',
+    workload: 'chat',
     target,
     cpu,
     upstreamCpu: 0,
@@ -35,9 +35,9 @@ function sample(round: number, target: string, cpu: number, errors = 0): Sample 
 }
 
 const [chat] = goals
-const rate = goals.find(({ work }) => work === 'rate')
+const rate = goals.find(({ workload }) => workload === 'rate')
 
-test('a ratio is taken within each round, and the median of the rounds counts', () => {
+test('a ratio is computed within each round, and the median of the rounds counts', () => {
   const samples = [
     sample(1, 'nginx', 1),
     sample(1, 'berth', 1),
@@ -49,7 +49,7 @@ test('a ratio is taken within each round, and the median of the rounds counts', 
   expect(judge(chat!, samples)).toEqual({ value: 0.5, range: [0.485, 0.5 / 0.96], rounds: 3 })
 })
 
-test('a round with a wrong answer, an idle core or a target missing does not count', () => {
+test('a round with a wrong response, an idle core or a missing target does not count', () => {
   const samples = [
     sample(1, 'nginx', 1),
     sample(1, 'berth', 1, 1),
@@ -60,17 +60,17 @@ test('a round with a wrong answer, an idle core or a target missing does not cou
   expect(judge(chat!, samples)).toEqual({ value: null, range: null, rounds: 0 })
 })
 
-test('a round in which others had the core does not count where it was not saturated', () => {
+test('an unsaturated round does not count when other processes used the core', () => {
   const rounds = [0.2, 0.5].flatMap((coreBusy, index) =>
     ['nginx', 'berth'].map((target): Sample => {
       const quiet = sample(index + 1, target, 0.15)
-      return { ...quiet, work: 'rate', load: { ...quiet.load, coreBusy } }
+      return { ...quiet, workload: 'rate', load: { ...quiet.load, coreBusy } }
     }),
   )
   expect(judge(rate!, rounds).rounds).toBe(1)
 })
 
-test('the median of an even number is between the middle two, that of none is null', () => {
+test('the median of an even count is the mean of the middle two, and of nothing null', () => {
   expect(median([4, 1, null, 3, 2])).toBe(2.5)
   expect(median([])).toBeNull()
 })

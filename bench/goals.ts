@@ -1,23 +1,23 @@
 import type { Sample } from './measure.ts'
 import { isValid, median } from './samples.ts'
-import { works } from './works.ts'
-import type { WorkName } from './works.ts'
+import { workloads } from './workloads.ts'
+import type { WorkloadName } from './workloads.ts'
 
-/** One line of what must be reached. */
+/** A requirement: one row of the summary table. */
 export interface Goal {
   title: string
-  work: WorkName
+  workload: WorkloadName
   better: 'more' | 'less'
   must: number
   aim: number
   decimals: number
-  /** The targets without which a round says nothing */
+  /** Targets that a round must include */
   needs: string[]
-  /** Our figure in one round */
+  /** Berth's figure in one round */
   of: (round: Round) => number
 }
 
-/** The samples of one work in one round, by target; asking for one that is missing throws. */
+/** The samples of one workload in one round by target. A missing target throws. */
 type Round = (target: string) => Sample
 
 const berth = 'berth'
@@ -29,10 +29,10 @@ const againstNginx = (of: (sample: Sample) => number) => (round: Round) =>
   of(round('nginx')) / of(round(berth))
 const addedP99 = (round: Round) => milliseconds(round(berth).load.p99 - round('direct').load.p99)
 
-function ratioToNginx(work: WorkName, title: string, must: number, aim: number): Goal {
+function ratioToNginx(workload: WorkloadName, title: string, must: number, aim: number): Goal {
   return {
     title: `${title}: CPU, nginx's ÷ ours`,
-    work,
+    workload,
     better: 'more',
     must,
     aim,
@@ -46,7 +46,7 @@ export const goals: readonly Goal[] = [
   ratioToNginx('chat', '1 KB chat', 0.4, 0.55),
   {
     title: "1 KB chat: requests, ours ÷ Portkey's",
-    work: 'chat',
+    workload: 'chat',
     better: 'more',
     must: 7.5,
     aim: 11,
@@ -59,7 +59,7 @@ export const goals: readonly Goal[] = [
   ratioToNginx('stream', 'unpaced streams', 0.45, 1),
   {
     title: "500 requests/s: p50 over nginx's, ms",
-    work: 'rate',
+    workload: 'rate',
     better: 'less',
     must: 0.1,
     aim: 0.05,
@@ -69,7 +69,7 @@ export const goals: readonly Goal[] = [
   },
   {
     title: '500 requests/s: added p99, ms',
-    work: 'rate',
+    workload: 'rate',
     better: 'less',
     must: 2,
     aim: 0.8,
@@ -84,7 +84,7 @@ export const goals: readonly Goal[] = [
   },
   {
     title: '500 paced streams: added p99, ms',
-    work: 'paced',
+    workload: 'paced',
     better: 'less',
     must: 8,
     aim: 3,
@@ -94,7 +94,7 @@ export const goals: readonly Goal[] = [
   },
   {
     title: '2,000 idle streams: KB each',
-    work: 'idle',
+    workload: 'idle',
     better: 'less',
     must: 35,
     aim: 20,
@@ -104,7 +104,7 @@ export const goals: readonly Goal[] = [
   },
   {
     title: '2,000 callers left: engine requests still running after 1 s',
-    work: 'idle',
+    workload: 'idle',
     better: 'less',
     must: 0,
     aim: 0,
@@ -114,14 +114,14 @@ export const goals: readonly Goal[] = [
   },
 ]
 
-/** The median of a goal over the rounds in which all that it needs is valid, with their range and number. */
+/** The median, range and number of the rounds in which all samples of the goal are valid. */
 export function judge(
-  { work: name, needs, of }: Goal,
+  { workload: name, needs, of }: Goal,
   samples: readonly Sample[],
 ): { value: number | null; range: [number, number] | null; rounds: number } {
-  const work = works.find((each) => each.name === name)
-  if (work === undefined) throw new Error(`There is no work ${name}.`)
-  const valid = samples.filter((sample) => sample.work === name && isValid(sample, work))
+  const workload = workloads.find((each) => each.name === name)
+  if (workload === undefined) throw new Error(`There is no work ${name}.`)
+  const valid = samples.filter((sample) => sample.workload === name && isValid(sample, workload))
   const values = [...Map.groupBy(valid, ({ round }) => round).values()].flatMap((round) => {
     const find = (target: string) => round.find((sample) => sample.target === target)
     if (!needs.every(find)) return []

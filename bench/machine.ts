@@ -4,13 +4,13 @@ import { createServer } from 'node:net'
 import { availableParallelism, cpus, release, totalmem } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The core that the gateways are pinned to, one at a time under load, and the one for everything else. */
+/** The core for the gateways, which run one at a time under load, and the core for everything else. */
 export interface Cores {
   gateway: number
   load: number
 }
 
-/** Waits until no other benchmark measures on this machine; from then on this one is known to, until its process ends. */
+/** Waits for the machine-wide lock, which this process then holds until it exits. */
 export async function awaitTurn(): Promise<void> {
   for (let waits = false; !(await takeTurn()); waits = true) {
     if (!waits) process.stderr.write('waiting for another benchmark to end\n')
@@ -18,7 +18,7 @@ export async function awaitTurn(): Promise<void> {
   }
 }
 
-/** True once the name is ours: an abstract socket, which the kernel gives to one and frees at his end. */
+/** Binds an abstract socket, which the kernel assigns to one process and frees at its exit. */
 function takeTurn(): Promise<boolean> {
   return new Promise((resolve) => {
     createServer()
@@ -27,18 +27,18 @@ function takeTurn(): Promise<boolean> {
   })
 }
 
-/** The last two cores of the machine: the first gets most of its interrupts. Pins this process to the load's core. */
+/** Picks the last two cores, because the first one handles most interrupts, and pins this process to the load's core. */
 export function takeCores(): Cores {
   const count = availableParallelism()
   if (count < 2)
     throw new Error('The benchmark needs two cores: one for the gateway and one for everything else.')
   const cores = { gateway: count - 1, load: count - 2 }
-  // What is started from here on, PostgreSQL and the load among them, inherits it.
+  // Child processes, such as PostgreSQL and the load generator, inherit the pinning.
   execFileSync('taskset', ['-acp', String(cores.load), String(process.pid)])
   return cores
 }
 
-/** One line each of what the figures depend on. */
+/** Describes the machine, one fact per line. */
 export function describeMachine(): string[] {
   const governor = readOptional('/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor')
   return [
@@ -48,14 +48,14 @@ export function describeMachine(): string[] {
   ]
 }
 
-/** The load of the last minute, to tell a quiet machine from a busy one. */
+/** The load average of the last minute. */
 export function readLoadAverage(): number {
   return Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[0])
 }
 
-/** The first line that a program says about its version. */
+/** The first line of a program's version output. */
 export function readVersion(command: string, args: string[]): string {
-  // nginx says it on stderr.
+  // nginx prints it on stderr.
   const output = execFileSync('sh', ['-c', '"$0" "$@" 2>&1', command, ...args], { encoding: 'utf8' })
   return (output.split('\n')[0] ?? '').trim()
 }

@@ -6,22 +6,22 @@ import type { Cores } from './machine.ts'
 import type { LoadOptions, LoadResult, Native, Upstream } from './native.ts'
 import { readMemory } from './processes.ts'
 import type { Running } from './targets.ts'
-import type { Work, WorkName } from './works.ts'
+import type { Workload, WorkloadName } from './workloads.ts'
 
-/** One work on one target in one round. */
+/** One workload on one target in one round. */
 export interface Sample {
   round: number
-  work: WorkName
+  workload: WorkloadName
   target: string
   load: LoadResult
-  /** CPU seconds of the target's processes in the measured time, and of the upstream's */
+  /** CPU seconds of the target's and the upstream's processes during the measurement */
   cpu: number
   upstreamCpu: number
-  /** And of what works for it elsewhere, on the load's core; null where nothing does */
+  /** CPU seconds of its database on the load's core, or null */
   helpersCpu: number | null
-  /** Kilobytes that each idle stream took; null where it was not measured */
+  /** Kilobytes per idle stream, or null if not measured */
   kilobytesPerStream: number | null
-  /** Requests that the upstream was still working on a second after all callers had left; null where none left */
+  /** Upstream requests still active one second after all callers disconnected, or null if not measured */
   leftRunning: number | null
 }
 
@@ -32,14 +32,17 @@ export interface Bench {
   folder: string
 }
 
-/** Seconds of load before and in the measured time. */
+/** Seconds of load before and during the measurement. */
 export interface Times {
   warmup: number
   seconds: number
 }
 
-/** Has the upstream answer what a work asks for. */
-export async function prepareUpstream({ upstream, folder }: Bench, { name, answer }: Work): Promise<void> {
+/** Configures the upstream's response for a workload. */
+export async function prepareUpstream(
+  { upstream, folder }: Bench,
+  { name, answer }: Workload,
+): Promise<void> {
   if ('whole' in answer) {
     const file = join(folder, `answer-${name}.json`)
     await writeFile(file, answer.whole)
@@ -49,20 +52,20 @@ export async function prepareUpstream({ upstream, folder }: Bench, { name, answe
   }
 }
 
-/** Puts a work on a target that runs and measures both. Throws when an answer is wrong before the load even begins. */
+/** Runs a workload on a running target. Throws when the first response is wrong. */
 export async function measure(
   bench: Bench,
-  work: Work,
+  workload: Workload,
   target: string,
   running: Running,
   times: Times,
 ): Promise<Omit<Sample, 'round'>> {
   const { upstream, cores } = bench
-  const port = 'whole' in work.answer ? running.ports.whole : running.ports.stream
-  const requestFile = join(bench.folder, `request-${target}-${work.name}`)
-  await writeFile(requestFile, composeRequest(work, running.headers))
+  const port = 'whole' in workload.answer ? running.ports.whole : running.ports.stream
+  const requestFile = join(bench.folder, `request-${target}-${workload.name}`)
+  await writeFile(requestFile, composeRequest(workload, running.headers))
   const load: LoadOptions = {
-    ...work.load,
+    ...workload.load,
     ...times,
     port,
     requestFile,
@@ -70,12 +73,12 @@ export async function measure(
     pids: [...running.pids, upstream.pid, ...(running.listHelpers?.() ?? [])],
   }
   const { result, kilobytesPerStream, leftRunning } =
-    work.load.mode === 'hold'
-      ? await holdStreams(bench, work, running, load)
-      : await askForAnswers(bench, work, target, running, load)
+    workload.load.mode === 'hold'
+      ? await holdStreams(bench, workload, running, load)
+      : await askForAnswers(bench, workload, target, running, load)
   const own = running.pids.length
   return {
-    work: work.name,
+    workload: workload.name,
     target,
     load: result,
     cpu: sum(result.cpu.slice(0, own)),
@@ -96,19 +99,19 @@ interface Findings extends Pick<Sample, 'kilobytesPerStream' | 'leftRunning'> {
 
 async function askForAnswers(
   bench: Bench,
-  work: Work,
+  workload: Workload,
   target: string,
   { headers }: Running,
   load: LoadOptions,
 ): Promise<Findings> {
-  const expectFile = await probe(bench, work, target, load.port, headers)
+  const expectFile = await probe(bench, workload, target, load.port, headers)
   const result = await bench.native.runLoad({ ...load, expectFile })
   return { result, kilobytesPerStream: null, leftRunning: null }
 }
 
 async function holdStreams(
   { native, upstream }: Bench,
-  work: Work,
+  workload: Workload,
   { pids }: Running,
   load: LoadOptions,
 ): Promise<Findings> {
@@ -116,8 +119,8 @@ async function holdStreams(
   const left = Promise.withResolvers<void>()
   const leftRunning = left.promise.then(() => countLeftRunning(upstream))
   let kilobytesPerStream: Promise<number | null> = Promise.resolve(null)
-  if (work.name === 'idle') {
-    // Some streams before, so that what the first ones bring with them is not counted for these.
+  if (workload.name === 'idle') {
+    // Open some streams first, so that one-time allocations are not counted.
     await native.runLoad({ ...load, connections: 200, warmup: 0, seconds: 0.5 })
     await delay(2000)
     await endLeftRunning(upstream)
@@ -126,9 +129,9 @@ async function holdStreams(
       .then(() => delay(3000))
       .then(() => (readMemory(pids) - before) / load.connections)
   }
-  // Where the load fails these are not waited for.
+  // If the load fails, do not wait for these.
   for (const promise of [kilobytesPerStream, leftRunning]) promise.catch(() => {})
-  const times = work.name === 'idle' ? { warmup: 0, seconds: 4 } : {}
+  const times = workload.name === 'idle' ? { warmup: 0, seconds: 4 } : {}
   const result = await native.runLoad({ ...load, ...times, onOpened: opened.resolve, onLeft: left.resolve })
   const findings = {
     result,
@@ -144,13 +147,13 @@ async function countLeftRunning(upstream: Upstream): Promise<number> {
   return (await upstream.command('stats')).live
 }
 
-/** Ends what a gateway let run on after its callers had left: it would burden the next one. */
+/** Ends upstream requests that a gateway left running; they would burden the next target. */
 async function endLeftRunning(upstream: Upstream): Promise<void> {
   await upstream.command('drop')
   while ((await upstream.command('stats')).live > 0) await delay(20)
 }
 
-function composeRequest({ path, requestBody }: Work, headers: Record<string, string>): string {
+function composeRequest({ path, requestBody }: Workload, headers: Record<string, string>): string {
   const head = {
     host: '127.0.0.1',
     'user-agent': 'berth-bench',
@@ -163,32 +166,33 @@ function composeRequest({ path, requestBody }: Work, headers: Record<string, str
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${requestBody}`
 }
 
-/** Asks once and checks what the answer means; its bytes, in the file that is returned, are what every other answer must be. */
+/** Sends one request and checks the meaning of the response. Returns a file with its bytes, which every later response must equal. */
 async function probe(
   bench: Bench,
-  work: Work,
+  workload: Workload,
   target: string,
   port: number,
   headers: Record<string, string>,
 ): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}${work.path}`, {
+  const response = await fetch(`http://127.0.0.1:${port}${workload.path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
-    body: work.requestBody,
+    body: workload.requestBody,
   })
   const text = await response.text()
-  if (response.status !== 200) throw new Error(`${target} answers ${response.status}: ${text.slice(0, 500)}`)
+  if (response.status !== 200)
+    throw new Error(`${target} responded with ${response.status}: ${text.slice(0, 500)}`)
   const right =
-    'whole' in work.answer
-      ? isDeepStrictEqual(JSON.parse(text), JSON.parse(work.answer.whole))
-      : isWholeStream(text, work.answer.events)
-  if (!right) throw new Error(`${target} answers something else: ${text.slice(0, 500)}`)
-  const file = join(bench.folder, `expect-${target}-${work.name}`)
+    'whole' in workload.answer
+      ? isDeepStrictEqual(JSON.parse(text), JSON.parse(workload.answer.whole))
+      : isWholeStream(text, workload.answer.events)
+  if (!right) throw new Error(`${target} sent an unexpected response: ${text.slice(0, 500)}`)
+  const file = join(bench.folder, `expect-${target}-${workload.name}`)
   await writeFile(file, text)
   return file
 }
 
-/** True for a stream with every event once, in order, then its end, and no usage, which nobody asked for. */
+/** True for a stream with every event once and in order, an end, and no usage, because the request did not ask for it. */
 function isWholeStream(text: string, events: number): boolean {
   const data = text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
   if (data.pop() !== '[DONE]' || data.length !== events + 1) return false

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 
-/** What the load generator found, as it prints it; latencies in microseconds, CPU in seconds. */
+/** The load generator's result; latencies in microseconds, CPU in seconds. */
 export interface LoadResult {
   seconds: number
   answers: number
@@ -17,11 +17,11 @@ export interface LoadResult {
   p999: number
   max: number
   samples: number
-  /** Share of the gateway's core that was busy with anything, and that the hypervisor gave to others */
+  /** Shares of the gateway's core: busy, and stolen by the hypervisor */
   coreBusy: number
   coreStolen: number
   loadCpu: number
-  /** CPU seconds of each process that was named */
+  /** CPU seconds of each listed process */
   cpu: number[]
 }
 
@@ -36,27 +36,27 @@ export interface LoadOptions {
   rate?: number | undefined
   core: number
   pids: readonly number[]
-  /** Called once all streams are open, in mode `hold` */
+  /** Called when all streams are open, in mode `hold` */
   onOpened?: (() => void) | undefined
-  /** Called as soon as all callers have left, in mode `hold` */
+  /** Called when all callers have disconnected, in mode `hold` */
   onLeft?: (() => void) | undefined
 }
 
-/** The counters of the upstream since its start. */
+/** The upstream's counters since its start. */
 export interface UpstreamStats {
   requests: number
   answered: number
   aborted: number
   live: number
   events: number
-  /** Requests that it did not understand */
+  /** Requests it could not parse */
   refused: number
 }
 
 export interface Upstream {
   pid: number
   port: number
-  /** Gives a command, see upstream.c, and returns the counters after it. */
+  /** Sends a command (see upstream.c) and returns the counters. */
   command(line: string): Promise<UpstreamStats>
   stop(): void
 }
@@ -66,7 +66,7 @@ export interface Native {
   runLoad(options: LoadOptions): Promise<LoadResult>
 }
 
-/** Builds the load generator and the upstream into `folder` with the machine's C compiler. */
+/** Compiles the load generator and the upstream into `folder`. */
 export async function buildNative(folder: string): Promise<Native> {
   for (const name of ['load', 'upstream']) {
     const source = join(import.meta.dirname, 'native', `${name}.c`)

@@ -5,38 +5,37 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A program under measurement. */
+/** A measured program. */
 export interface Program {
   pid: number
-  /** Where both of its outputs go */
+  /** Receives stdout and stderr */
   logFile: string
-  /** Resolves when the process has ended; asks it first, kills it after 10 s. */
+  /** Sends SIGTERM, then SIGKILL after 10 s. Resolves when the process has exited. */
   stop(): Promise<void>
 }
 
 export interface ProgramOptions {
   name: string
   core: number
-  /** Folder for the log */
   folder: string
   env?: Record<string, string> | undefined
   command: string
   args: string[]
-  /** Stops the program at the latest */
+  /** Stops the program when it is disposed */
   cleanup: AsyncDisposableStack
 }
 
-/** Starts a program on one core; `taskset` becomes the program, so the pid is its own. */
+/** Starts a program on one core. `taskset` execs the program, so the pid is the program's. */
 export function startProgram(options: ProgramOptions): Program {
   const { name, core, folder, env, command, args, cleanup } = options
-  if (cleanup.disposed) throw new Error(`${name} is not started any more.`)
+  if (cleanup.disposed) throw new Error(`${name} cannot start, because the benchmark is shutting down.`)
   const logFile = join(folder, `${name}.log`)
   const log = openSync(logFile, 'a')
   const { PATH = '', HOME = '' } = process.env
   const child = spawn('taskset', ['-c', String(core), command, ...args], {
     env: { PATH, HOME, ...env },
     stdio: ['ignore', log, log],
-    // Ctrl-C reaches the benchmark alone, which then stops what it started.
+    // Ctrl-C reaches only the benchmark, which then stops its programs.
     detached: true,
   })
   closeSync(log)
@@ -53,7 +52,7 @@ export function startProgram(options: ProgramOptions): Program {
   return { pid: child.pid, logFile, stop }
 }
 
-/** A port of loopback that nobody listens on now. */
+/** Finds a free port on loopback. */
 export async function findFreePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -62,13 +61,13 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Waits until a program listens; throws with the end of its log when it ends before or takes 60 s. */
+/** Waits until a program listens. Throws with the end of its log when the program exits first or takes 60 s. */
 export async function waitForPort(program: Program, port: number): Promise<void> {
   const deadline = Date.now() + 60_000
   while (!(await accepts(port))) {
     if (Date.now() > deadline || !isAlive(program.pid)) {
       throw new Error(
-        `${program.logFile}: it does not listen on ${port}.\n${readFileSync(program.logFile, 'utf8').slice(-2000)}`,
+        `${program.logFile}: the program does not listen on ${port}.\n${readFileSync(program.logFile, 'utf8').slice(-2000)}`,
       )
     }
     await delay(50)
@@ -83,12 +82,12 @@ function accepts(port: number): Promise<boolean> {
   })
 }
 
-/** True for a process that runs; a zombie doesn't. */
+/** True for a running process, false for a zombie. */
 export function isAlive(pid: number): boolean {
   return readStat(pid) !== null && readStat(pid)?.state !== 'Z'
 }
 
-/** The process and all that came of it. */
+/** The process and all its descendants. */
 export function listFamily(pid: number): number[] {
   const parents = new Map(listPids().map((each) => [each, readStat(each)?.parent]))
   const family = [pid]
@@ -98,7 +97,7 @@ export function listFamily(pid: number): number[] {
   return family
 }
 
-/** Processes whose command line has this text in it. */
+/** Processes whose command line contains a text. */
 export function findByCommandLine(text: string): number[] {
   return listPids().filter((pid) => {
     try {
@@ -109,14 +108,14 @@ export function findByCommandLine(text: string): number[] {
   })
 }
 
-/** Kilobytes of memory that these processes take, each shared page in parts (PSS). */
+/** Proportional set size (PSS) of processes, in kilobytes. */
 export function readMemory(pids: readonly number[]): number {
   return pids
     .map((pid) => /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
     .reduce((sum, kilobytes) => sum + Number(kilobytes ?? 0), 0)
 }
 
-/** Kilobytes that a process has in memory, shared pages in full (RSS). */
+/** Resident set size (RSS) of a process, in kilobytes. */
 export function readResident(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
 }
@@ -128,7 +127,7 @@ function listPids(): number[] {
 function readStat(pid: number): { state: string; parent: number } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // After the name, which is in brackets and may hold anything.
+    // Skip the name, which is in parentheses and can contain any character.
     const [state = '', parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
     return { state, parent: Number(parent) }
   } catch {

@@ -5,10 +5,10 @@ import type { Cores } from './machine.ts'
 import type { Sample } from './measure.ts'
 import { isValid, median } from './samples.ts'
 import { targets } from './targets.ts'
-import { works } from './works.ts'
-import type { Work } from './works.ts'
+import { workloads } from './workloads.ts'
+import type { Workload } from './workloads.ts'
 
-/** A whole run, as it is kept in rounds.json. */
+/** A complete run, as stored in rounds.json. */
 export interface Results {
   begun: string
   ended: string
@@ -16,23 +16,23 @@ export interface Results {
   machine: string[]
   versions: Record<string, string>
   cores: Cores
-  /** Of the minute before */
+  /** Load average of the minute before the run */
   loadAverage: number
   samples: Sample[]
-  /** What could not be measured, and why */
+  /** Failed measurements with their reasons */
   failures: string[]
 }
 
 const resultsFile = join(import.meta.dirname, 'RESULTS.md')
 const notesHeading = '## Notes'
 
-/** All tables of a run, as Markdown that reads well in a terminal. */
+/** Renders all tables of a run as Markdown that is readable in a terminal. */
 export function renderResults(results: Results): string {
   const parts = [
     renderGoals(results.samples),
-    ...works
-      .filter(({ name }) => results.samples.some(({ work }) => work === name))
-      .map((work) => renderWork(work, results.samples)),
+    ...workloads
+      .filter(({ name }) => results.samples.some(({ workload }) => workload === name))
+      .map((workload) => renderWorkload(workload, results.samples)),
     ...(results.failures.length > 0
       ? [`Not measured:\n\n${results.failures.map((line) => `- ${line}`).join('\n')}`]
       : []),
@@ -40,7 +40,7 @@ export function renderResults(results: Results): string {
   return parts.join('\n\n')
 }
 
-/** Writes RESULTS.md; what stands under its heading "Notes" was written by hand and stays. */
+/** Writes RESULTS.md and keeps its handwritten section "Notes". */
 export async function writeResultsFile(results: Results): Promise<void> {
   const existing = await readFile(resultsFile, 'utf8').catch(() => '')
   const start = existing.indexOf(`\n${notesHeading}`)
@@ -49,7 +49,7 @@ export async function writeResultsFile(results: Results): Promise<void> {
     ...results.machine,
     ...Object.entries(results.versions).map(([name, version]) => `${name}: ${version}`),
     `Core ${results.cores.gateway} for the gateway, core ${results.cores.load} for load, upstream and PostgreSQL`,
-    `Load average of the minute before: ${results.loadAverage}`,
+    `Load average before the run: ${results.loadAverage}`,
     `From ${results.begun} to ${results.ended}`,
   ]
   const text = `# Results
@@ -58,7 +58,7 @@ export async function writeResultsFile(results: Results): Promise<void> {
 
 ${facts.map((fact) => `- ${fact}`).join('\n')}
 
-Medians of the rounds, ratios taken within each round. \`README.md\` says what each figure is.
+Medians of the rounds; ratios are computed within each round. \`README.md\` explains each figure.
 
 ${renderResults(results)}
 ${notes}`
@@ -66,7 +66,7 @@ ${notes}`
 }
 
 function renderGoals(samples: readonly Sample[]): string {
-  const measured = goals.filter((goal) => samples.some(({ work }) => work === goal.work))
+  const measured = goals.filter((goal) => samples.some(({ workload }) => workload === goal.workload))
   const rows = measured.map((goal) => {
     const { value, range, rounds } = judge(goal, samples)
     const passes = (limit: number) =>
@@ -132,14 +132,14 @@ const columns: Record<'closed' | 'rate' | 'hold' | 'idle', Column[]> = {
   ],
 }
 
-function renderWork(work: Work, samples: readonly Sample[]): string {
-  const shown = columns[work.name === 'idle' ? 'idle' : work.load.mode]
-  const saturating = work.load.mode === 'closed'
+function renderWorkload(workload: Workload, samples: readonly Sample[]): string {
+  const shown = columns[workload.name === 'idle' ? 'idle' : workload.load.mode]
+  const saturating = workload.load.mode === 'closed'
   const rows = targets.flatMap(({ name, title }) => {
-    const own = samples.filter((sample) => sample.work === work.name && sample.target === name)
+    const own = samples.filter((sample) => sample.workload === workload.name && sample.target === name)
     if (own.length === 0) return []
-    const valid = own.filter((sample) => isValid(sample, work))
-    // Where every round was discarded, the figures are shown all the same, marked.
+    const valid = own.filter((sample) => isValid(sample, workload))
+    // If every round was discarded, show its figures with a mark.
     const used = valid.length > 0 ? valid : own
     const cells = shown.map(({ decimals, of }) => {
       const value = median(used.map(of).filter((number) => number !== null && Number.isFinite(number)))
@@ -153,14 +153,14 @@ function renderWork(work: Work, samples: readonly Sample[]): string {
     )
     return [[title, ...cells, `${valid.length} of ${own.length}`, errors === 0 ? '' : `${errors} wrong`]]
   })
-  const heading = `### ${work.title}${saturating ? ', as many as there can be' : ''}`
-  const ceiling = saturating ? `\n\n${describeCeiling(work, samples)}` : ''
+  const heading = `### ${workload.title}${saturating ? ', closed loop' : ''}`
+  const ceiling = saturating ? `\n\n${describeCeiling(workload, samples)}` : ''
   return `${heading}\n\n${table(['target', ...shown.map(({ title }) => title), 'rounds kept', ''], rows)}${ceiling}`
 }
 
-/** How far the load's core is from being what is measured: what it does for one answer, and the busiest target's rate. */
-function describeCeiling(work: Work, samples: readonly Sample[]): string {
-  const own = samples.filter((sample) => sample.work === work.name)
+/** Shows that the load's core is not the bottleneck: its CPU time per response and the busiest target's rate. */
+function describeCeiling(workload: Workload, samples: readonly Sample[]): string {
+  const own = samples.filter((sample) => sample.workload === workload.name)
   const rate = ({ load }: Sample) => load.answers / load.seconds
   const direct = own.filter(({ target }) => target === 'direct')
   const ceiling = median(direct.map(rate))
@@ -168,7 +168,7 @@ function describeCeiling(work: Work, samples: readonly Sample[]): string {
   const each = (of: (sample: Sample) => number) =>
     ((median(direct.map((sample) => of(sample) / sample.load.answers)) ?? 0) * 1e6).toFixed(1)
   return (
-    `Load and upstream on their own core reach ${Math.round(ceiling)} answers a second without a gateway ` +
+    `Without a gateway, load and upstream on one core reach ${Math.round(ceiling)} responses per second ` +
     `(${each(({ load }) => load.loadCpu)} + ${each(({ upstreamCpu }) => upstreamCpu)} µs of CPU each).`
   )
 }

@@ -1,24 +1,24 @@
 import type { Sample } from './measure.ts'
-import type { Work } from './works.ts'
+import type { Workload } from './workloads.ts'
 
-/** The share of the gateway's core that a saturated target must have used for a round to count. */
+/** Minimum share of its core that a saturated target must use. */
 const saturated = 0.95
 
-/** The share of the gateway's core that others may have had. */
+/** Maximum share of the gateway's core for other processes. */
 const disturbed = 0.1
 
-/** False for a round with a wrong answer, one that was to saturate the gateway and didn't, and one with others on its core. */
-export function isValid({ work, load, cpu, target }: Sample, { load: { mode } }: Work): boolean {
+/** False for a round with a wrong response, an unsaturated closed loop, or other processes on the gateway's core. */
+export function isValid({ workload, load, cpu, target }: Sample, { load: { mode } }: Workload): boolean {
   const { status, body, broken } = load.errors
   if (status + body + broken > 0) return false
-  // Memory is the same on a busy machine.
-  if (work === 'idle') return true
+  // Memory does not depend on other processes.
+  if (workload === 'idle') return true
   const share = cpu / load.seconds
   if (mode === 'closed' && target !== 'direct') return share >= saturated
   return load.coreBusy + load.coreStolen - share <= disturbed
 }
 
-/** The middle of the numbers, null of none. */
+/** The median, or null for no numbers. */
 export function median(numbers: readonly (number | null)[]): number | null {
   const sorted = numbers.filter((number) => number !== null).toSorted((one, other) => one - other)
   const middle = sorted.length / 2

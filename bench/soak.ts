@@ -1,4 +1,4 @@
-// Ten minutes of requests and streams with random faults and callers who leave; README.md says what must hold.
+// Ten minutes of requests and streams with random faults and disconnecting callers. README.md lists the conditions.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ import { startCallers } from './soak/callers.ts'
 import { startSoakUpstream } from './soak/upstream.ts'
 import { prepareBerth } from './targets/berth.ts'
 
-/** Growth of memory between the second tenth of the time and the last that still counts as flat, as a share. */
+/** Allowed memory growth from the second to the last tenth of the run, as a share. */
 const flat = 0.1
-/** A shorter run says nothing about memory: a young heap grows. */
+/** Shorter runs do not check memory, because a young heap grows. */
 const minutesUntilFlat = 5
 
 const { values } = parseArgs({
@@ -28,10 +28,10 @@ const minutes = Number(values.minutes)
 const requestsPerSecond = Number(values.rate)
 const streams = Number(values.streams)
 if (![minutes, requestsPerSecond, streams].every((number) => number > 0)) {
-  throw new Error('--minutes, --rate, --streams: give numbers above 0')
+  throw new Error('--minutes, --rate and --streams must be numbers above 0')
 }
 
-/** Runs the whole soak and returns the sentences that must not be there. */
+/** Runs the soak test and returns its problems. */
 async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
   await awaitTurn()
   const cores = takeCores()
@@ -70,7 +70,7 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
 
   const surprises = [...callers.surprises, ...upstream.surprises]
   const problems = [...new Set(surprises)].slice(0, 10)
-  if (surprises.length > 0) problems.unshift(`${surprises.length} errors that nobody injected:`)
+  if (surprises.length > 0) problems.unshift(`${surprises.length} errors that were not injected:`)
   for (const [does, number] of callers.ended) console.log(`${does}: ${number}`)
 
   const tenth = Math.max(1, Math.floor(memory.length / 10))
@@ -80,18 +80,18 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
   if (minutes >= minutesUntilFlat && last > start * (1 + flat)) problems.push('The memory grew.')
 
   const live = await settle(async () => upstream.live(), 0)
-  console.log(`Requests that the upstream is still working on: ${live}`)
-  if (live > 0) problems.push('A caller left and the engine was not told.')
+  console.log(`Upstream requests still active: ${live}`)
+  if (live > 0) problems.push('A caller disconnected, but the gateway did not cancel the upstream request.')
 
   const { inputTokens, outputTokens } = upstream.sent
   const sent = `${inputTokens} in, ${outputTokens} out`
   const metered = await settle(() => readMetered(setting.databaseUrl), sent)
   console.log(`Tokens sent: ${sent}; metered: ${metered}`)
-  if (metered !== sent) problems.push('Tokens metered are not tokens sent.')
+  if (metered !== sent) problems.push('The metered tokens differ from the tokens sent.')
   return problems
 }
 
-/** Reads until the value is as it must be, for 15 s at most; returns the last one. */
+/** Polls for up to 15 s until the value is as expected. Returns the last value. */
 async function settle<Value>(read: () => Promise<Value>, right: Value): Promise<Value> {
   const deadline = Date.now() + 15_000
   let value = await read()
@@ -119,7 +119,7 @@ function toMegabytes(kilobytes: number): string {
 function interruption(): Promise<never> {
   return new Promise((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      // More than once at times: npm passes on what the terminal has sent already.
+      // npm forwards the signal that the terminal has already sent, so it can arrive twice.
       process.on(signal, () => reject(new Error('The soak was interrupted.')))
     }
   })

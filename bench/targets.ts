@@ -4,20 +4,20 @@ import { startHaproxy } from './targets/haproxy.ts'
 import { startNginx } from './targets/nginx.ts'
 import { startPart } from './targets/part.ts'
 import { startPortkey } from './targets/portkey.ts'
-import type { WorkName } from './works.ts'
+import type { WorkloadName } from './workloads.ts'
 
-/** Where and for what upstream a target is started. */
+/** The port, upstream and files of a target. */
 export interface Surroundings {
   cores: Cores
-  /** For configurations and logs */
+  /** Folder for configurations and logs */
   folder: string
   upstreamPort: number
-  /** File with the answer of the work `chat`, for what answers by itself */
+  /** File with the response of the workload `chat`, for targets that answer directly */
   answerFile: string
   cleanup: AsyncDisposableStack
 }
 
-/** A target that runs and can be asked. */
+/** A running target. */
 export interface Running {
   /** The processes whose CPU and memory are the target's */
   pids: number[]
@@ -34,21 +34,21 @@ export interface Running {
 export interface Target {
   name: string
   title: string
-  /** The works that it is put to; undefined: all */
-  works?: readonly WorkName[] | undefined
+  /** Workloads that it runs (default: all) */
+  workloads?: readonly WorkloadName[] | undefined
   /** Seconds of load before anything is measured */
   warmup: number
   /** Prepares what all its processes share and returns what starts one; every start is a fresh process. */
   prepare(surroundings: Surroundings): Promise<() => Promise<Running>>
 }
 
-const parts: readonly WorkName[] = ['chat', 'rate']
+const parts: readonly WorkloadName[] = ['chat', 'rate']
 
 export const targets: readonly Target[] = [
   {
     name: 'direct',
     title: 'direct, no gateway',
-    works: ['chat', 'embeddings', 'prompt', 'stream', 'paced', 'rate'],
+    workloads: ['chat', 'embeddings', 'prompt', 'stream', 'paced', 'rate'],
     warmup: 1,
     prepare: async ({ upstreamPort }) => {
       const running = {
@@ -65,7 +65,7 @@ export const targets: readonly Target[] = [
   {
     name: 'nginx-log',
     title: 'nginx, access log on',
-    works: parts,
+    workloads: parts,
     warmup: 1,
     prepare: (around) => startNginx(around, { accessLog: true }),
   },
@@ -75,14 +75,14 @@ export const targets: readonly Target[] = [
   {
     name: 'node-http',
     title: 'part: node:http answers itself',
-    works: parts,
+    workloads: parts,
     warmup: 4,
     prepare: (around) => startPart(around, 'node-http'),
   },
   {
     name: 'fastify',
     title: 'part: Fastify answers itself',
-    works: parts,
+    workloads: parts,
     warmup: 4,
     prepare: (around) => startPart(around, 'fastify'),
   },

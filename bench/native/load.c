@@ -1,16 +1,16 @@
-// The callers of the benchmark: HTTP/1.1 requests to 127.0.0.1, one thread, one epoll. Every answer is compared with the expected
+// The callers of the benchmark: HTTP/1.1 requests to 127.0.0.1, one thread, one epoll. Every response is compared with the expected
 // body, byte by byte. Prints one line of JSON. Times are monotonic, latencies in microseconds.
 //
-//   load closed  each connection asks again as soon as it is answered: as many requests as there can be
-//   load rate    --rate requests a second at fixed moments, over as many connections as are needed; a latency counts from the
-//                moment that the request was due, also when it had to wait for a connection (coordinated omission)
-//   load hold    each connection opens one stream and reads it; latencies are those of the events, by the time of sending in
-//                them. Says "opened" once all have begun and "left" as soon as it has closed them all.
+//   load closed  closed loop: each connection sends the next request when the response is complete
+//   load rate    --rate requests per second on a fixed schedule, over as many connections as necessary; latency counts from the
+//                scheduled time, even if the request waited for a connection (no coordinated omission)
+//   load hold    each connection opens one stream and reads it; latency is the age of each event, by the send time in the event.
+//                Prints "opened" when all streams have started and "left" when all are closed.
 //
-//   --port P --request FILE (head and body as sent) --expect FILE (the body of the answer) --connections N --warmup S
-//   --seconds S --rate R --cpu PID,PID (whose CPU seconds over the measured time are printed) --core N (how busy it was)
+//   --port P --request FILE (head and body) --expect FILE (response body) --connections N --warmup S
+//   --seconds S --rate R --cpu PID,PID (prints their CPU seconds) --core N (prints its utilization)
 //
-// It ends when stdin does. Build: gcc -O2 -o load load.c
+// It exits when stdin closes. Build: gcc -O2 -o load load.c
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 
 #define SECOND 1000000000ull
 #define MOST_PIDS 256
-#define OPENINGS_A_SECOND 1000 // spreads the events of paced streams over their interval
+#define OPENINGS_A_SECOND 1000 // spreads the events of paced streams over the interval
 #define DRAIN (5 * SECOND)
 
 enum state { HEAD, BODY, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER };
@@ -39,15 +39,15 @@ enum state { HEAD, BODY, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER };
 struct connection {
     int fd;
     enum state state;
-    char head[16384]; // an unfinished head, or the line of a chunk's size
+    char head[16384]; // incomplete head, or chunk-size line
     size_t head_length;
     int status;
     bool keep_alive, chunked, wrong, asking, counted, started;
-    uint64_t left;   // bytes of the body or the chunk
-    uint64_t offset; // bytes of the body so far
-    size_t sent;     // bytes of the request
-    uint64_t since;  // when the request was sent, or was due
-    int digits;      // of an event's stamp, -1 outside
+    uint64_t left;   // remaining bytes of the body or chunk
+    uint64_t offset; // position in the body
+    size_t sent;     // sent bytes of the request
+    uint64_t since;  // send time or scheduled time
+    int digits;      // parsed digits of an event's stamp, -1 outside
     uint64_t number, stamp;
     uint32_t next_number;
     struct connection *next_idle;
@@ -64,7 +64,7 @@ static struct { uint64_t answers, events, bytes, status, body, broken, reconnect
 static uint32_t *latencies; // in tenths of a microsecond
 static size_t latency_count, latency_capacity;
 static bool measuring;
-static uint64_t *waiting; // moments of requests that found no idle connection: a ring
+static uint64_t *waiting; // scheduled times of queued requests: a ring buffer
 static size_t waiting_first, waiting_count;
 #define MOST_WAITING (1u << 20)
 static char first_error[512];
@@ -98,7 +98,7 @@ static void read_whole(const char *path, char **bytes, size_t *length) {
     fclose(file);
 }
 
-// --- What the processes and the core did ---
+// --- CPU accounting ---
 
 static double cpu_seconds(int pid) {
     char path[64], text[1024];
@@ -108,12 +108,12 @@ static double cpu_seconds(int pid) {
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     unsigned long user = 0, system = 0;
-    char *after_name = strrchr(text, ')'); // a process may call itself anything
+    char *after_name = strrchr(text, ')'); // the name can contain any character
     if (after_name) sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
     return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-// Busy and stolen clock ticks of the core, and all.
+// Busy, stolen and total clock ticks of the core.
 static void read_core(double *busy, double *stolen, double *all) {
     char line[512], name[16];
     snprintf(name, sizeof name, "cpu%d ", core);
@@ -204,7 +204,7 @@ static void open_connection(struct connection *c) {
 static void send_request(struct connection *c, bool was_waiting) {
     ssize_t sent = send(c->fd, request.bytes + c->sent, request.length - c->sent, MSG_NOSIGNAL);
     if (sent > 0) c->sent += (size_t)sent;
-    // A connection that is gone shows when it is read.
+    // A closed connection shows up at the next read.
     bool waits = c->sent < request.length && (sent >= 0 || errno == EAGAIN);
     if (waits != was_waiting) watch(c, EPOLL_CTL_MOD, waits);
 }
@@ -219,7 +219,7 @@ static void carry_on(struct connection *c) {
     if (mode == CLOSED) {
         ask(c, now());
     } else if (mode == RATE && waiting_count > 0) {
-        // Due while all were busy: it counts from then, and only if it was due in the measured time.
+        // Scheduled while all connections were busy: latency counts from the scheduled time, if that was within the measurement.
         uint64_t since = waiting[waiting_first];
         waiting_first = (waiting_first + 1) % MOST_WAITING, waiting_count--;
         ask(c, since);
@@ -260,7 +260,7 @@ static void lose(struct connection *c) {
     if (c->asking) carry_on(c);
 }
 
-// Reads the stamps of events: `@`, 6 digits of its number, 16 of microseconds, wherever the bytes were cut.
+// Parses event stamps, which can be split anywhere: `@`, a 6-digit number, 16 digits of microseconds.
 static void read_stamps(struct connection *c, const char *bytes, size_t length, uint64_t time) {
     const char *end = bytes + length;
     while (bytes < end) {
@@ -302,7 +302,7 @@ static void read_head(struct connection *c, const char *head, const char *end) {
     c->state = c->chunked ? CHUNK_SIZE : BODY;
 }
 
-// Parses what was read. Returns when all is taken; the connection may have been asked again by then.
+// Parses the received bytes. The connection may have sent its next request on return.
 static void take(struct connection *c, const char *bytes, size_t length, uint64_t time) {
     const char *end = bytes + length;
     while (bytes < end || (c->state == BODY && c->left == 0)) {
@@ -348,7 +348,7 @@ static void take(struct connection *c, const char *bytes, size_t length, uint64_
         case CHUNK_END:
             if (*bytes++ == '\n') c->state = CHUNK_SIZE;
             break;
-        case TRAILER: // no peer sends one, so this is the empty line
+        case TRAILER: // peers send no trailers, so this is the empty line
             if (*bytes++ == '\n') finish(c);
         }
     }
@@ -361,7 +361,7 @@ static void receive(struct connection *c) {
     else if (got == 0 || errno != EAGAIN) lose(c);
 }
 
-// --- The three kinds of work ---
+// --- The three modes ---
 
 static void poll_until(uint64_t moment) {
     struct epoll_event events[256];
@@ -423,7 +423,7 @@ static void run_rate(void) {
         }
     }
     end();
-    // Those under way count too: they may be the slow ones.
+    // Include requests in flight: they may be the slow ones.
     for (uint64_t limit = now() + DRAIN; now() < limit; poll_until(limit)) {
         bool open = waiting_count > 0;
         for (unsigned i = 0; i < connection_count; i++) open |= connections[i].asking;

@@ -1,13 +1,13 @@
-// The engine's place in the benchmark: an HTTP/1.1 server on a free port of loopback that answers every request with the same
-// bytes, prepared beforehand. One thread, one epoll. It prints its port, then takes one command a line on stdin:
+// Replaces the engine in the benchmark: an HTTP/1.1 server on a free loopback port that sends the same prepared response to every
+// request. One thread, one epoll. It prints its port, then reads one command per line from stdin:
 //
 //   whole FILE               answer with the file as application/json
-//   stream CHUNKS MICROS     answer with a stream of that many server-sent events and [DONE]; with MICROS 0 all in one write,
-//                            else the first at once and then one every MICROS, each with its number and the time of sending
-//   drop                     break off every answer under way, those too that a gateway has let run on
+//   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
+//                            else one event every MICROS, each with its number and its send time
+//   drop                     abort every response in flight
 //   stats
 //
-// Each is answered with the counters as one line of JSON. It ends when stdin does. Build: gcc -O2 -o upstream upstream.c
+// It replies to each command with its counters as one line of JSON. It exits when stdin closes. Build: gcc -O2 -o upstream upstream.c
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -30,22 +30,22 @@
 
 struct connection {
     int fd;
-    char *in; // what was read of the request so far
+    char *in; // received bytes of the request
     size_t in_length, in_capacity;
-    const char *out; // what is left to be written; never freed
+    const char *out; // bytes to write; never freed
     size_t out_length;
-    char *rest; // the unwritten rest of a paced event, where `out` points then
+    char *rest; // unwritten rest of a paced event; `out` points to it
     bool answering, wants_usage;
-    uint32_t sent; // events of the paced stream
-    uint64_t due;  // when its next event is
+    uint32_t sent; // sent events of the paced stream
+    uint64_t due;  // time of the next event
     struct connection *previous, *next;
 };
 
-static struct { char *bytes; size_t length; } plain, with_usage; // the prepared answers
-static uint64_t interval;                                         // 0: the answer is not paced
+static struct { char *bytes; size_t length; } plain, with_usage; // the prepared responses
+static uint64_t interval;                                         // 0: not paced
 static uint32_t chunks;
 static struct { uint64_t requests, answered, aborted, live, events, refused; } count;
-static struct connection *first_due, *last_due; // all have one interval, so a queue is in order
+static struct connection *first_due, *last_due; // all streams share one interval, so a queue is sorted
 static int poller;
 
 static const char stream_head[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -162,7 +162,7 @@ static void end_answer(struct connection *c) {
     count.answered++, count.live--;
 }
 
-// Writes what is left of `out`. False when the connection is gone.
+// Writes the rest of `out`. Returns false when the connection is closed.
 static bool flush(struct connection *c, bool was_waiting) {
     ssize_t written = send(c->fd, c->out, c->out_length, MSG_NOSIGNAL);
     if (written < 0 && errno != EAGAIN) return false;
@@ -206,7 +206,7 @@ static bool answer(struct connection *c, const char *body, size_t length) {
     return true;
 }
 
-// The length of the body that the head announces; -1 for what this server does not read.
+// Returns the Content-Length, or -1 for an unsupported body.
 static long body_length(const char *head, const char *end) {
     long length = 0;
     for (const char *line = head; line < end;) {
@@ -219,7 +219,7 @@ static long body_length(const char *head, const char *end) {
     return length >= 0 && length < LARGEST_REQUEST ? length : -1;
 }
 
-// Reads and answers. False when the connection must be closed.
+// Reads and responds. Returns false when the connection must be closed.
 static bool receive(struct connection *c) {
     if (c->in_capacity - c->in_length < 16384) c->in = allocate(c->in, (c->in_capacity = c->in_capacity * 2 + 32768) + 1);
     ssize_t got = recv(c->fd, c->in + c->in_length, c->in_capacity - c->in_length, 0);
@@ -233,13 +233,13 @@ static bool receive(struct connection *c) {
     long body = body_length(c->in, end);
     if (body < 0) return count.refused++, false;
     if (c->in_length < head + (size_t)body) return true;
-    // No peer pipelines; one that did would be answered wrongly, so it is not answered.
+    // Peers do not pipeline. Refuse pipelined requests instead of answering them incorrectly.
     if (c->answering || c->in_length > head + (size_t)body) return count.refused++, false;
     c->in_length = 0;
     return answer(c, c->in + head, (size_t)body);
 }
 
-// Paced streams alone are under way for long, and all of these are in the queue. The ends show as events of their own.
+// Only paced streams last long, and all of them are in the queue. Their ends arrive as separate events.
 static void drop_answers(void) {
     for (struct connection *c = first_due; c; c = c->next) shutdown(c->fd, SHUT_RDWR);
 }
@@ -287,7 +287,7 @@ static void send_due(void) {
         leave_queue(c);
         c->due += interval;
         join_queue(c);
-        // A reader who is behind gets nothing new until he has taken what there is.
+        // A slow reader gets no new event until it has read the pending one.
         if (c->out_length == 0 && !send_event(c)) hang_up(c);
     }
 }
@@ -300,7 +300,7 @@ int main(void) {
     if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 4096)) fail("listening");
     getsockname(listener, (struct sockaddr *)&address, &size);
     poller = epoll_create1(EPOLL_CLOEXEC);
-    static int commands; // only its address is used, to tell stdin's events from the listener's, which have none
+    static int commands; // only its address matters: it marks stdin's events
     epoll_ctl(poller, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.ptr = NULL});
     epoll_ctl(poller, EPOLL_CTL_ADD, 0, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &commands});
     printf("%d\n", ntohs(address.sin_port));

@@ -1,4 +1,4 @@
-// Fastify alone: reads the body as bytes, answers by itself. Arguments: port, file of the answer.
+// Fastify alone: reads the body as bytes and responds directly. Arguments: port, response file.
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 

@@ -1,4 +1,4 @@
-// Node's HTTP server alone: answers by itself. Arguments: port, file of the answer.
+// Node's HTTP server alone: responds directly. Arguments: port, response file.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 

@@ -1,4 +1,4 @@
-// Node's HTTP server in front and undici's dispatch behind: forwards blindly. Arguments: port, port of the upstream.
+// Node's HTTP server with undici's dispatch: forwards without inspection. Arguments: port, upstream port.
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Pool } from 'undici'

@@ -4,11 +4,11 @@ import { drawScript, outcomeOf } from './script.ts'
 import type { Script } from './script.ts'
 
 export interface Callers {
-  /** Requests that ended, by what the upstream did */
+  /** Finished requests by the upstream's action */
   ended: Map<Script['does'], number>
-  /** What should not have happened */
+  /** Unexpected events */
   surprises: string[]
-  /** Starts nothing new and waits for what is under way; what takes longer than a minute is a surprise. */
+  /** Stops new requests and waits for those in flight. A request that takes over a minute is reported. */
   stop(): Promise<void>
 }
 
@@ -22,7 +22,7 @@ interface Options {
 
 const tick = 20
 
-/** Calls a gateway with random scripts: so many requests a second, and so many streams at all times. */
+/** Calls a gateway with random scripts at a fixed request rate and a fixed number of open streams. */
 export function startCallers(options: Options): Callers {
   const agent = new Agent({ pipelining: 1, headersTimeout: 60_000, bodyTimeout: 60_000 })
   const ended: Callers['ended'] = new Map()
@@ -50,7 +50,7 @@ export function startCallers(options: Options): Callers {
     const due = ((performance.now() - begun) / 1000) * options.requestsPerSecond
     for (; asked < due; asked += 1) start(false)
   }, tick)
-  // Not all at once, so that their events don't come in step.
+  // Stagger the starts, so that the events are not synchronized.
   let opened = 0
   const opening = setInterval(() => {
     for (let more = Math.min(5, options.streams - opened); more > 0; more -= 1, opened += 1) start(true)
@@ -72,7 +72,7 @@ export function startCallers(options: Options): Callers {
   }
 }
 
-/** Asks once and returns what was not as the script demands; null when all was. */
+/** Sends one request and returns its difference from the script, or null. */
 async function ask(
   agent: Agent,
   { url, cookie, model }: Options,
@@ -124,7 +124,7 @@ function countEvents(text: string): number {
   return text.split('"token ').length - 1
 }
 
-/** True for every event once and in order, the end, and no usage, which was not asked for. */
+/** True for every event once and in order, an end, and no usage, because the request did not ask for it. */
 function isWholeStream(text: string, events: number): boolean {
   const numbers = [...text.matchAll(/"token (\d+)"/g)].map(([, number]) => Number(number))
   return (

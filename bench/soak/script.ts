@@ -1,17 +1,17 @@
-/** What the upstream does with a request; the caller sends it along and so knows what must come of it. */
+/** The upstream's action for a request. The caller sends it, so it knows the expected outcome. */
 export interface Script {
   does: WholeAct | StreamAct
-  /** Events of a stream before it ends, breaks or waits */
+  /** Stream events before the end, the break or the wait */
   events: number
 }
 
 export type WholeAct = keyof typeof wholeActs
 export type StreamAct = keyof typeof streamActs
 
-/** What the caller must see: all of the answer, anything but a whole answer, or nothing, because it leaves. */
+/** The expected outcome: a complete response, an incomplete one, or none because the caller leaves. */
 type Outcome = 'answer' | 'error' | 'leave'
 
-/** Of whole answers, with how many in a thousand of each. */
+/** Actions for complete responses, in parts per thousand. */
 const wholeActs = {
   answer: { outcome: 'answer', share: 940 },
   'answer late': { outcome: 'answer', share: 20 },
@@ -23,7 +23,7 @@ const wholeActs = {
   'wait for the caller to leave': { outcome: 'leave', share: 15 },
 } as const satisfies Record<string, { outcome: Outcome; share: number }>
 
-/** Of streams, with how many in a thousand of each. */
+/** Actions for streams, in parts per thousand. */
 const streamActs = {
   stream: { outcome: 'answer', share: 700 },
   'stream with events cut in two': { outcome: 'answer', share: 50 },
@@ -34,7 +34,7 @@ const streamActs = {
   'hold for the caller to leave': { outcome: 'leave', share: 100 },
 } as const satisfies Record<string, { outcome: Outcome; share: number }>
 
-/** A random script; streams have between 20 and 200 events. */
+/** Draws a random script; streams have 20 to 200 events. */
 export function drawScript(streams: boolean): Script {
   const acts = Object.entries(streams ? streamActs : wholeActs) as [Script['does'], { share: number }][]
   let left = Math.random() * 1000

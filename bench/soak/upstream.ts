@@ -8,16 +8,16 @@ const eventMilliseconds = 100
 
 export interface SoakUpstream {
   port: number
-  /** Tokens that were sent: in usage where there was one, else one for each event of a broken stream */
+  /** Tokens sent: the reported usage, or one per event of a broken stream */
   sent: { inputTokens: number; outputTokens: number }
-  /** What should not have happened */
+  /** Unexpected events */
   surprises: string[]
-  /** Requests that it is working on */
+  /** Requests in flight */
   live(): number
   close(): void
 }
 
-/** An engine that does with each request what the script in it says, and counts the tokens that it gave out. */
+/** An engine that follows the script in each request and counts the tokens sent. */
 export async function startSoakUpstream(): Promise<SoakUpstream> {
   const sent = { inputTokens: 0, outputTokens: 0 }
   const live = new Set<ServerResponse>()
@@ -117,7 +117,7 @@ async function stream(
     `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}${end}${end}`
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   for (let index = 0; index < events; index += 1) {
-    if (response.destroyed) throw new Error('The gateway left a stream that nobody broke off.')
+    if (response.destroyed) throw new Error('The gateway disconnected from a stream before its end.')
     const event = frame({ choices: [{ index: 0, delta: { content: `token ${index}` } }] })
     if (does === 'stream with events cut in two') {
       response.write(event.slice(0, 20))
@@ -133,7 +133,7 @@ async function stream(
     case 'end amid':
     case 'reset amid':
       count(0, events)
-      // By now the gateway has read what was sent, so that a reset takes none of it away.
+      // The gateway has read everything by now, so a reset loses nothing.
       await delay(1000)
       if (does === 'end amid') response.socket?.destroy()
       else response.socket?.resetAndDestroy()

@@ -18,7 +18,7 @@ import type { Running, Surroundings } from '../targets.ts'
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
 const models = ['berth-tiny', 'berth-tiny-embedding']
 
-/** What is known of our own server beside what is measured. */
+/** Additional data about our server. */
 export interface BerthSetting {
   databaseUrl: string
   cookie: string
@@ -31,9 +31,9 @@ export async function startBerth(surroundings: Surroundings): Promise<() => Prom
 }
 
 /**
- * Berth as it is shipped, in two steps. A whole server on an embedded database signs somebody up and deploys two bundled models.
- * It is stopped, its engines too, and the deployments' address becomes the upstream's; no worker is left to correct that. Each
- * start is then a server with ROLE=api on this database, with its log in a file.
+ * Berth as shipped, prepared in two steps. First a full server with an embedded database registers a user and deploys two bundled
+ * models. Then the server and its engines stop, and the deployments' address is set to the upstream; no worker corrects it. Each start
+ * then runs a server with ROLE=api on this database, with its log in a file.
  */
 export async function prepareBerth(
   { cores, folder, upstreamPort, cleanup }: Surroundings,
@@ -41,7 +41,7 @@ export async function prepareBerth(
 ): Promise<BerthSetting> {
   const home = join(folder, 'berth')
   await mkdir(home)
-  // Started by root, PostgreSQL has an account of its own, which must get in.
+  // As root, PostgreSQL runs under another account, which needs access to the folder.
   await chmod(folder, 0o755)
   await chmod(home, 0o755)
   const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
@@ -79,7 +79,7 @@ export async function prepareBerth(
       const { program, port } = await run('api', cores.gateway)
       return {
         pids: [program.pid],
-        // The backends are children of the one that has the folder on its command line.
+        // PostgreSQL's backends are children of the process with the folder on its command line.
         listHelpers: () => findByCommandLine(join(home, 'postgres')).flatMap(listFamily),
         ports: { whole: port, stream: port },
         headers: { cookie },
@@ -90,7 +90,7 @@ export async function prepareBerth(
   }
 }
 
-/** Signs up, deploys, and stops the server and its engines. Returns the session's cookie. */
+/** Registers, deploys, and stops the server and its engines. Returns the session cookie. */
 async function deployModels(
   { program, port }: { program: Program; port: number },
   home: string,
@@ -126,7 +126,7 @@ async function deployModels(
   return headers['cookie'] ?? ''
 }
 
-/** An engine outlives its server, which isn't wanted here. */
+/** Stops the engines, which would outlive their server. */
 async function killEngines(home: string): Promise<void> {
   const engines = findByCommandLine(join(home, 'engines'))
   for (const pid of engines) process.kill(pid, 'SIGKILL')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../targets.ts'
 
-/** haproxy with one thread and connections to the upstream that every caller shares. */
+/** haproxy with one thread and shared upstream connections. */
 export async function startHaproxy({
   cores,
   folder,

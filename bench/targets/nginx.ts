@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { findFreePort, listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../targets.ts'
 
-/** nginx as its documentation says for a proxy with keep-alive behind: one worker, and no buffering on the port for streams. */
+/** nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port for streams. */
 export async function startNginx(
   { cores, folder, upstreamPort, cleanup }: Surroundings,
   { accessLog }: { accessLog: boolean },
@@ -63,7 +63,7 @@ ${temporary}
   proxy_http_version 1.1;
   proxy_set_header Connection "";
   proxy_read_timeout 300s;
-  # An answer of 100 KB fits, so that none is written to a file.
+  # Large enough for a response of 100 KB, so that none is written to a file.
   proxy_buffers 16 16k;
   proxy_buffer_size 16k;
   server {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../targets.ts'
 
-/** One of the programs in `parts/`: what our stack is made of, without our work. */
+/** A program in `parts/`: a building block of a Node gateway without Berth. */
 export async function startPart(
   { cores, folder, upstreamPort, answerFile, cleanup }: Surroundings,
   name: 'node-http' | 'fastify' | 'undici',

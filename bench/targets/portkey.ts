@@ -7,7 +7,7 @@ import type { Running, Surroundings } from '../targets.ts'
 const folderOfPeers = resolve(import.meta.dirname, '..')
 const program = join(folderOfPeers, 'node_modules/@portkey-ai/gateway/build/start-server.js')
 
-/** Portkey's gateway from npm, forwarding to the upstream as its OpenAI provider with another host. */
+/** Portkey's gateway from npm. Its OpenAI provider points to the upstream. */
 export async function startPortkey({
   cores,
   folder,

@@ -1,8 +1,8 @@
-export type WorkName = 'chat' | 'embeddings' | 'prompt' | 'stream' | 'paced' | 'rate' | 'idle'
+export type WorkloadName = 'chat' | 'embeddings' | 'prompt' | 'stream' | 'paced' | 'rate' | 'idle'
 
 /** One kind of load, and how it is put on a target. */
-export interface Work {
-  name: WorkName
+export interface Workload {
+  name: WorkloadName
   title: string
   path: '/v1/chat/completions' | '/v1/embeddings'
   /** JSON as callers send it */
@@ -15,7 +15,7 @@ export interface Work {
 const chatModel = 'berth-tiny'
 const embeddingModel = 'berth-tiny-embedding'
 
-/** Deterministic numbers between -1 and 1, so that every run measures the same bytes. */
+/** Deterministic numbers from -1 to 1, so that every run measures the same bytes. */
 function* numbers(): Generator<number> {
   for (let state = 1; ; state = (state * 48_271) % 2_147_483_647) yield state / 1_073_741_823.5 - 1
 }
@@ -41,7 +41,7 @@ const streamRequest = JSON.stringify({
   stream: true,
 })
 
-// Code and dialogue: every message has quotes, line ends and characters beyond ASCII.
+// Code and dialogue: every message has quotes, newlines and non-ASCII characters.
 const promptRequest = JSON.stringify({
   model: chatModel,
   messages: Array.from({ length: 60 }, (_, index) => ({
@@ -85,7 +85,7 @@ const chat = {
 const streamed = { path: '/v1/chat/completions', requestBody: streamRequest } as const
 const endless = 1_000_000
 
-export const works: readonly Work[] = [
+export const workloads: readonly Workload[] = [
   { ...chat, name: 'chat', title: '1 KB chat', load: { mode: 'closed', connections: 32 } },
   {
     name: 'embeddings',
