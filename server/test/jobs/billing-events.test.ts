@@ -19,7 +19,7 @@ async function cancel(server: TestServer, client: Client): Promise<void> {
   await askSandbox(server, 'DELETE', `/v1/subscriptions/${body.processor_subscription_id}`)
 }
 
-/** The processor, with the calls that were made counted, and some of them replaced. */
+/** The application with some methods of the processor replaced and a spy on findSubscription. */
 function watch(server: TestServer, changes: Partial<PaymentProcessor> = {}) {
   const payments = { ...server.application.payments, ...changes }
   const findSubscription = vi.fn(payments.findSubscription)
@@ -29,14 +29,14 @@ function watch(server: TestServer, changes: Partial<PaymentProcessor> = {}) {
   }
 }
 
-describe('with a worker, and the webhook', () => {
+describe('with a worker and the webhook', () => {
   let server: TestServer
   beforeAll(async () => {
     server = await startTestServer()
   })
   afterAll(() => server.close())
 
-  test('a subscription that is canceled at the processor: postpaid, and creating is a 409 billing_not_activated', async () => {
+  test('a subscription canceled at the processor: the account stays postpaid, creating a deployment is a 409 billing_not_activated', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     expect((await deploy(client)).status).toBe(201)
@@ -50,7 +50,7 @@ describe('with a worker, and the webhook', () => {
     expect(method.body.code).toBe('billing_not_activated')
   })
 
-  test('an event that lies changes nothing, because the processor is asked', async () => {
+  test('a false event changes nothing, because the subscription is fetched from the processor', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
@@ -63,7 +63,7 @@ describe('with a worker, and the webhook', () => {
     expect((await client.get('/v1/billing/account')).body).toEqual(before)
   })
 
-  test('events of unknown customers and of none are recorded and ignored', async () => {
+  test('events with an unknown customer or without one are stored and ignored', async () => {
     for (const [id, customerId] of [
       ['evt_unknown', 'cus_unknown'],
       ['evt_none', null],
@@ -77,7 +77,7 @@ describe('with a worker, and the webhook', () => {
   })
 })
 
-describe('without a worker, so that no webhook arrives', () => {
+describe('without a worker and without webhooks', () => {
   const clock = createTestClock()
   let server: TestServer
   beforeAll(async () => {
@@ -86,7 +86,7 @@ describe('without a worker, so that no webhook arrives', () => {
   })
   afterAll(() => server.close())
 
-  test('the sweep takes in what never arrived, once', async () => {
+  test('the sweep backfills missed events once', async () => {
     await sweepBillingEvents(server.application)
     const client = await registerClient(server.url)
     await activate(server.url, client)
@@ -112,7 +112,7 @@ describe('without a worker, so that no webhook arrives', () => {
     ).toBe(false)
   })
 
-  test('of many events for a customer the processor is asked once, and never by two at a time', async () => {
+  test('many events of one customer cause one request to the processor, never two at once', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
@@ -142,22 +142,22 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(await findEvent(server, ids[19]!)).toMatchObject({ outcome: 'applied' })
   })
 
-  test('an event that can’t be followed up now is not handled, and is later', async () => {
+  test('an event whose sync fails stays unhandled and succeeds on retry', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
     const event = { id: 'evt_fault', type: 'invoice.paid', created: new Date() }
     await storeEvent(server.application, { ...event, customerId: account.processor_customer_id })
     const { application } = watch(server, {
-      findSubscription: () => Promise.reject(new Error('the line is dead')),
+      findSubscription: () => Promise.reject(new Error('the connection was reset')),
     })
-    await expect(applyBillingEvent(application, event.id)).rejects.toThrow('the line is dead')
+    await expect(applyBillingEvent(application, event.id)).rejects.toThrow('the connection was reset')
     expect(await findEvent(server, event.id)).toMatchObject({ handled_at: null })
     await applyBillingEvent(server.application, event.id)
     expect(await findEvent(server, event.id)).toMatchObject({ outcome: 'applied' })
   })
 
-  test('the processor fails in the middle of an activation: 503, and the job carries on with the same one', async () => {
+  test('the processor fails during an activation: 503, and the job resumes the same activation', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const create = vi
@@ -165,7 +165,7 @@ describe('without a worker, so that no webhook arrives', () => {
       .mockImplementationOnce(async (subscription) => {
         create.mockRestore()
         await server.application.payments.createSubscription(subscription)
-        throw new Error('the answer was lost')
+        throw new Error('the response was lost')
       })
     const answer = await client.post('/v1/billing/subscription/activate-postpaid', {
       processor_payment_method_id: card.id,
@@ -189,14 +189,14 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(data).toHaveLength(1)
   })
 
-  test('the processor fails for good: 503, and the next click is another wish', async () => {
+  test('the processor fails permanently: 503, and the next attempt is a new activation', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const { payments } = server.application
     const keys: string[] = []
     const create = vi.spyOn(payments, 'createSubscription').mockImplementation(async (subscription) => {
       keys.push(subscription.idempotencyKey)
-      return { outcome: 'failed', error: new Error('an error on the processor’s side') }
+      return { outcome: 'failed', error: new Error('an error at the processor') }
     })
     const click = () =>
       client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
@@ -208,7 +208,7 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(await click()).toMatchObject({ status: 200, body: { subscription_status: 'active' } })
   })
 
-  test('another account of the processor, which has none of the customers: nothing is charged for, until a card is saved there', async () => {
+  test('a switch to another processor account without the customers: nothing is charged until a card is saved there', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
@@ -238,7 +238,7 @@ describe('without a worker, so that no webhook arrives', () => {
     ).toEqual([{ processor: 'another one' }])
   })
 
-  test('under another SECRET_KEY, whose installation has another name, subscriptions are claimed once', async () => {
+  test('with a new SECRET_KEY, which changes the installation name, subscriptions are claimed once', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
@@ -250,7 +250,7 @@ describe('without a worker, so that no webhook arrives', () => {
     expect(claimed.filter((id) => id === account.processor_subscription_id)).toHaveLength(1)
   })
 
-  test('a customer that was deleted at the processor is replaced when a card is saved', async () => {
+  test('a customer deleted at the processor is replaced when a card is saved', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
@@ -265,12 +265,12 @@ describe('without a worker, so that no webhook arrives', () => {
     expect((await activate(server.url, client)).status).toBe(200)
   })
 
-  test('an activation that lay for a day is given up: nobody is subscribed by surprise', async () => {
+  test('a pending activation is refused after a day, because its idempotency key has expired', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const create = vi
       .spyOn(server.application.payments, 'createSubscription')
-      .mockRejectedValueOnce(new Error('the line is dead'))
+      .mockRejectedValueOnce(new Error('the connection was reset'))
     await client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
     create.mockRestore()
     const activation = await server.application.db

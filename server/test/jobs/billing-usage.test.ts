@@ -47,7 +47,7 @@ async function createPostpaid(): Promise<Organization> {
   }
 }
 
-/** Writes sealed seconds into the ledger, `after` so many hours from the activation's; that hour is over by then. */
+/** Writes a sealed bucket `after` hours from the activation, advancing the clock past that hour. */
 async function seal(
   organization: Organization,
   after: number,
@@ -67,7 +67,8 @@ async function seal(
   })
 }
 
-async function listTaken({ customerId }: Organization) {
+/** The meter events that the sandbox has counted. */
+async function listMeterEvents({ customerId }: Organization) {
   const rows = await server.application.db
     .selectFrom('sandbox_meter_events')
     .selectAll()
@@ -77,7 +78,7 @@ async function listTaken({ customerId }: Organization) {
   return rows.map(({ identifier, value, at }) => ({ identifier, value: Number(value), at }))
 }
 
-const listSends = ({ id }: Organization) =>
+const listReports = ({ id }: Organization) =>
   server.application.db
     .selectFrom('usage_reports')
     .selectAll()
@@ -85,89 +86,87 @@ const listSends = ({ id }: Organization) =>
     .orderBy('hour')
     .execute()
 
-/** Sends through a processor some of whose calls are replaced. */
-async function sendThrough(changes: Partial<PaymentProcessor> = {}): Promise<UsageEvent[]> {
+/** Reports usage with some methods of the processor replaced; returns the events that were sent. */
+async function runReport(changes: Partial<PaymentProcessor> = {}): Promise<UsageEvent[]> {
   const { payments } = server.application
-  const told: UsageEvent[] = []
+  const sent: UsageEvent[] = []
   const replaced = { ...payments, ...changes }
   const watched: PaymentProcessor = {
     ...replaced,
     async sendUsage(event) {
-      told.push(event)
+      sent.push(event)
       await replaced.sendUsage(event)
     },
   }
   await reportUsage({ ...server.application, payments: watched })
-  return told
+  return sent
 }
 
-/** The message reaches the processor, its answer does not reach us. */
-const answerLost: Partial<PaymentProcessor> = {
+/** The request reaches the processor, but the response is lost. */
+const responseLost: Partial<PaymentProcessor> = {
   async sendUsage(event) {
     await server.application.payments.sendUsage(event)
-    throw new Error('the answer was lost')
+    throw new Error('the response was lost')
   },
 }
-const messageLost: Partial<PaymentProcessor> = {
-  sendUsage: () => Promise.reject(new Error('the message was lost')),
+const requestLost: Partial<PaymentProcessor> = {
+  sendUsage: () => Promise.reject(new Error('the request was lost')),
 }
 
 describe('sealed hours', () => {
-  test('each is told of once, in whole units of which none is lost, at the end of its hour', async () => {
+  test('each hour is reported once, in whole units without losing any, at the end of the hour', async () => {
     const organization = await createPostpaid()
     for (const [after, quantity] of ['1800.4', '0.3', '0.2', '3599.9'].entries()) {
       await seal(organization, after, quantity)
     }
-    await sendThrough()
+    await runReport()
     const name = (after: number) =>
       toEventIdentifier(organization.customerId, localPriceKey, addHours(organization.since, after))
     const at = (after: number) => new Date(organization.since.getTime() + (after + 1) * hour - 1000)
-    // 1800.4, 1800.7, 1800.9, 5400.8 in all, of which the whole units are told.
-    expect(await listTaken(organization)).toEqual([
+    // Running totals 1800.4, 1800.7, 1800.9 and 5400.8: only whole units are reported.
+    expect(await listMeterEvents(organization)).toEqual([
       { identifier: name(0), value: 1800, at: at(0) },
       { identifier: name(3), value: 3600, at: at(3) },
     ])
-    expect((await sendThrough()).filter(({ customerId }) => customerId === organization.customerId)).toEqual(
-      [],
-    )
+    expect((await runReport()).filter(({ customerId }) => customerId === organization.customerId)).toEqual([])
     await seal(organization, 4, '0.2')
-    await sendThrough()
-    expect((await listTaken(organization)).at(-1)).toMatchObject({ identifier: name(4), value: 1 })
+    await runReport()
+    expect((await listMeterEvents(organization)).at(-1)).toMatchObject({ identifier: name(4), value: 1 })
   })
 
-  test('hours before the activation’s are not, nor is a trial’s usage', async () => {
+  test('hours before the activation and trial usage are not reported', async () => {
     const organization = await createPostpaid()
     await seal(organization, -1, '3600')
     await seal(organization, 0, '60')
-    await sendThrough()
-    expect(await listTaken(organization)).toMatchObject([{ value: 60 }])
+    await runReport()
+    expect(await listMeterEvents(organization)).toMatchObject([{ value: 60 }])
     const trial = await registerClient(server.url)
     const { body } = await trial.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
     const { body: account } = await trial.get('/v1/billing/account')
     const id = account.organization_id
     const fake = { client: trial, id, customerId: '', deploymentId: body.id, since: organization.since }
     await seal(fake, 1, '3600')
-    await sendThrough()
-    expect(await listSends(fake)).toEqual([])
+    await runReport()
+    expect(await listReports(fake)).toEqual([])
   })
 
-  test('a price’s name may be as long as the processor takes', async () => {
+  test('a price key may have the processor’s maximum length', async () => {
     const longest = 'm'.repeat(100)
     const meter = { display_name: 'Long', event_name: longest, 'default_aggregation[formula]': 'sum' }
     await askSandbox(server, 'POST', '/v1/billing/meters', meter)
     const organization = await createPostpaid()
     await seal(organization, 0, '9', longest)
-    await sendThrough()
-    expect(await listSends(organization)).toMatchObject([{ status: 'sent', price_key: longest }])
-    expect(await listTaken(organization)).toMatchObject([{ value: 9 }])
+    await runReport()
+    expect(await listReports(organization)).toMatchObject([{ status: 'sent', price_key: longest }])
+    expect(await listMeterEvents(organization)).toMatchObject([{ value: 9 }])
   })
 
-  test('what was written down is not read again, weeks apart or not, and no part of a unit is lost', async () => {
+  test('reported hours are not read again, and fractions of a unit carry over across weeks', async () => {
     const organization = await createPostpaid()
     await seal(organization, 0, '0.4')
     await seal(organization, 300, '0.4')
     await seal(organization, 301, '0.1')
-    await sendThrough()
+    await runReport()
     const { db } = server.application
     const readPosition = () =>
       db
@@ -179,61 +178,61 @@ describe('sealed hours', () => {
       usage_written_through: addHours(organization.since, 302),
       usage_remainders: { [localPriceKey]: 900 },
     })
-    // What was read before does not count any more.
+    // Hours before the cursor are ignored.
     await seal(organization, 299, '50')
     await seal(organization, 302, '0.1')
-    expect(await sendThrough()).toMatchObject([{ quantity: 1 }])
+    expect(await runReport()).toMatchObject([{ quantity: 1 }])
     expect(await readPosition()).toMatchObject({ usage_remainders: { [localPriceKey]: 0 } })
   })
 
-  test('two processes at once tell of each hour once', async () => {
+  test('concurrent processes report each hour once', async () => {
     const organization = await createPostpaid()
     for (const after of [0, 1, 2, 3]) await seal(organization, after, '100')
-    const told = await Promise.all([sendThrough(), sendThrough(), sendThrough()])
-    const own = told.flat().filter(({ customerId }) => customerId === organization.customerId)
+    const sent = await Promise.all([runReport(), runReport(), runReport()])
+    const own = sent.flat().filter(({ customerId }) => customerId === organization.customerId)
     expect(own).toHaveLength(4)
-    expect(await listTaken(organization)).toHaveLength(4)
+    expect(await listMeterEvents(organization)).toHaveLength(4)
   })
 })
 
 describe('when the processor fails', () => {
   test.each([
-    ['the message is lost', messageLost],
-    ['the answer is lost', answerLost],
-  ])('%s: unknown, told again under the same identifier, counted once', async (_, fault) => {
+    ['the request is lost', requestLost],
+    ['the response is lost', responseLost],
+  ])('%s: unknown, retried with the same identifier, counted once', async (_, fault) => {
     const organization = await createPostpaid()
     await seal(organization, 0, '100')
-    const [first] = await sendThrough(fault)
-    expect(await listSends(organization)).toMatchObject([
+    const [first] = await runReport(fault)
+    expect(await listReports(organization)).toMatchObject([
       { status: 'unknown', last_error: expect.any(String) },
     ])
-    expect(await sendThrough()).toEqual([])
+    expect(await runReport()).toEqual([])
     clock.advance(3 * 60_000)
-    const [second] = await sendThrough()
+    const [second] = await runReport()
     expect(second!.identifier).toBe(first!.identifier)
-    expect(await listSends(organization)).toMatchObject([{ status: 'sent', attempts: 2, last_error: null }])
-    expect(await listTaken(organization)).toMatchObject([{ value: 100 }])
+    expect(await listReports(organization)).toMatchObject([{ status: 'sent', attempts: 2, last_error: null }])
+    expect(await listMeterEvents(organization)).toMatchObject([{ value: 100 }])
   })
 
-  test('a process that died while it told: the row says so, and it is told again', async () => {
+  test('a process crashes while sending: the report stays pending and is retried', async () => {
     const organization = await createPostpaid()
     await seal(organization, 0, '100')
-    await sendThrough(answerLost)
+    await runReport(responseLost)
     await server.application.db
       .updateTable('usage_reports')
       .set({ status: 'pending', last_error: null })
       .where('organization_id', '=', organization.id)
       .execute()
     clock.advance(3 * 60_000)
-    await sendThrough()
-    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }])
-    expect(await listTaken(organization)).toMatchObject([{ value: 100 }])
+    await runReport()
+    expect(await listReports(organization)).toMatchObject([{ status: 'sent' }])
+    expect(await listMeterEvents(organization)).toMatchObject([{ value: 100 }])
   })
 
-  test('what was written down under a name is told under it, however names are made today', async () => {
+  test('a retry uses the stored identifier, even if the scheme of identifiers has changed', async () => {
     const organization = await createPostpaid()
     await seal(organization, 0, '100')
-    await sendThrough(messageLost)
+    await runReport(requestLost)
     const identifier = `${organization.id}:of an older version`
     await server.application.db
       .updateTable('usage_reports')
@@ -241,71 +240,71 @@ describe('when the processor fails', () => {
       .where('organization_id', '=', organization.id)
       .execute()
     clock.advance(3 * 60_000)
-    await sendThrough()
-    expect(await listTaken(organization)).toMatchObject([{ identifier, value: 100 }])
+    await runReport()
+    expect(await listMeterEvents(organization)).toMatchObject([{ identifier, value: 100 }])
   })
 
   test.each([
-    ['had arrived', answerLost, 0],
-    ['had not arrived', messageLost, 1],
-  ])('after a day without knowing it is compared: what %s', async (_, fault, toldAgain) => {
+    ['arrived', responseLost, 0],
+    ['was lost', requestLost, 1],
+  ])('an unconfirmed report is reconciled after a day: it %s', async (_, fault, sentAgain) => {
     const organization = await createPostpaid()
     await seal(organization, 0, '70')
-    await sendThrough()
+    await runReport()
     await seal(organization, 1, '30')
-    await sendThrough(fault)
+    await runReport(fault)
     clock.advance(23.5 * hour)
-    expect(await sendThrough()).toEqual([])
+    expect(await runReport()).toEqual([])
     clock.advance(hour)
-    expect(await sendThrough()).toHaveLength(toldAgain)
-    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
-    expect((await listTaken(organization)).map(({ value }) => value)).toEqual([70, 30])
+    expect(await runReport()).toHaveLength(sentAgain)
+    expect(await listReports(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
+    expect((await listMeterEvents(organization)).map(({ value }) => value)).toEqual([70, 30])
   })
 
-  test('it is compared only with what the processor has surely counted, not with what it was told of just now', async () => {
+  test('reports are reconciled only half an hour after the last attempt, because the processor counts with a delay', async () => {
     const organization = await createPostpaid()
     await seal(organization, 0, '50')
-    await sendThrough(answerLost)
+    await runReport(responseLost)
     clock.advance(day)
     await seal(organization, 24, '50')
-    // The first hour is in the sum, the second is not yet.
+    // The total includes the first hour, but not yet the second.
     const late: Partial<PaymentProcessor> = { countUsage: async () => 50 }
-    expect(await sendThrough(late)).toMatchObject([{ quantity: 50 }])
-    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
+    expect(await runReport(late)).toMatchObject([{ quantity: 50 }])
+    expect(await listReports(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
     clock.advance(hour / 2)
-    expect(await sendThrough()).toEqual([])
-    expect(await listSends(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
-    expect((await listTaken(organization)).map(({ value }) => value)).toEqual([50, 50])
+    expect(await runReport()).toEqual([])
+    expect(await listReports(organization)).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
+    expect((await listMeterEvents(organization)).map(({ value }) => value)).toEqual([50, 50])
   })
 
-  test('it is compared again later when another process tells of more meanwhile', async () => {
+  test('reconciling is postponed when another process reports usage in the meantime', async () => {
     const organization = await createPostpaid()
     await seal(organization, 0, '50')
-    await sendThrough(answerLost)
+    await runReport(responseLost)
     clock.advance(day)
     const { payments } = server.application
-    const told = await sendThrough({
-      async countUsage(...question) {
-        const counted = await payments.countUsage(...question)
+    const sent = await runReport({
+      async countUsage(...query) {
+        const counted = await payments.countUsage(...query)
         await seal(organization, 24, '50')
-        await sendThrough()
+        await runReport()
         return counted
       },
     })
-    expect(told).toEqual([])
-    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
+    expect(sent).toEqual([])
+    expect(await listReports(organization)).toMatchObject([{ status: 'unknown' }, { status: 'sent' }])
   })
 
-  test('what can’t be told apart is never told blindly, and opens an anomaly that closes when it is settled', async () => {
+  test('an unclear total is never guessed: it opens an anomaly that closes once an operator resolves it', async () => {
     const organization = await createPostpaid()
     const { client } = organization
     await seal(organization, 0, '40')
-    await sendThrough(answerLost)
+    await runReport(responseLost)
     await seal(organization, 1, '60')
-    await sendThrough(messageLost)
+    await runReport(requestLost)
     clock.advance(day + hour)
-    expect(await sendThrough()).toEqual([])
-    expect(await listSends(organization)).toMatchObject([{ status: 'unknown' }, { status: 'unknown' }])
+    expect(await runReport()).toEqual([])
+    expect(await listReports(organization)).toMatchObject([{ status: 'unknown' }, { status: 'unknown' }])
     const check = () => runUsageChecks(server.application, usageReportChecks(server.application))
     await check()
     expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(2)
@@ -319,14 +318,14 @@ describe('when the processor fails', () => {
   })
 
   test.each([
-    ['all of it is there', 2, 0, 'sent'],
-    ['some of it is there', 1, 0, 'unknown'],
-    ['none of it is there', 0, 2, 'sent'],
-  ])('what a restored database has forgotten is compared: %s', async (_, arrived, toldAgain, status) => {
+    ['the processor has all of it', 2, 0, 'sent'],
+    ['the processor has some of it', 1, 0, 'unknown'],
+    ['the processor has none of it', 0, 2, 'sent'],
+  ])('old usage in a restored database is reconciled: %s', async (_, arrived, sentAgain, status) => {
     const organization = await createPostpaid()
     for (const [after, quantity] of ['40', '60'].entries()) {
       await seal(organization, after, quantity)
-      if (after < arrived) await sendThrough()
+      if (after < arrived) await runReport()
     }
     const { db } = server.application
     await db.deleteFrom('usage_reports').where('organization_id', '=', organization.id).execute()
@@ -336,26 +335,26 @@ describe('when the processor fails', () => {
       .where('organization_id', '=', organization.id)
       .execute()
     clock.advance(day)
-    expect(await sendThrough()).toHaveLength(toldAgain)
-    expect(await listSends(organization)).toMatchObject([{ status }, { status }])
+    expect(await runReport()).toHaveLength(sentAgain)
+    expect(await listReports(organization)).toMatchObject([{ status }, { status }])
   })
 
-  test('a price that is not published holds no other up, neither new hours nor old', async () => {
+  test('an unpublished price does not block other prices, neither new reports nor retries', async () => {
     const organization = await createPostpaid()
     const unpublished = 'a.price.without.a.meter'
     for (const after of [0, 1, 2, 3]) await seal(organization, after, '5', unpublished)
-    await sendThrough()
+    await runReport()
     const listOf = async (priceKey: string) =>
-      (await listSends(organization)).filter(({ price_key: key }) => key === priceKey)
-    // Its answer is lost: it is told again while that is safe, or compared after a day.
+      (await listReports(organization)).filter(({ price_key: key }) => key === priceKey)
+    // After a lost response, the report is retried within a day and reconciled later.
     for (const [after, later] of [
       [4, 3 * 60_000],
       [5, day + hour],
     ] as const) {
       await seal(organization, after, '70')
-      await sendThrough(answerLost)
+      await runReport(responseLost)
       clock.advance(later)
-      await sendThrough()
+      await runReport()
       expect((await listOf(localPriceKey)).at(-1)).toMatchObject({ status: 'sent' })
     }
     expect((await listOf(localPriceKey)).map(({ status }) => status)).toEqual(['sent', 'sent'])
@@ -363,21 +362,21 @@ describe('when the processor fails', () => {
     expect(new Set(waiting.map(({ status }) => status))).toEqual(new Set(['unknown']))
   })
 
-  test('one organization’s trouble holds no other up', async () => {
+  test('the failures of one organization do not block others', async () => {
     const [one, other] = [await createPostpaid(), await createPostpaid()]
     for (const organization of [one, other]) await seal(organization, 0, '10')
-    await sendThrough({
+    await runReport({
       async sendUsage(event) {
         if (event.customerId === one.customerId) throw new Error('no')
         await server.application.payments.sendUsage(event)
       },
     })
-    expect(await listSends(one)).toMatchObject([{ status: 'unknown' }])
-    expect(await listSends(other)).toMatchObject([{ status: 'sent' }])
+    expect(await listReports(one)).toMatchObject([{ status: 'unknown' }])
+    expect(await listReports(other)).toMatchObject([{ status: 'sent' }])
   })
 })
 
-test('without a subscription usage waits, is told of as an anomaly after a day, and is on the next one’s invoice', async () => {
+test('without a subscription usage waits, is an anomaly after a day, and is on the invoice of the next subscription', async () => {
   const organization = await createPostpaid()
   const { client } = organization
   const { body: account } = await client.get('/v1/billing/account')
@@ -388,21 +387,21 @@ test('without a subscription usage waits, is told of as an anomaly after a day, 
     .where('organization_id', '=', organization.id)
     .execute()
   await seal(organization, 0, '50')
-  await sendThrough()
-  expect(await listSends(organization)).toEqual([])
+  await runReport()
+  expect(await listReports(organization)).toEqual([])
   clock.advance(2 * day)
   await runUsageChecks(server.application, usageReportChecks(server.application))
   expect((await client.get('/v1/billing/usage-summary')).body.open_anomalies).toBe(1)
   await activate(server.url, client)
   const { body: again } = await client.get('/v1/billing/account')
   clock.advance(hour)
-  await sendThrough()
-  expect(await listTaken(organization)).toMatchObject([
+  await runReport()
+  expect(await listMeterEvents(organization)).toMatchObject([
     { value: 50, at: new Date(again.current_period_start) },
   ])
 })
 
-test('usage that no attempt was made to send is an anomaly after a day; parts of a unit are none', async () => {
+test('usage without a report is an anomaly after a day; fractions of a unit are not', async () => {
   const organization = await createPostpaid()
   const { client, id } = organization
   const { db } = server.application
@@ -411,10 +410,10 @@ test('usage that no attempt was made to send is an anomaly after a day; parts of
     return (await client.get('/v1/billing/usage-summary')).body.open_anomalies
   }
   await seal(organization, 0, '0.6')
-  await sendThrough()
+  await runReport()
   clock.advance(2 * day)
   expect(await countAnomalies()).toBe(0)
-  // Its period is over, and the processor can't be asked for the next one.
+  // The billing period has ended, and the sync for the next one fails.
   await db
     .updateTable('billing_accounts')
     .set({ current_period_end: clock.now() })
@@ -422,17 +421,17 @@ test('usage that no attempt was made to send is an anomaly after a day; parts of
     .execute()
   const failing: Partial<PaymentProcessor> = { findSubscription: () => Promise.reject(new Error('no')) }
   await seal(organization, 50, '0.3')
-  await sendThrough(failing)
+  await runReport(failing)
   clock.advance(2 * day)
   expect(await countAnomalies()).toBe(0)
   await seal(organization, 100, '0.2')
-  await sendThrough(failing)
+  await runReport(failing)
   expect(await countAnomalies()).toBe(0)
   clock.advance(day + 1000)
   expect(await countAnomalies()).toBe(1)
   expect((await client.get('/v1/billing/anomalies')).body).toMatchObject([
     { kind: 'unsent_usage', message: expect.stringContaining('not reported to the payment processor') },
   ])
-  await sendThrough()
+  await runReport()
   expect(await countAnomalies()).toBe(0)
 })

@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest'
 import { createClient } from './client.ts'
 import type { Client } from './client.ts'
 
-/** Numbers of the sandbox's test cards, by what happens with them. */
+/** The sandbox's test cards by their behavior. */
 export const cardNumbers = {
   works: '4242424242424242',
   worksToo: '5555555555554444',
@@ -12,12 +12,12 @@ export const cardNumbers = {
   failsAtInvoice: '4000000000000341',
 } as const
 
-/** The page's path of a setup session, which a person's browser would be shown. */
+/** The path of a setup session's checkout page. */
 export function checkoutPath({ client_secret: secret }: { client_secret: string }): string {
   return `/sandbox/billing/checkout/${secret}`
 }
 
-/** Enters a card on the checkout page as a person does, and consents where the bank asks; returns the last answer. */
+/** Submits a card on the checkout page, and the bank's consent form if there is one; returns the last response. */
 export async function enterCard(url: string, path: string, number: string) {
   const browser = createClient(url)
   const page = await browser.get(path)
@@ -31,7 +31,7 @@ export async function enterCard(url: string, path: string, number: string) {
   return browser.request('POST', `${path}/consent`, form({ answer: 'yes' }), headers)
 }
 
-/** Saves a card through a setup session and returns it as the API lists it. */
+/** Saves a card through a setup session and returns it in the API's format. */
 export async function saveCard(url: string, client: Client, number: string = cardNumbers.works) {
   const session = await client.post('/v1/billing/checkout/setup-session', {})
   expect(session.status).toBe(200)
@@ -40,13 +40,13 @@ export async function saveCard(url: string, client: Client, number: string = car
   return cards.body.find((card: { last4: string }) => card.last4 === number.slice(-4))
 }
 
-/** Makes the client's organization a postpaid one. */
+/** Activates postpaid billing for the client's organization. */
 export async function activate(url: string, client: Client, number: string = cardNumbers.works) {
   const card = await saveCard(url, client, number)
   return client.post('/v1/billing/subscription/activate-postpaid', { processor_payment_method_id: card.id })
 }
 
-/** Waits until a field of the billing account has a value and returns the account. */
+/** Waits until the billing account has the expected values and returns it. */
 export function waitForAccount(client: Client, expected: Record<string, unknown>) {
   return vi.waitFor(
     async () => {
@@ -58,7 +58,7 @@ export function waitForAccount(client: Client, expected: Record<string, unknown>
   )
 }
 
-/** Pays an open invoice on its page with another card, as a person does. */
+/** Pays an open invoice with another card on its hosted page. */
 export function payInvoice(url: string, invoice: { hosted_invoice_url: string }, number: string) {
   const fields = { number, expiry: '12 / 34', cvc: '123', name: 'Ada Lovelace' }
   return createClient(url).request(

@@ -1,10 +1,10 @@
 import type { Database } from '../../src/database/tables.ts'
 import { readUsageEvents } from '../../src/features/metering/usage-events.ts'
 
-/** The price of the seconds that a deployment on this machine runs */
+/** The price key of the local CPU */
 export const localPriceKey = 'gpu_instance_seconds.local-cpu.local'
 
-/** Writes sealed seconds of an hour into the ledger. */
+/** Inserts a sealed bucket of instance seconds. */
 export async function writeSealedSeconds(
   db: Database,
   usage: {
@@ -35,7 +35,7 @@ export async function writeSealedSeconds(
     .execute()
 }
 
-/** All that the processor is to be told of an organization's usage since `from`, by price and hour. */
+/** All meter events of an organization's usage since `from`, sorted by price and hour. */
 export async function listAllUsageEvents(db: Database, organizationId: number, from: Date) {
   const read = await Array.fromAsync(readUsageEvents({ db }, organizationId, { from, remainders: {} }))
   return read

@@ -42,7 +42,7 @@ function subscription(changes: Partial<ProcessorSubscription> = {}): ProcessorSu
 const statuses = subscriptionStatuses.filter((status) => status !== 'none')
 
 describe('deriveAccountState', () => {
-  test('a first live subscription makes a trial postpaid, from the hour in which it began', () => {
+  test('the first live subscription makes a trial account postpaid, from the hour in which it began', () => {
     expect(deriveAccountState(trial, subscription(), terms)).toEqual({
       billing_mode: 'postpaid',
       status: 'active',
@@ -56,7 +56,7 @@ describe('deriveAccountState', () => {
     })
   })
 
-  test('a later subscription keeps the hour and the limit', () => {
+  test('a later subscription keeps the first hour and the limit', () => {
     const first = { ...deriveAccountState(trial, subscription(), terms), max_active_resources: 50 }
     const next = subscription({ id: 'sub_2', currentPeriodStart: new Date('2026-09-01T00:00:00Z') })
     expect(deriveAccountState(first, next, terms)).toMatchObject({
@@ -66,13 +66,13 @@ describe('deriveAccountState', () => {
     })
   })
 
-  test('nothing at the processor changes nothing', () => {
+  test('without a subscription at the processor a trial account does not change', () => {
     expect(deriveAccountState(trial, null, terms)).toEqual(trial)
   })
 
-  test('a subscription that the processor forgot counts as canceled', () => {
-    const followed = deriveAccountState(deriveAccountState(trial, subscription(), terms), null, terms)
-    expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'canceled' })
+  test('a subscription that no longer exists at the processor counts as canceled', () => {
+    const derived = deriveAccountState(deriveAccountState(trial, subscription(), terms), null, terms)
+    expect(derived).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'canceled' })
   })
 
   const moved: Record<ProcessorSubscriptionStatus, [AccountStatus, block: string | null]> = {
@@ -87,13 +87,13 @@ describe('deriveAccountState', () => {
   }
   test.each(statuses)('a subscription that is %s', (status) => {
     const postpaid = deriveAccountState(trial, subscription(), terms)
-    const followed = deriveAccountState(postpaid, subscription({ status }), terms)
-    expect([followed.status, findBlock(followed, { trial: true })]).toEqual(moved[status])
-    expect(followed).toMatchObject({ billing_mode: 'postpaid', subscription_status: status })
+    const derived = deriveAccountState(postpaid, subscription({ status }), terms)
+    expect([derived.status, findBlock(derived, { trial: true })]).toEqual(moved[status])
+    expect(derived).toMatchObject({ billing_mode: 'postpaid', subscription_status: status })
   })
 
   test.each(['suspended', 'closed'] as const)(
-    'what an operator has %s no subscription brings back',
+    'an account that an operator has %s stays so, whatever its subscription',
     (status) => {
       for (const each of statuses) {
         expect(deriveAccountState({ ...trial, status }, subscription({ status: each }), terms).status).toBe(
@@ -103,7 +103,7 @@ describe('deriveAccountState', () => {
     },
   )
 
-  test('every move is one that the table has', () => {
+  test('every status change is an allowed transition', () => {
     for (const status of accountStatuses) {
       for (const each of statuses) {
         const { status: next } = deriveAccountState(
@@ -118,7 +118,7 @@ describe('deriveAccountState', () => {
 })
 
 describe('findBlock', () => {
-  test('a trial is blocked only where there are none', () => {
+  test('a trial account is blocked only when trials are disabled', () => {
     expect(findBlock(trial, { trial: true })).toBeNull()
     expect(findBlock(trial, { trial: false })).toBe('billing_not_activated')
   })
@@ -131,25 +131,25 @@ describe('findBlock', () => {
 describe('currentPeriod', () => {
   const now = new Date('2026-02-28T23:59:59.999Z')
 
-  test('the calendar month in UTC without a subscription, or with one that is over', () => {
+  test('the UTC calendar month without a subscription, or with an ended one', () => {
     const month = { start: new Date('2026-02-01T00:00:00Z'), end: new Date('2026-03-01T00:00:00Z') }
     expect(currentPeriod(trial, now)).toEqual(month)
-    const over = deriveAccountState(
+    const ended = deriveAccountState(
       deriveAccountState(trial, subscription(), terms),
       subscription({ status: 'canceled' }),
       terms,
     )
-    expect(currentPeriod(over, now)).toEqual(month)
+    expect(currentPeriod(ended, now)).toEqual(month)
   })
 
-  test('the subscription’s own', () => {
+  test('the period of a live subscription', () => {
     const { currentPeriodStart: start, currentPeriodEnd: end } = subscription()
     expect(currentPeriod(deriveAccountState(trial, subscription(), terms), now)).toEqual({ start, end })
   })
 })
 
-/** What happens, in a random order: the processor changes, an event arrives (again), a worker asks and writes. */
-type Happening = { kind: 'change'; to: ProcessorSubscription } | { kind: 'deliver' | 'work'; pick: number }
+/** A random step: the subscription changes, an event is delivered (again), or a worker fetches or writes. */
+type Step = { kind: 'change'; to: ProcessorSubscription } | { kind: 'deliver' | 'work'; pick: number }
 
 const change = fc.record({
   kind: fc.constant('change' as const),
@@ -168,44 +168,44 @@ const change = fc.record({
 })
 const step = fc.record({ kind: fc.constantFrom('deliver' as const, 'work' as const), pick: fc.nat(1000) })
 
-test('events in 5,000 random orders, with duplicates, end in what the processor has', () => {
+test('events in 5,000 random orders, with duplicates, end in the processor’s state', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(change, step, step), { maxLength: 30 }),
       fc.array(fc.nat(1000)),
-      (happenings: Happening[], rest) => {
-        const world = createWorld()
-        for (const happening of happenings) {
-          if (happening.kind === 'change') world.change(happening.to)
-          else if (happening.kind === 'deliver') world.deliver(happening.pick)
-          else world.work(happening.pick)
+      (steps: Step[], rest) => {
+        const model = createSyncModel()
+        for (const each of steps) {
+          if (each.kind === 'change') model.change(each.to)
+          else if (each.kind === 'deliver') model.deliver(each.pick)
+          else model.work(each.pick)
         }
-        world.finish(rest)
-        const { account, has } = world.end()
+        model.finish(rest)
+        const { account, current } = model.result()
         expect(account).toMatchObject({
-          processor_subscription_id: has?.id ?? null,
-          subscription_status: has?.status ?? 'none',
-          collection_method: has?.collectionMethod ?? null,
-          current_period_start: has?.currentPeriodStart ?? null,
+          processor_subscription_id: current?.id ?? null,
+          subscription_status: current?.status ?? 'none',
+          collection_method: current?.collectionMethod ?? null,
+          current_period_start: current?.currentPeriodStart ?? null,
         })
-        if (has !== null && isLive(has.status)) expect(account.billing_mode).toBe('postpaid')
+        if (current !== null && isLive(current.status)) expect(account.billing_mode).toBe('postpaid')
       },
     ),
     { numRuns: 5_000 },
   )
 })
 
-/** A processor, the inbox and workers of which one at a time has the account's lease, in steps that may come in any order. */
-function createWorld() {
+/** A model of the processor, the event inbox, and workers that hold the account's lease one at a time. */
+function createSyncModel() {
   let time = 0
   const tick = () => new Date(++time)
-  let has: ProcessorSubscription | null = null
+  let current: ProcessorSubscription | null = null
   const sent: number[] = []
   const inbox = new Map<number, Date>()
   const jobs: number[] = []
   let account = trial
-  let askedAt: Date | null = null
-  let leased: { answer: ProcessorSubscription | null; at: Date } | null = null
+  let syncedAt: Date | null = null
+  let leased: { subscription: ProcessorSubscription | null; at: Date } | null = null
 
   function deliver(pick: number): void {
     const event = sent[pick % sent.length]
@@ -214,34 +214,34 @@ function createWorld() {
     jobs.push(event)
   }
 
-  /** One step of a worker: it begins with a job and asks the processor, or it writes what it was told. */
+  /** One step of a worker: it takes a job and fetches the subscription, or it writes the fetched one. */
   function work(pick: number): void {
     if (leased !== null) {
-      account = deriveAccountState(account, leased.answer, terms)
-      askedAt = leased.at
+      account = deriveAccountState(account, leased.subscription, terms)
+      syncedAt = leased.at
       leased = null
       return
     }
     const [event] = jobs.length === 0 ? [] : jobs.splice(pick % jobs.length, 1)
-    if (event === undefined || isReflected(inbox.get(event)!, askedAt)) return
+    if (event === undefined || isReflected(inbox.get(event)!, syncedAt)) return
     const at = tick()
-    leased = { answer: has, at }
+    leased = { subscription: current, at }
   }
 
   return {
     deliver,
     work,
     change(to: ProcessorSubscription) {
-      has = to
+      current = to
       sent.push(sent.length)
       tick()
     },
-    /** Delivers everything that was not yet, some of it twice, and works until there is nothing to do. */
+    /** Delivers all remaining events, some of them twice, and works until the queue is empty. */
     finish(picks: readonly number[]) {
       for (const pick of picks) deliver(pick)
       for (const event of sent) deliver(event)
       while (jobs.length > 0 || leased !== null) work(0)
     },
-    end: () => ({ account, has }),
+    result: () => ({ account, current }),
   }
 }
