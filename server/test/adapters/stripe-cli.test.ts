@@ -19,7 +19,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-/** Runs Stripe's own command line with the sandbox in Stripe's place. */
+/** Runs the Stripe CLI against the sandbox. */
 function runStripe(...args: string[]) {
   const options = {
     env: { PATH: process.env.PATH ?? '', HOME: home, STRIPE_CLI_TELEMETRY_OPTOUT: '1' },

@@ -11,7 +11,7 @@ let world: TestSandbox
 let schemas: RequestSchemas
 const calls: RecordedCall[] = []
 
-/** `fetch` that writes down what would go to Stripe, and sends it to the sandbox. */
+/** A `fetch` that records each request to Stripe and sends it to the sandbox. */
 async function record(address: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const { pathname, search } = new URL(address instanceof Request ? address.url : address)
   const headers = new Headers(init.headers)
@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => world.close())
 
-/** Every method of the port, in each of its ways. */
+/** Calls every method of the port with every combination of options. */
 async function callEverything(payments: PaymentProcessor): Promise<void> {
   await payments.publishPrices(prices)
   const organizationId = 1
@@ -75,7 +75,7 @@ async function callEverything(payments: PaymentProcessor): Promise<void> {
   await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
 }
 
-test('every request to Stripe is one that the SDK’s types describe', async () => {
+test('every request to Stripe matches the SDK’s types', async () => {
   const payments = createStripeProcessor({
     name: 'stripe',
     secretKey: world.sandbox.apiKey,
@@ -93,20 +93,17 @@ test('every request to Stripe is one that the SDK’s types describe', async () 
   expect(problems).toEqual([])
 })
 
-test('what must not be done twice carries a key that is the same after a crash', () => {
+test('requests that must not be repeated have an idempotency key that is the same after a crash', () => {
   const keyOf = (name: string) => calls.find((call) => schemas.nameOf(call) === name)?.idempotencyKey
   expect(keyOf('POST /v1/customers')).toBe('test-org-1-customer')
   expect(keyOf('POST /v1/subscriptions')).toBe('test-key')
 })
 
 test.each<[string, Record<string, unknown>]>([
-  ['a value of the past: ui_mode embedded', { ui_mode: 'embedded' }],
-  [
-    'a parameter of the past: payment_method_types',
-    { ui_mode: 'embedded_page', payment_method_types: ['card'] },
-  ],
-  ['a number that is none', { ui_mode: 'embedded_page', expires_at: 'tomorrow' }],
-])('the schemas refuse %s, and so does the sandbox', async (_what, parameters) => {
+  ['a removed value: ui_mode embedded', { ui_mode: 'embedded' }],
+  ['a removed parameter: payment_method_types', { ui_mode: 'embedded_page', payment_method_types: ['card'] }],
+  ['an invalid number', { ui_mode: 'embedded_page', expires_at: 'tomorrow' }],
+])('the schemas and the sandbox reject %s', async (_what, parameters) => {
   const stripe = new Stripe(world.sandbox.apiKey, {
     httpClient: Stripe.createFetchHttpClient(record),
     maxNetworkRetries: 0,

@@ -19,7 +19,7 @@ function runSetup(settings: Record<string, string>) {
   })
 }
 
-test('npm run stripe:setup: publishes the price file, says so, and changes nothing the second time', async () => {
+test('npm run stripe:setup: publishes the price file, lists the prices, and changes nothing the second time', async () => {
   const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey }
   const first = await runSetup(settings)
   expect(first.stdout).toMatch(/created {4}gpu_instance_seconds\.local-cpu\.local {2}0\.00001 usd/)
@@ -32,7 +32,7 @@ test('npm run stripe:setup: publishes the price file, says so, and changes nothi
   expect(await world.stripe.prices.list({ limit: 100 })).toEqual(prices)
 })
 
-test('npm run stripe:setup: on Kubernetes the instance types have prices too, in the region of the settings', async () => {
+test('npm run stripe:setup: on Kubernetes publishes the instance types in the configured region', async () => {
   const settings = { STRIPE_SECRET_KEY: world.sandbox.apiKey, RUNTIME: 'kubernetes' }
   const named = { KUBERNETES_INSTANCE_TYPES: 'l4-x1,h100-x8', KUBERNETES_REGION: 'eu-1' }
   const { stdout } = await runSetup({ ...settings, ...named })
@@ -46,7 +46,7 @@ test('npm run stripe:setup: on Kubernetes the instance types have prices too, in
   })
 })
 
-test('npm run stripe:setup: a missing key and a wrong one are told in a sentence', async () => {
+test('npm run stripe:setup: a missing or invalid key is reported in one sentence', async () => {
   await expect(runSetup({})).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining('STRIPE_SECRET_KEY'),

@@ -1,12 +1,12 @@
 import type { Application } from '../../src/application.ts'
-import type { ChildOrder } from './billing-kill-child.ts'
+import type { ChildInput } from './billing-kill-child.ts'
 import type { StepName } from './billing-steps.ts'
 
-/** Thousandths of a second in each hour of an organization's usage */
+/** An organization's usage in consecutive hours, in thousandths of a second */
 export const hoursUsed = [1_800_400, 300, 3_599_900, 3_600_000, 700]
 const unitsUsed = Math.floor(hoursUsed.reduce((sum, thousandths) => sum + thousandths, 0) / 1000)
 
-type Viewer = ChildOrder['organization']
+type Viewer = ChildInput['organization']
 
 export function readAccount({ db }: Application, { organizationId }: Viewer) {
   return db
@@ -25,7 +25,7 @@ async function listObjects(application: Application, type: string): Promise<any[
   return rows.map(({ data }) => data)
 }
 
-/** What must hold once a step was done, however often it was begun. */
+/** The invariants after each step, however often it was started. */
 export const checks: Record<StepName, (application: Application, viewer: Viewer) => Promise<void>> = {
   async activation(application, viewer) {
     const account = await readAccount(application, viewer)
@@ -69,22 +69,22 @@ export const checks: Record<StepName, (application: Application, viewer: Viewer)
 
   async usage(application, viewer) {
     const account = await readAccount(application, viewer)
-    const taken = await application.db
+    const events = await application.db
       .selectFrom('sandbox_meter_events')
       .select('value')
       .where('customer_id', '=', account.processor_customer_id!)
       .execute()
-    const sends = await application.db
+    const reports = await application.db
       .selectFrom('usage_reports')
       .selectAll()
       .where('organization_id', '=', viewer.organizationId)
       .execute()
-    const sum = taken.reduce((total, { value }) => total + Number(value), 0)
+    const sum = events.reduce((total, { value }) => total + Number(value), 0)
     expectSame('units at the processor', sum, unitsUsed)
     expectSame(
-      'what was sent',
-      sends.map(({ status }) => status),
-      taken.map(() => 'sent'),
+      'usage reports',
+      reports.map(({ status }) => status),
+      events.map(() => 'sent'),
     )
   },
 
@@ -113,7 +113,7 @@ async function checkInvoice(application: Application, viewer: Viewer): Promise<v
   expectSame('undelivered events', undelivered, [])
 }
 
-function expectSame(what: string, seen: unknown, expected: unknown): void {
-  if (JSON.stringify(seen) === JSON.stringify(expected)) return
-  throw new Error(`${what}: ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)}`)
+function expectSame(subject: string, actual: unknown, expected: unknown): void {
+  if (JSON.stringify(actual) === JSON.stringify(expected)) return
+  throw new Error(`${subject}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`)
 }

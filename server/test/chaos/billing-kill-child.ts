@@ -1,4 +1,4 @@
-// One step of billing in a process of its own, which kills itself before the n-th query that it sends to PostgreSQL.
+// Runs one billing step and kills its own process before the n-th PostgreSQL query.
 import pg from 'pg'
 import { pino } from 'pino'
 import { createApplication } from '../../src/create-application.ts'
@@ -7,32 +7,32 @@ import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { steps } from './billing-steps.ts'
 import type { StepName } from './billing-steps.ts'
 
-export interface ChildOrder {
+export interface ChildInput {
   step: StepName
   organization: { organizationId: number; userId: number; email: string; organizationName: string }
-  /** Milliseconds that the clock is ahead */
-  ahead: number
-  /** Which query is never sent; null: none, and the number of queries is written to the output */
+  /** Offset of the clock in milliseconds */
+  clockOffset: number
+  /** The query before which the process is killed; null to run to the end and print the number of queries */
   killBefore: number | null
 }
 
-const order: ChildOrder = JSON.parse(process.argv[2] ?? '')
+const input: ChildInput = JSON.parse(process.argv[2] ?? '')
 let queries = 0
 let isArmed = false
 const client: { query: (...parameters: unknown[]) => unknown } = pg.Client.prototype
 const send = client.query
 client.query = function countedQuery(this: pg.Client, ...parameters: unknown[]) {
-  if (isArmed && ++queries === order.killBefore) process.kill(process.pid, 'SIGKILL')
+  if (isArmed && ++queries === input.killBefore) process.kill(process.pid, 'SIGKILL')
   return Reflect.apply(send, this, parameters)
 }
 
 const application = await createApplication(readConfig(process.env), {
   log: pino({ level: 'silent' }),
-  clock: () => new Date(Date.now() + order.ahead),
+  clock: () => new Date(Date.now() + input.clockOffset),
   runtime: createScriptedRuntime(),
 })
 isArmed = true
-await steps[order.step](application, order.organization)
+await steps[input.step](application, input.organization)
 isArmed = false
 process.stdout.write(String(queries))
 await application.close()

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { runBillingKills } from './billing-kill.ts'
 
-// `npm run test:billing-kill` does thirty rounds of each.
+// `npm run test:billing-kill` runs thirty rounds of each step.
 test(
-  'kill -9 between any two queries of activating, sending usage and invoicing: one customer, one subscription, no usage lost or doubled',
+  'kill -9 between any two queries of activating, reporting usage and invoicing: one customer, one subscription, no usage lost or doubled',
   { timeout: 300_000 },
   async () => {
     const database = await createTestDatabase()

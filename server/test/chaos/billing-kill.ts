@@ -1,4 +1,5 @@
-// Kills a process at any query while it activates, makes invoices or sends usage, and checks that nothing is lost or doubled.
+// Kills a process at a random query while it activates billing, reports usage or handles invoices; checks that nothing is lost or
+// doubled.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +23,7 @@ import type { TestClock } from '../support/clock.ts'
 import { askSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
-import type { ChildOrder } from './billing-kill-child.ts'
+import type { ChildInput } from './billing-kill-child.ts'
 import { checks, hoursUsed, readAccount } from './billing-checks.ts'
 import { steps } from './billing-steps.ts'
 import type { StepName } from './billing-steps.ts'
@@ -30,7 +31,7 @@ import { createRandom } from './load.ts'
 
 const child = resolve(import.meta.dirname, 'billing-kill-child.ts')
 
-interface Arena {
+interface TestBed {
   application: Application
   clock: TestClock
   url: string
@@ -39,13 +40,13 @@ interface Arena {
 
 export interface BillingKillSummary {
   rounds: Record<StepName, number>
-  /** Of these, processes that died; the others were done before their query came */
+  /** Rounds in which the process was killed; in the others it finished before that query */
   kills: Record<StepName, number>
-  /** Queries that each step sends when nothing kills it */
+  /** Number of queries of each step without a kill */
   queries: Record<StepName, number>
 }
 
-/** Does `rounds` of each step; throws at the first thing that is lost or doubled, with the query before which it was killed. */
+/** Runs `rounds` of each step; throws with the killed query when an invariant is violated. */
 export async function runBillingKills(options: {
   databaseUrl: string
   rounds: number
@@ -80,25 +81,25 @@ export async function runBillingKills(options: {
 }
 
 async function runRounds(
-  arena: Arena,
+  testBed: TestBed,
   { rounds, seed, report }: { rounds: number; seed: number; report?: (line: string) => void },
 ): Promise<BillingKillSummary> {
   const random = createRandom(seed)
   const none = () => ({ activation: 0, usage: 0, invoice: 0, payment: 0 })
   const summary: BillingKillSummary = { rounds: none(), kills: none(), queries: none() }
   for (const step of ['activation', 'usage', 'invoice', 'payment'] as const) {
-    // The first one is not killed, to count its queries.
+    // The first round has no kill and counts the queries.
     for (let round = 0; round <= rounds; round++) {
-      const organization = await prepare(arena, step)
+      const organization = await prepare(testBed, step)
       const killBefore = round === 0 ? null : 1 + Math.floor(random() * summary.queries[step])
-      const { died, output } = await runChild(arena, step, organization, killBefore)
+      const { died, output } = await runChild(testBed, step, organization, killBefore)
       if (killBefore === null) summary.queries[step] = Number(output)
       else summary.rounds[step] += 1
       if (died) summary.kills[step] += 1
       try {
-        await finish(arena, step, organization)
-        await checks[step](arena.application, organization.viewer)
-        await retire(arena, organization)
+        await finish(testBed, step, organization)
+        await checks[step](testBed.application, organization.viewer)
+        await retire(testBed, organization)
       } catch (error) {
         throw new Error(`${step}, killed before query ${killBefore}, seed ${seed}`, { cause: error })
       }
@@ -112,31 +113,31 @@ async function runRounds(
 
 interface Organization {
   client: Client
-  viewer: ChildOrder['organization']
+  viewer: ChildInput['organization']
 }
 
-/** A new organization, as far as the step begins. */
-async function prepare(arena: Arena, step: StepName): Promise<Organization> {
-  const client = await registerClient(arena.url)
+/** Creates an organization and runs the steps before `step`. */
+async function prepare(testBed: TestBed, step: StepName): Promise<Organization> {
+  const client = await registerClient(testBed.url)
   const { body: session } = await client.get('/v1/auth/session')
   const { body: account } = await client.get('/v1/billing/account')
   const organizationId = account.organization_id
   const { id: userId, email, organization: organizationName } = session.user
   const organization = { client, viewer: { organizationId, userId, email, organizationName } }
   if (step === 'activation') return organization
-  await steps.activation(arena.application, organization.viewer)
-  await writeUsage(arena, organization)
+  await steps.activation(testBed.application, organization.viewer)
+  await writeUsage(testBed, organization)
   if (step === 'usage') return organization
-  await steps.usage(arena.application, organization.viewer)
+  await steps.usage(testBed.application, organization.viewer)
   const { body } = await client.get('/v1/billing/subscription')
-  arena.clock.advance(Date.parse(body.current_period_end) + 60_000 - arena.clock.now().getTime())
+  testBed.clock.advance(Date.parse(body.current_period_end) + 60_000 - testBed.clock.now().getTime())
   if (step === 'invoice') return organization
-  await steps.invoice(arena.application, organization.viewer)
-  arena.clock.advance(2 * hour)
+  await steps.invoice(testBed.application, organization.viewer)
+  testBed.clock.advance(2 * hour)
   return organization
 }
 
-async function writeUsage({ application, clock }: Arena, { client, viewer }: Organization): Promise<void> {
+async function writeUsage({ application, clock }: TestBed, { client, viewer }: Organization): Promise<void> {
   const { body: deployment } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const { body: account } = await client.get('/v1/billing/account')
   const since = floorHour(new Date(account.current_period_start))
@@ -153,34 +154,34 @@ async function writeUsage({ application, clock }: Arena, { client, viewer }: Org
 }
 
 function runChild(
-  { clock, settings }: Arena,
+  { clock, settings }: TestBed,
   step: StepName,
   { viewer }: Organization,
   killBefore: number | null,
 ): Promise<{ died: boolean; output: string }> {
-  const ahead = clock.now().getTime() - Date.now()
-  const order: ChildOrder = { step, organization: viewer, ahead, killBefore }
+  const clockOffset = clock.now().getTime() - Date.now()
+  const input: ChildInput = { step, organization: viewer, clockOffset, killBefore }
   const { PATH = '', HOME = '' } = process.env
-  const spawned = spawn(process.execPath, [child, JSON.stringify(order)], {
+  const spawned = spawn(process.execPath, [child, JSON.stringify(input)], {
     env: { PATH, HOME, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { promise, resolve: end, reject } = Promise.withResolvers<{ died: boolean; output: string }>()
   let output = ''
-  let complaint = ''
+  let errors = ''
   spawned.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  spawned.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text))
+  spawned.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
   spawned.once('error', reject)
   spawned.once('close', (code, signal) => {
     if (signal === 'SIGKILL' || code === 0) end({ died: signal === 'SIGKILL', output })
-    else reject(new Error(`The process ended with ${signal ?? code}: ${complaint}`))
+    else reject(new Error(`The process ended with ${signal ?? code}: ${errors}`))
   })
   return promise
 }
 
-/** Does the step again, some minutes later, when the dead process's leases have run out; then what is left of its jobs. */
+/** Repeats the step ten minutes later, after the dead process's leases have expired, then handles its remaining events. */
 async function finish(
-  { application, clock }: Arena,
+  { application, clock }: TestBed,
   step: StepName,
   { viewer }: Organization,
 ): Promise<void> {
@@ -197,7 +198,7 @@ async function finish(
   await handleEvents(application, viewer)
 }
 
-/** Delivers and follows up whatever the processor has to tell. */
+/** Delivers and applies all events of the processor. */
 async function handleEvents(application: Application, viewer: Organization['viewer']): Promise<void> {
   await steps.invoice(application, viewer)
   const { db } = application
@@ -205,8 +206,8 @@ async function handleEvents(application: Application, viewer: Organization['view
   for (const { id } of waiting) await applyBillingEvent(application, id)
 }
 
-/** Ends an organization's subscription, so that nothing is done for it in the next rounds. */
-async function retire({ application }: Arena, { viewer }: Organization): Promise<void> {
+/** Cancels an organization's subscription to exclude it from the next rounds. */
+async function retire({ application }: TestBed, { viewer }: Organization): Promise<void> {
   const { processor_subscription_id: id } = await readAccount(application, viewer)
   await askSandbox({ application }, 'DELETE', `/v1/subscriptions/${id}`)
   await handleEvents(application, viewer)

@@ -6,16 +6,16 @@ import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { buildServer } from '../../src/server.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { askSandbox } from '../support/sandbox.ts'
-import type { ChildOrder } from './billing-kill-child.ts'
+import type { ChildInput } from './billing-kill-child.ts'
 
 export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'
 
-/** What may be killed anywhere, and must come to the same end when it is done again. */
+/** Billing steps that may be killed at any point and must have the same result when repeated. */
 export const steps: Record<
   StepName,
-  (application: Application, organization: ChildOrder['organization']) => Promise<void>
+  (application: Application, organization: ChildInput['organization']) => Promise<void>
 > = {
-  /** From an organization that the processor has never heard of to a subscription */
+  /** From a new organization to an active subscription */
   async activation(application, organization) {
     const viewer = organization as Viewer
     await createPortalSession(application, viewer, undefined)
@@ -35,14 +35,14 @@ export const steps: Record<
 
   usage: (application) => reportUsage(application),
 
-  /** A period ends, and its invoice is made */
+  /** A period ends and its invoice is created */
   invoice: tick,
 
   /** The invoice is finalized and charged */
   payment: tick,
 }
 
-/** Does what the clock has brought at the processor, and takes in the webhooks of it. */
+/** Advances the sandbox and delivers its webhooks. */
 async function tick(application: Application): Promise<void> {
   const app = await buildServer(application)
   await application.paymentSandbox!.tick(async (body, signature) => {

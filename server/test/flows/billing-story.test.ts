@@ -55,7 +55,7 @@ async function deployRunning(client: Client): Promise<string> {
   return body.id
 }
 
-/** Has a worker do now what the schedule would have it do later. */
+/** Runs a scheduled job now. */
 const runTask = (task: 'settle-usage' | 'report-usage' | 'advance-sandbox') =>
   server.application.jobs.enqueue(server.application.db, task, null)
 
@@ -65,8 +65,8 @@ async function signIn({ email, password }: Account): Promise<Client> {
   return client
 }
 
-/** Lives through a time as a server does: usage is settled and told of every hour, and the processor's clock goes on. */
-async function live(milliseconds: number): Promise<void> {
+/** Advances the clock, then settles and reports usage and advances the sandbox. */
+async function elapse(milliseconds: number): Promise<void> {
   clock.advance(milliseconds)
   for (const task of ['settle-usage', 'report-usage', 'advance-sandbox'] as const) {
     await runTask(task)
@@ -112,7 +112,7 @@ test(
     const activatedAt = new Date(activated.body.current_period_start)
     const third = await deployRunning(account)
 
-    await live(2 * hour)
+    await elapse(2 * hour)
     const { body: usage } = await account.get('/v1/billing/usage-summary')
     expect(usage).toMatchObject({ period_end: expect.any(String), open_anomalies: 0 })
     const [total] = usage.usage_totals
@@ -131,26 +131,26 @@ test(
       await waitForStatus(account, id, 'terminated')
     }
 
-    await live(3 * day)
+    await elapse(3 * day)
     clock.advance(Date.parse(activated.body.current_period_end) - clock.now().getTime() - 2 * hour)
-    await live(0)
+    await elapse(0)
     const client = await signIn(account)
-    // Over the period's end, and past the hour in which the invoice is a draft.
-    await live(2 * hour + 60_000)
-    await live(hour)
-    await live(hour)
+    // Past the end of the period and the hour in which the invoice is a draft.
+    await elapse(2 * hour + 60_000)
+    await elapse(hour)
+    await elapse(hour)
     const invoice = await findInvoice(client, 'paid')
     const { organization_id: organizationId } = (await client.get('/v1/billing/account')).body
-    const sends = await server.application.db
+    const reports = await server.application.db
       .selectFrom('usage_reports')
       .selectAll()
       .where('organization_id', '=', organizationId)
       .execute()
-    const units = sends
+    const units = reports
       .filter(({ at }) => at < new Date(invoice.period_end))
       .reduce((sum, { quantity }) => sum + quantity, 0)
-    expect(sends.every(({ status }) => status === 'sent')).toBe(true)
-    expect(sends.every(({ at }) => at >= activatedAt)).toBe(true)
+    expect(reports.every(({ status }) => status === 'sent')).toBe(true)
+    expect(reports.every(({ at }) => at >= activatedAt)).toBe(true)
     expect(invoice).toEqual({
       processor_invoice_id: expect.stringMatching(/^in_/),
       status: 'paid',
@@ -178,7 +178,7 @@ test(
 )
 
 test(
-  'the card fails at the invoice: past_due, 409, paid by hand, and it works again',
+  'the card fails at the invoice: past_due, 409, paid on the invoice page, active again',
   { timeout: 120_000 },
   async () => {
     const account = await registerClient(server.url)
@@ -187,9 +187,9 @@ test(
     clock.advance(Date.parse(activated.current_period_end) - clock.now().getTime() - 4 * hour)
     const client = await signIn(account)
     const running = await deployRunning(client)
-    await live(3 * hour)
-    await live(hour + 60_000)
-    await live(hour)
+    await elapse(3 * hour)
+    await elapse(hour + 60_000)
+    await elapse(hour)
     await waitForAccount(client, {
       status: 'past_due',
       subscription_status: 'past_due',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 describe('POST /v1/billing/checkout/setup-session', () => {
-  test('a session with a page on which a card is saved', async () => {
+  test('returns a checkout session for saving a card', async () => {
     const { status, body } = await client.post(setupPath, {})
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -37,7 +37,7 @@ describe('POST /v1/billing/checkout/setup-session', () => {
     expect(hours).toBeLessThanOrEqual(24)
   })
 
-  test('both purposes, and no other', async () => {
+  test('accepts both purposes and rejects others', async () => {
     for (const purpose of ['payment_method_setup', 'postpaid_activation']) {
       expect((await client.post(setupPath, { purpose })).status).toBe(200)
     }
@@ -46,7 +46,7 @@ describe('POST /v1/billing/checkout/setup-session', () => {
     }
   })
 
-  test('who has saved a card comes back to return_url, or to the console’s page of billing', async () => {
+  test('after saving a card, redirects to return_url or to the console’s billing page', async () => {
     const given = `${publicUrl}/billing?from=setup&session={CHECKOUT_SESSION_ID}`
     const { body } = await client.post(setupPath, { return_url: given })
     const answer = await enterCard(server.url, checkoutPath(body), cardNumbers.works)
@@ -59,21 +59,21 @@ describe('POST /v1/billing/checkout/setup-session', () => {
     expect((await client.get('/v1/billing/payment-methods')).body).toHaveLength(2)
   })
 
-  test('a card that is declined is not saved', async () => {
+  test('a declined card is not saved', async () => {
     const own = await registerClient(server.url)
     const { body } = await own.post(setupPath, {})
     expect((await enterCard(server.url, checkoutPath(body), cardNumbers.isDeclined)).status).toBe(422)
     expect((await own.get('/v1/billing/payment-methods')).body).toEqual([])
   })
 
-  test('a card whose owner must consent is saved once they do', async () => {
+  test('a card that needs authentication is saved after its owner consents', async () => {
     const own = await registerClient(server.url)
     const { body } = await own.post(setupPath, {})
     expect((await enterCard(server.url, checkoutPath(body), cardNumbers.asksOnce)).status).toBe(303)
     expect((await own.get('/v1/billing/payment-methods')).body).toHaveLength(1)
   })
 
-  test('one customer at the processor, however many ask at once', async () => {
+  test('concurrent requests create one customer at the processor', async () => {
     const own = await registerClient(server.url)
     const answers = await Promise.all(Array.from({ length: 10 }, () => own.post(setupPath, {})))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -94,7 +94,7 @@ async function countCustomers(organizationId: number) {
 }
 
 describe('POST /v1/billing/portal/session', () => {
-  test('the address of a page for cards and invoices', async () => {
+  test('returns the URL of a page for cards and invoices', async () => {
     const { status, body } = await client.post(portalPath, { return_url: `${publicUrl}/billing` })
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['url'])
@@ -104,12 +104,12 @@ describe('POST /v1/billing/portal/session', () => {
     expect(page.body).toContain('4242')
   })
 
-  test('an organization without a card has one too', async () => {
+  test('works for an organization without a card', async () => {
     expect((await (await registerClient(server.url)).post(portalPath, {})).status).toBe(200)
   })
 })
 
-const elsewhere = [
+const foreignUrls = [
   'https://evil.example',
   'http://berth.example.com/billing',
   'https://berth.example.com:8443/',
@@ -124,7 +124,7 @@ const elsewhere = [
   'https://berth.example.com/\0',
 ]
 test.each([setupPath, portalPath])('POST %s: a return_url of another origin is a 422', async (path) => {
-  for (const address of elsewhere) {
+  for (const address of foreignUrls) {
     const answer = await client.post(path, { return_url: address })
     expect(answer.status, address).toBe(422)
     expect(answer.body).toMatchObject({
@@ -134,7 +134,7 @@ test.each([setupPath, portalPath])('POST %s: a return_url of another origin is a
   }
 })
 
-test.each([setupPath, portalPath])('POST %s: bodies that are not right', async (path) => {
+test.each([setupPath, portalPath])('POST %s: invalid bodies', async (path) => {
   expect((await client.request('POST', path, '{')).status).toBe(400)
   expect((await client.request('POST', path, '{}', { 'content-type': 'text/plain' })).status).toBe(415)
   expect((await client.post(path, [])).status).toBe(422)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('GET /v1/billing/config: the key for the page of cards, and what billing offers', async () => {
+test('GET /v1/billing/config: the publishable key and the billing features', async () => {
   const client = await registerClient(server.url)
   expect(await client.get('/v1/billing/config')).toMatchObject({
     status: 200,
@@ -27,7 +27,7 @@ test('GET /v1/billing/config: the key for the page of cards, and what billing of
 })
 
 describe('GET /v1/billing/account', () => {
-  test('a new organization is in its trial, with every field and what does not apply null', async () => {
+  test('a new organization is on trial; every field is present, null where it does not apply', async () => {
     const client = await registerClient(server.url)
     const { body: organization } = await client.get('/v1/organization')
     const answer = await client.get('/v1/billing/account')
@@ -56,13 +56,13 @@ describe('GET /v1/billing/account', () => {
     expect((await client.get('/v1/billing/account')).body).toEqual(answer.body)
   })
 
-  test('first asked for by many at once it is one account', async () => {
+  test('many concurrent first requests create one account', async () => {
     const client = await registerClient(server.url)
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.get('/v1/billing/account')))
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
   })
 
-  test('with a subscription: postpaid, its period and who had the card charged', async () => {
+  test('with a subscription: postpaid, its period and the user who enabled automatic charging', async () => {
     const client = await registerClient(server.url)
     const { body: session } = await client.get('/v1/auth/session')
     await activate(server.url, client)
@@ -85,7 +85,7 @@ describe('GET /v1/billing/account', () => {
 })
 
 describe('GET /v1/billing/subscription', () => {
-  test('without one: none, and nulls', async () => {
+  test('without a subscription: status none, other fields null', async () => {
     const client = await registerClient(server.url)
     const { body: account } = await client.get('/v1/billing/account')
     expect((await client.get('/v1/billing/subscription')).body).toEqual({
@@ -97,7 +97,7 @@ describe('GET /v1/billing/subscription', () => {
     })
   })
 
-  test('with one: what activating answered', async () => {
+  test('with a subscription: the same body as the activation', async () => {
     const client = await registerClient(server.url)
     const activated = await activate(server.url, client)
     expect((await client.get('/v1/billing/subscription')).body).toEqual(activated.body)
@@ -105,7 +105,7 @@ describe('GET /v1/billing/subscription', () => {
 })
 
 describe('GET /v1/billing/usage-summary', () => {
-  test('in a trial: the calendar month in UTC; no usage, no rows', async () => {
+  test('on trial: the UTC calendar month, without rows as long as there is no usage', async () => {
     const client = await registerClient(server.url)
     const { body: organization } = await client.get('/v1/organization')
     const now = new Date()
@@ -122,7 +122,7 @@ describe('GET /v1/billing/usage-summary', () => {
   })
 })
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const body = {
     'POST /v1/billing/subscription/activate-postpaid': { processor_payment_method_id: 'pm_x' },
     'PATCH /v1/billing/subscription/collection-method': { collection_method: 'send_invoice' },

@@ -14,17 +14,17 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Lets the processor do what its clock has brought, without telling us. */
+/** Advances the sandbox without delivering its webhooks. */
 const tick = () => server.application.paymentSandbox!.tick(async () => 503)
 
-test('GET /v1/billing/invoices: none before the first subscription, nor with a customer alone', async () => {
+test('GET /v1/billing/invoices: empty before the first subscription, with and without a customer', async () => {
   const client = await registerClient(server.url)
   expect(await client.get('/v1/billing/invoices')).toMatchObject({ status: 200, body: [] })
   await client.post('/v1/billing/portal/session', {})
   expect((await client.get('/v1/billing/invoices')).body).toEqual([])
 })
 
-test('GET /v1/billing/invoices: newest first, drafts left out; one that is sent has a due date and is paid by hand', async () => {
+test('GET /v1/billing/invoices: newest first, without drafts; an invoice that is sent has a due date', async () => {
   const account = await registerClient(server.url)
   const { body: activated } = await activate(server.url, account)
   const used = {
@@ -64,7 +64,7 @@ test('GET /v1/billing/invoices: newest first, drafts left out; one that is sent 
   expect((await stranger.get('/v1/billing/invoices')).body).toEqual([])
 })
 
-test('when the processor can’t be reached: 503 with Retry-After, and no word of what went wrong', async () => {
+test('an unreachable processor is a 503 with Retry-After and without internal details', async () => {
   const client = await registerClient(server.url)
   await client.post('/v1/billing/portal/session', {})
   vi.spyOn(server.application.payments, 'listInvoices').mockRejectedValueOnce(

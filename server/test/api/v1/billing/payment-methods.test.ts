@@ -18,11 +18,11 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 describe('GET /v1/billing/payment-methods', () => {
-  test('none before the first card', async () => {
+  test('empty before the first card', async () => {
     expect((await (await registerClient(server.url)).get(path)).body).toEqual([])
   })
 
-  test('saved cards with all of their fields', async () => {
+  test('returns saved cards with all fields', async () => {
     const client = await registerClient(server.url)
     await saveCard(server.url, client)
     await saveCard(server.url, client, cardNumbers.worksToo)
@@ -41,14 +41,14 @@ describe('GET /v1/billing/payment-methods', () => {
     expect(body.filter((card: any) => card.is_default).length).toBeLessThanOrEqual(1)
   })
 
-  test('another organization’s cards are not among them', async () => {
+  test('does not include the cards of other organizations', async () => {
     await saveCard(server.url, await registerClient(server.url))
     expect((await (await registerClient(server.url)).get(path)).body).toEqual([])
   })
 })
 
 describe('PATCH /v1/billing/payment-methods/default', () => {
-  test('answers the card as the default, and no other one is', async () => {
+  test('returns the card as the only default', async () => {
     const client = await registerClient(server.url)
     const cards = [
       await saveCard(server.url, client),
@@ -64,7 +64,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     }
   })
 
-  test('the subscription is charged to it from then on', async () => {
+  test('the subscription is charged to the new default', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const other = await saveCard(server.url, client, cardNumbers.worksToo)
@@ -76,7 +76,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     })
   })
 
-  test('a card that is unknown or another organization’s is a 404', async () => {
+  test('an unknown card and another organization’s card are a 404', async () => {
     const client = await registerClient(server.url)
     await saveCard(server.url, client)
     const foreign = await saveCard(server.url, await registerClient(server.url))
@@ -86,7 +86,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     expect((await setDefault(await registerClient(server.url), foreign.id)).status).toBe(404)
   })
 
-  test('a body that is not right is a 422', async () => {
+  test('an invalid body is a 422', async () => {
     const client = await registerClient(server.url)
     for (const body of [
       {},
@@ -99,7 +99,7 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
 })
 
 describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
-  test('204 without a body, and the card is gone; once more is a 404', async () => {
+  test('204 without a body, and the card is removed; repeating is a 404', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const answer = await client.delete(`${path}/${card.id}`)
@@ -108,7 +108,7 @@ describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
     expect((await client.delete(`${path}/${card.id}`)).status).toBe(404)
   })
 
-  test('another organization’s card is a 404 and stays', async () => {
+  test('another organization’s card is a 404 and is kept', async () => {
     const owner = await registerClient(server.url)
     const card = await saveCard(server.url, owner)
     const client = await registerClient(server.url)
@@ -118,7 +118,7 @@ describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
     expect((await owner.get(path)).body).toHaveLength(1)
   })
 
-  test('the card that the subscription is charged to is a 409, until another one is the default', async () => {
+  test('the card that the subscription is charged to is a 409 until another card is the default', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const {
@@ -132,7 +132,7 @@ describe('DELETE /v1/billing/payment-methods/{payment_method_id}', () => {
     expect((await remove()).status).toBe(204)
   })
 
-  test('of a subscription whose invoices are sent every card may go', async () => {
+  test('every card can be removed while invoices are sent', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     await client.patch('/v1/billing/subscription/collection-method', { collection_method: 'send_invoice' })

@@ -37,7 +37,7 @@ async function listSubscriptions(client: Client): Promise<any[]> {
 }
 
 describe('POST /v1/billing/subscription/activate-postpaid', () => {
-  test('answers the subscription', async () => {
+  test('returns the subscription', async () => {
     const client = await registerClient(server.url)
     const { status, body } = await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
@@ -54,7 +54,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(days).toBeLessThanOrEqual(31)
   })
 
-  test('the card becomes the default one', async () => {
+  test('the card becomes the default', async () => {
     const client = await registerClient(server.url)
     await saveCard(server.url, client)
     const other = await saveCard(server.url, client, cardNumbers.worksToo)
@@ -63,7 +63,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(cards.filter((card: any) => card.is_default)).toEqual([{ ...other, is_default: true }])
   })
 
-  test('clicked ten times at once and once more later: one subscription, the same answer', async () => {
+  test('ten concurrent requests and a later one: one subscription, the same response', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     const answers = await Promise.all(Array.from({ length: 10 }, () => activateWith(client, card.id)))
@@ -72,7 +72,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(await listSubscriptions(client)).toHaveLength(1)
   })
 
-  test('with another card at the same moment it is one subscription too', async () => {
+  test('concurrent requests with different cards create one subscription', async () => {
     const client = await registerClient(server.url)
     const cards = [
       await saveCard(server.url, client),
@@ -85,7 +85,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(await listSubscriptions(client)).toHaveLength(1)
   })
 
-  test('a card that asks its owner at every payment: 409 authentication_required, and another one works', async () => {
+  test('a card that needs authentication for every payment: 409 authentication_required; another card works', async () => {
     const client = await registerClient(server.url)
     const asking = await saveCard(server.url, client, cardNumbers.asksAlways)
     const refused = await activateWith(client, asking.id)
@@ -100,7 +100,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(await listSubscriptions(client)).toHaveLength(1)
   })
 
-  test('a card that has expired: 409 card_declined', async () => {
+  test('an expired card: 409 card_declined', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
     await server.application.db
@@ -114,7 +114,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     })
   })
 
-  test('a card that is unknown or another organization’s: 404', async () => {
+  test('an unknown card and another organization’s card: 404', async () => {
     const client = await registerClient(server.url)
     await saveCard(server.url, client)
     const foreign = await saveCard(server.url, await registerClient(server.url))
@@ -125,19 +125,16 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     expect(await listSubscriptions(client)).toEqual([])
   })
 
-  test.each(['suspended', 'closed'] as const)(
-    'an account that is %s: 409 account_suspended',
-    async (status) => {
-      const client = await registerClient(server.url)
-      const card = await saveCard(server.url, client)
-      const { body: account } = await client.get('/v1/billing/account')
-      const accounts = server.application.db.updateTable('billing_accounts')
-      await accounts.set({ status }).where('id', '=', account.id).execute()
-      expect((await activateWith(client, card.id)).body.code).toBe('account_suspended')
-    },
-  )
+  test.each(['suspended', 'closed'] as const)('a %s account: 409 account_suspended', async (status) => {
+    const client = await registerClient(server.url)
+    const card = await saveCard(server.url, client)
+    const { body: account } = await client.get('/v1/billing/account')
+    const accounts = server.application.db.updateTable('billing_accounts')
+    await accounts.set({ status }).where('id', '=', account.id).execute()
+    expect((await activateWith(client, card.id)).body.code).toBe('account_suspended')
+  })
 
-  test('bodies that are not right: 400 and 422', async () => {
+  test('invalid bodies: 400 and 422', async () => {
     const client = await registerClient(server.url)
     expect((await client.request('POST', activatePath, '{')).status).toBe(400)
     for (const body of [{}, { processor_payment_method_id: null }, { processor_payment_method_id: ' ' }]) {
@@ -145,7 +142,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     }
   })
 
-  test('after the subscription was canceled it can be activated again', async () => {
+  test('billing can be activated again after the subscription was canceled', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
@@ -175,7 +172,7 @@ async function expire(cardId: string): Promise<unknown> {
   return { ...method, card: { ...method.card, exp_year: 2020 } }
 }
 
-test('on Kubernetes with the settings that Berth ships it can be activated, and what is deployed then has a price', async () => {
+test('with the bundled Kubernetes settings, billing can be activated and new deployments have a price', async () => {
   const api = await startKubernetesApi()
   const path = resolve(import.meta.dirname, '../../../../../deploy/kubernetes/settings.yaml')
   const { DATA_DIR: _, ...shipped } = parse(await readFile(path, 'utf8')).data
@@ -201,7 +198,7 @@ test('on Kubernetes with the settings that Berth ships it can be activated, and 
     expect(data[0].items.data.map(({ price }: any) => price.lookup_key)).toContain(
       'gpu_instance_seconds.l4-x2.default',
     )
-    // At Stripe a person would have to publish the others.
+    // For Stripe, an operator publishes the other prices.
     await checkPrices({ ...application, payments: { ...payments, name: 'stripe' } })
     const { msg, prices } = JSON.parse(logs.at(-1) ?? '')
     expect(msg).toContain('npm run stripe:setup')
@@ -214,7 +211,7 @@ test('on Kubernetes with the settings that Berth ships it can be activated, and 
 })
 
 describe('PATCH /v1/billing/subscription/collection-method', () => {
-  test('to send_invoice and back; the account tells who had the card charged again', async () => {
+  test('to send_invoice and back; the account has the user who enabled automatic charging', async () => {
     const client = await registerClient(server.url)
     const { body: activated } = await activate(server.url, client)
     expect(await setMethod(client, 'send_invoice')).toMatchObject({
@@ -234,7 +231,7 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     })
   })
 
-  test('what was not written when it was changed is written by the next who asks, or by an event', async () => {
+  test('a change at the processor that was not stored is stored by the next request or event', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: account } = await client.get('/v1/billing/account')
@@ -261,7 +258,7 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     })
   })
 
-  test('to what it is already changes nothing', async () => {
+  test('setting the current method changes nothing', async () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
@@ -269,7 +266,7 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     expect((await client.get('/v1/billing/account')).body).toEqual(before)
   })
 
-  test('without a subscription: 409 billing_not_activated, with a card too', async () => {
+  test('without a subscription: 409 billing_not_activated, with or without a card', async () => {
     const client = await registerClient(server.url)
     for (const _ of ['without a card', 'with one']) {
       expect(await setMethod(client, 'send_invoice')).toMatchObject({
@@ -280,7 +277,7 @@ describe('PATCH /v1/billing/subscription/collection-method', () => {
     }
   })
 
-  test('another word is a 422', async () => {
+  test('an unknown method is a 422', async () => {
     const client = await registerClient(server.url)
     for (const method of ['', 'by_mail', null, 1]) {
       expect((await client.patch(methodPath, { collection_method: method })).body.code).toBe(

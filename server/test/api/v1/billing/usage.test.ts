@@ -59,7 +59,7 @@ function seconds(date: string, quantity: string, estimated_amount: string) {
 }
 
 describe('GET /v1/billing/usage', () => {
-  test('sums by day, meter and dimensions over deployments, what runs up to now, sealed or not', async () => {
+  test('sums all deployments by day, meter and dimensions, open spans up to now, sealed or not', async () => {
     const first = await deploy()
     await deploy()
     await addTokens(first, '2026-01-31T05:00:00Z', 12)
@@ -93,7 +93,7 @@ describe('GET /v1/billing/usage', () => {
     expect(summary.usage_totals[0].estimated_amount).toBe('180.001')
   })
 
-  test('without days: those of the current period up to today; others have no item', async () => {
+  test('defaults to the current period up to today; days without usage are omitted', async () => {
     await deploy()
     now = new Date('2026-02-02T01:00:00Z')
     const { body } = await client.get(path)
@@ -109,7 +109,7 @@ describe('GET /v1/billing/usage', () => {
     expect((await client.get(`${path}?from=2025-12-01&to=2026-01-29`)).body.items).toEqual([])
   })
 
-  test('a new organization has used nothing', async () => {
+  test('a new organization has no usage', async () => {
     expect((await client.get(path)).body).toEqual({
       from: '2026-01-01',
       to: '2026-01-30',
@@ -141,7 +141,7 @@ describe('GET /v1/billing/usage', () => {
     expect(answer.body.errors[0]).toMatchObject({ location: 'query', field: query.split('=', 1)[0] })
   })
 
-  test('92 days and the year 0 are fine', async () => {
+  test('accepts 92 days and the year 0', async () => {
     await deploy()
     for (const query of ['from=2025-10-31&to=2026-01-30', 'from=0000-01-01&to=0000-01-02']) {
       expect((await client.get(`${path}?${query}`)).status).toBe(200)
@@ -153,7 +153,7 @@ describe('GET /v1/billing/usage', () => {
   })
 })
 
-test('GET /v1/billing/anomalies: the open ones, newest first, with the deployment; for admins, of their own organization', async () => {
+test('GET /v1/billing/anomalies: open anomalies of the organization, newest first, with their deployment; admins only', async () => {
   const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
   const list = (by: Client) => by.get('/v1/billing/anomalies')
   expect((await list(superAdmin)).body).toEqual([])
@@ -169,14 +169,14 @@ test('GET /v1/billing/anomalies: the open ones, newest first, with the deploymen
   const { id: organizationId } = (await superAdmin.get('/v1/organization')).body
   const unsent = {
     kind: 'unsent_usage',
-    find: async () => [{ organizationId, subject: 'x', message: 'Not sent.' }],
+    find: async () => [{ organizationId, subject: 'x', message: 'Not reported.' }],
   }
   await checkUsage(server.application, [unsent])
   const expected = [
     {
       id: expect.any(Number),
       kind: 'unsent_usage',
-      message: 'Not sent.',
+      message: 'Not reported.',
       deployment_id: null,
       detected_at: now.toISOString(),
       last_seen_at: now.toISOString(),
