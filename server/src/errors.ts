@@ -1,4 +1,4 @@
-/** What went wrong in the application's own words; `http/errors.ts` alone turns a kind into a status. */
+/** The kind of an error. Only `http/errors.ts` maps kinds to HTTP statuses. */
 export type ErrorKind =
   | 'malformed'
   | 'invalid'
@@ -10,13 +10,13 @@ export type ErrorKind =
   | 'rate_limited'
   | 'unavailable'
   | 'upstream_failed'
-  | 'upstream_silent'
+  | 'upstream_timeout'
 
-/** The base of every error that a caller may see: `message` is a sentence for a person, `code` a word for a program. */
+/** Base class of all errors shown to callers: `message` is for people, `code` for programs. */
 export class ApplicationError extends Error {
   readonly kind: ErrorKind
   readonly code: string
-  /** Whole seconds after which another try makes sense; null where time changes nothing */
+  /** Whole seconds to wait before a retry; null when a retry does not help */
   readonly retryAfterSeconds: number | null
   constructor(kind: ErrorKind, code: string, message: string, retryAfterSeconds: number | null = null) {
     super(message)
@@ -27,14 +27,13 @@ export class ApplicationError extends Error {
   }
 }
 
-/** Something is absent, or belongs to somebody else: the two are never told apart. */
+/** The resource does not exist or belongs to another user. Callers cannot tell the two apart. */
 export class NotFoundError extends ApplicationError {
   constructor(message: string) {
     super('not_found', 'not_found', message)
   }
 }
 
-/** Too many tries. */
 export class RateLimitedError extends ApplicationError {
   constructor(retryAfterSeconds: number, message: string) {
     super('rate_limited', 'rate_limited', message, retryAfterSeconds)

@@ -4,7 +4,7 @@ import type { Permission, RoleName } from './roles.ts'
 
 const roles: RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
 
-test('the ids of the wire: 1 super_admin, 2 admin, 3 member, 4 viewer', () => {
+test('role ids in the API: 1 super_admin, 2 admin, 3 member, 4 viewer', () => {
   expect(roleIds).toEqual({ super_admin: 1, admin: 2, member: 3, viewer: 4 })
 })
 
@@ -26,7 +26,7 @@ test.each(least)('%s: %s and whoever is more', (permission, role) => {
   expect(allowed).toEqual(roles.slice(roles.indexOf(role)))
 })
 
-test('no role may do less than a lesser one', () => {
+test('every role has all permissions of the roles below it', () => {
   for (const permission of Object.keys(permissions) as Permission[]) {
     const allowed = roles.map((role) => roleCan(role, permission))
     expect(allowed, permission).toEqual(allowed.toSorted((a, b) => Number(a) - Number(b)))

@@ -1,6 +1,6 @@
 import type { RoleName } from './roles.ts'
 
-/** Who is asking: a signed-in user in the organization that is current for them, with the role that counts there. */
+/** The signed-in user who makes a request, with their current organization and their role in it. */
 export interface Viewer {
   userId: number
   email: string

@@ -6,7 +6,7 @@ export interface NotifiedCache<Value> {
   get(key: string): Value | undefined
   /** What is kept under a key, else what `load` reads, which several callers share; `null` is not kept */
   find(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null>
-  forget(key: string): void
+  delete(key: string): void
   size(): number
   close(): void
 }
@@ -107,7 +107,7 @@ export function createNotifiedCache<Value>(
         if (loading.get(key) === own) loading.delete(key)
       }
     },
-    forget(key) {
+    delete(key) {
       const entry = entries.get(key)
       if (entry !== undefined) drop(key, entry)
     },

@@ -15,7 +15,7 @@ const statuses: Record<ErrorKind, number> = {
   rate_limited: 429,
   unavailable: 503,
   upstream_failed: 502,
-  upstream_silent: 504,
+  upstream_timeout: 504,
 }
 
 const titles: Record<number, string> = {

@@ -1,23 +1,24 @@
-/** What Berth asks of an identity provider. */
+/** What Berth needs from an identity provider. */
 
-/** An authorization that began: where its browser goes, and what must be remembered until it comes back. */
-export interface BegunAuthorization {
+/** A pending authorization. Everything but the URL is stored until the browser returns. */
+export interface PendingAuthorization {
+  /** Where to redirect the browser */
   url: URL
-  /** Comes back with the browser */
+  /** Returned in the callback's query */
   state: string
-  /** Comes back in the provider's signed statement */
+  /** Returned in the signed ID token */
   nonce: string
-  /** The secret of PKCE, whose hash went to the provider */
+  /** The PKCE secret; the provider has received its hash */
   codeVerifier: string
 }
 
-/** Whom the provider says that somebody is; texts are clean, or null where it said nothing usable. */
+/** A person according to the provider. Text fields are a single trimmed line, or null if missing or invalid. */
 export interface Identity {
   issuer: string
-  /** Names one person for good within the issuer */
+  /** Identifies the person permanently within the issuer */
   subject: string
   email: string | null
-  /** True only where the provider vouches for `email` */
+  /** true only if the provider confirms that the person owns `email` */
   emailVerified: boolean
   name: string | null
   firstName: string | null
@@ -25,19 +26,19 @@ export interface Identity {
 }
 
 /**
- * How an authorization ended. `denied`: by the person or the provider's policy; `unavailable`: the provider could not be
- * reached; `failed`: anything that is not as it must be. `detail` is for the log and holds neither codes nor tokens.
+ * The result of an authorization. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
+ * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens.
  */
 export type AuthorizationResult =
   | { outcome: 'identified'; identity: Identity }
   | { outcome: 'denied' | 'failed' | 'unavailable'; detail: string }
 
 export interface IdentityProvider {
-  /** Begins an authorization; null when the provider can't be reached now. */
-  begin(): Promise<BegunAuthorization | null>
-  /** Checks what the browser brought back against what was remembered. `query` is the callback's, without its `?`. */
+  /** Starts an authorization; null when the provider is unreachable. */
+  begin(): Promise<PendingAuthorization | null>
+  /** Exchanges and verifies the code. `query` is the query string of the callback, without `?`. */
   complete(
     query: string,
-    remembered: { state: string; nonce: string; codeVerifier: string },
+    pending: { state: string; nonce: string; codeVerifier: string },
   ): Promise<AuthorizationResult>
 }

@@ -1,23 +1,23 @@
-/** What Berth asks of a way to send mail. */
+/** What Berth needs to send email. */
 
 export interface OutgoingMail {
-  /** One address */
+  /** A single address */
   to: string
   subject: string
   text: string
   html: string
-  /** With its angle brackets; the same at every attempt */
+  /** With angle brackets. Retries use the same one. */
   messageId: string
 }
 
-/** How an attempt ended: `rejected` is for good (a 5xx of SMTP), `deferred` may work later. `reason` holds no link. */
+/** The result of an attempt: `rejected` is permanent (an SMTP 5xx), `deferred` is worth a retry. */
 export type Delivery =
   | { outcome: 'sent' }
   | { outcome: 'deferred'; reason: string }
   | { outcome: 'rejected'; reason: string }
 
 export interface Mailer {
-  /** Tries once to hand a mail over; never throws for what SMTP or the network says. */
+  /** Makes one attempt to send an email. SMTP and network errors are returned, never thrown. */
   send(mail: OutgoingMail): Promise<Delivery>
   close(): Promise<void>
 }

@@ -32,7 +32,7 @@ function openSmtpMailer(url: string) {
   return mailer
 }
 
-/** Takes `berth` with `open sesame` over a connection in the clear. */
+/** Accepts the user `berth` with the password `open sesame` without TLS. */
 const withSignIn: SMTPServerOptions = {
   disabledCommands: ['STARTTLS'],
   allowInsecureAuth: true,
@@ -47,7 +47,7 @@ function withAccount(url: string, account: string): string {
   return url.replace('smtp://', `smtp://${account}@`)
 }
 
-test('SMTP: text, HTML, subject and link arrive as they were written', async () => {
+test('SMTP: text, HTML, subject and link arrive unchanged', async () => {
   const server = await openMailServer()
   expect(await openSmtpMailer(server.url).send(mail)).toEqual({ outcome: 'sent' })
   const [received] = server.received
@@ -60,26 +60,26 @@ test('SMTP: text, HTML, subject and link arrive as they were written', async () 
   })
 })
 
-test('SMTP: signs in with the name and the password of MAIL_URL, which may hold any letter', async () => {
+test('SMTP: authenticates with the user and password of MAIL_URL, decoding percent escapes', async () => {
   const server = await openMailServer(withSignIn)
   const mailer = openSmtpMailer(withAccount(server.url, 'berth:open%20sesame'))
   expect(await mailer.send(mail)).toEqual({ outcome: 'sent' })
 })
 
-test('SMTP: a wrong password loses no mail, and is not repeated in the reason', async () => {
+test('SMTP: a wrong password defers the email and does not appear in the reason', async () => {
   const server = await openMailServer(withSignIn)
   const delivery = await openSmtpMailer(withAccount(server.url, 'berth:open')).send(mail)
   const reason = 'The mail server rejected Berth’s credentials (535). Check MAIL_URL.'
   expect(delivery).toEqual({ outcome: 'deferred', reason })
 })
 
-test('SMTP: a server that wants a password where none is set loses no mail', async () => {
+test('SMTP: a server that requires a password when none is set defers the email', async () => {
   const server = await openMailServer(withSignIn)
   const delivery = await openSmtpMailer(server.url).send(mail)
   expect(delivery).toMatchObject({ outcome: 'deferred', reason: expect.stringContaining('530') })
 })
 
-test('SMTP: STARTTLS is used where it is offered, and a certificate that nobody vouches for is refused', async () => {
+test('SMTP: uses STARTTLS if offered and refuses an untrusted certificate', async () => {
   const server = await openMailServer({ disabledCommands: ['AUTH'] })
   const delivery = await openSmtpMailer(server.url).send(mail)
   expect(delivery).toMatchObject({ outcome: 'deferred', reason: expect.stringMatching(/CERT|TLS/) })
@@ -88,14 +88,14 @@ test('SMTP: STARTTLS is used where it is offered, and a certificate that nobody 
   expect(await trusting.send(mail)).toEqual({ outcome: 'sent' })
 })
 
-test('SMTP: smtps:// speaks TLS from the first byte', async () => {
+test('SMTP: smtps:// uses TLS from the first byte', async () => {
   const server = await openMailServer({ secure: true, disabledCommands: ['AUTH'] })
   const url = `${server.url.replace('smtp://', 'smtps://')}?tls.rejectUnauthorized=false`
   expect(await openSmtpMailer(url).send(mail)).toEqual({ outcome: 'sent' })
 })
 
 test.each(['ada,eve@example.com', 'ada;eve@example.com', 'ada"eve@example.com', 'ada(eve@example.com'])(
-  'SMTP: %s is never taken apart into other addresses',
+  'SMTP: %s is never split into several addresses',
   async (to) => {
     const server = await openMailServer()
     expect(await openSmtpMailer(server.url).send({ ...mail, to })).toEqual({ outcome: 'sent' })
@@ -104,7 +104,7 @@ test.each(['ada,eve@example.com', 'ada;eve@example.com', 'ada"eve@example.com', 
   },
 )
 
-test('SMTP: a server that drips its greeting, letter by letter, is left in the end', async () => {
+test('SMTP: a server that sends its greeting too slowly times out', async () => {
   const dripping = createServer((socket) => {
     const drip = setInterval(() => socket.write('2'), 20)
     socket.on('error', () => {}).on('close', () => clearInterval(drip))
@@ -119,7 +119,7 @@ test('SMTP: a server that drips its greeting, letter by letter, is left in the e
   })
 })
 
-test('files: an .eml that only its owner can read, with the link as it is, and a log that names the file alone', async () => {
+test('files: an .eml file that only its owner can read, with an unbroken link; the log names only the file', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'berth-mail-'))
   onTestFinished(() => rm(parent, { recursive: true }))
   const directory = join(parent, 'mail')

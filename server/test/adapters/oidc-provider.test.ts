@@ -40,14 +40,14 @@ function passTime(milliseconds: number): void {
   vi.spyOn(Date, 'now').mockImplementation(() => now)
 }
 
-test('the provider is discovered when it is first needed, once for all who wait', async () => {
+test('discovery runs on first use, once for concurrent callers', async () => {
   expect(discoveries).toBe(0)
   const begun = await Promise.all(Array.from({ length: 5 }, () => adapter.begin()))
   expect(new Set(begun.map((each) => each?.state)).size).toBe(5)
   expect(discoveries).toBe(1)
 })
 
-test('a provider that is down at first is asked again at once', async () => {
+test('discovery is retried right after a first failure', async () => {
   isDown = true
   expect(await adapter.begin()).toBeNull()
   expect(warnings).toHaveLength(1)
@@ -55,7 +55,7 @@ test('a provider that is down at first is asked again at once', async () => {
   expect(await adapter.begin()).not.toBeNull()
 })
 
-test('what was discovered is refreshed every hour, and stays in use while that fails', async () => {
+test('the discovery document is refreshed hourly and kept while a refresh fails', async () => {
   await adapter.begin()
   passTime(59 * minute)
   await adapter.begin()
@@ -72,7 +72,7 @@ test('what was discovered is refreshed every hour, and stays in use while that f
   expect(discoveries).toBe(3)
 })
 
-test('another issuer in the discovery document is refused', async () => {
+test('a different issuer in the discovery document is refused', async () => {
   provider.setFault(({ url }, response) => {
     if (url?.startsWith('/.well-known/') !== true) return false
     response.writeHead(200, { 'content-type': 'application/json' })

@@ -25,7 +25,7 @@ function startServer() {
   return spawnServer({ DATABASE_URL: database.url, DATA_DIR: dataDirectory, MAIL_URL: mails.url })
 }
 
-/** Ends the time that the killed process had for its attempt. */
+/** Ends the lease of the killed process. */
 async function endLeases(): Promise<void> {
   const connection = new pg.Client({ connectionString: database.url })
   await connection.connect()
@@ -33,11 +33,11 @@ async function endLeases(): Promise<void> {
   await connection.end()
 }
 
-test('a server that is killed while the mail server has the mail sends it again after its restart, the same one', async () => {
+test('a server killed during delivery sends the same email again after a restart', async () => {
   const first = startServer()
   const url = await first.listening
   const { email } = await registerClient(url)
-  mails.troubles.push({ to: email, at: 'DATA', silent: true })
+  mails.faults.push({ to: email, at: 'DATA', silent: true })
   await createClient(url).post('/v1/auth/password-reset/request', { email })
   const unconfirmed = await mails.waitForMail(email)
   first.child.kill('SIGKILL')

@@ -28,7 +28,7 @@ const reject = (client: Client, token: string) => client.post(`/v1/invitations/b
 const register = (token: string) =>
   createClient(server.url).post('/v1/invitations/register', { token, password: 'correct horse battery' })
 
-/** How often each status and code came, e.g. `{ '200': 1, '409 invitation_answered': 99 }`. */
+/** Counts responses by status and code, e.g. `{ '200': 1, '409 invitation_answered': 99 }`. */
 function count(answers: Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of answers) {
@@ -46,7 +46,7 @@ async function listRoles(): Promise<string[]> {
   return (await owner.get('/v1/organization/members')).body.map(({ role }: { role: string }) => role)
 }
 
-test('POST …/accept: of 100 at once one is a 200, 99 are a 409, and there is one membership', async () => {
+test('POST …/accept: of 100 concurrent requests, one is a 200 and 99 are a 409, with one membership', async () => {
   const { token } = await invite(server, owner, { email: guest.email })
   const answers = await Promise.all(Array.from({ length: 100 }, () => accept(guest, token)))
   expect(count(answers)).toEqual({ '200': 1, '409 invitation_answered': 99 })
@@ -54,7 +54,7 @@ test('POST …/accept: of 100 at once one is a 200, 99 are a 409, and there is o
   expect(await readStatus()).toBe('accepted')
 })
 
-test('POST …/accept racing POST …/reject: one wins, and what is stored is what the winner was told', async () => {
+test('POST …/accept racing POST …/reject: one wins, and its answer is stored', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const inviter = await registerClient(server.url)
     const { invitation, token } = await invite(server, inviter, { email: guest.email })
@@ -64,13 +64,13 @@ test('POST …/accept racing POST …/reject: one wins, and what is stored is wh
       accept(guest, token),
       reject(guest, token),
     ])
-    const { '200': won, ...others } = count(answers)
-    expect([won, Object.keys(others)]).toEqual([1, ['409 invitation_answered']])
-    const told = answers.find(({ status }) => status === 200)?.body
+    const { '200': won, ...losers } = count(answers)
+    expect([won, Object.keys(losers)]).toEqual([1, ['409 invitation_answered']])
+    const winner = answers.find(({ status }) => status === 200)?.body
     const [stored] = (await inviter.get('/v1/organization/invitations')).body
-    expect(stored).toEqual(told)
+    expect(stored).toEqual(winner)
     const members = (await inviter.get('/v1/organization/members')).body
-    expect(members).toHaveLength(told.status === 'accepted' ? 2 : 1)
+    expect(members).toHaveLength(winner.status === 'accepted' ? 2 : 1)
   }
 })
 
@@ -97,16 +97,16 @@ test('POST …/resend racing POST …/accept: accepted with the old link, or sti
   }
 })
 
-test('POST /v1/invitations/register: of 20 at once one account comes about', async () => {
+test('POST /v1/invitations/register: 20 concurrent requests create one account', async () => {
   const { token } = await invite(server, owner, { email: `new-${guest.email}`, role: 'viewer' })
   const answers = await Promise.all(Array.from({ length: 20 }, () => register(token)))
-  const { '200': won, ...others } = count(answers)
+  const { '200': won, ...losers } = count(answers)
   expect(won).toBe(1)
-  expect(Object.keys(others)).toEqual(['409 invitation_answered'])
+  expect(Object.keys(losers)).toEqual(['409 invitation_answered'])
   expect(await listRoles()).toEqual(['super_admin', 'viewer'])
 })
 
-test('POST /v1/invitations/register racing POST /v1/user/register: one account; a lost invitation stays pending', async () => {
+test('POST /v1/invitations/register racing POST /v1/user/register: one account; if the invitation loses, it stays pending', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const inviter = await registerClient(server.url)
     const email = `${round}-${guest.email}`
@@ -123,7 +123,7 @@ test('POST /v1/invitations/register racing POST /v1/user/register: one account; 
   }
 })
 
-test('POST /v1/invitations/register racing POST …/accept by the account of that address: only the accept counts', async () => {
+test('POST /v1/invitations/register racing POST …/accept by the account with that email: only the accept succeeds', async () => {
   const { token } = await invite(server, owner, { email: guest.email })
   const answers = await Promise.all([register(token), accept(guest, token), register(token)])
   expect(answers[1]?.status).toBe(200)
@@ -134,7 +134,7 @@ test('POST /v1/invitations/register racing POST …/accept by the account of tha
   expect(await listRoles()).toEqual(['super_admin', 'member'])
 })
 
-test('POST …/accept: 10 invitations of one user accepted at once all succeed; one organization is current', async () => {
+test('POST …/accept: 10 concurrent acceptances of one user all succeed; one organization is current', async () => {
   const tokens: string[] = []
   for (let index = 0; index < 10; index += 1) {
     const inviter = await registerClient(server.url, { organization: `Host ${index}` })
@@ -148,7 +148,7 @@ test('POST …/accept: 10 invitations of one user accepted at once all succeed; 
   })
 })
 
-test('POST /v1/organization/invitations racing POST …/accept of the same address: never a pending one for a member', async () => {
+test('POST /v1/organization/invitations racing POST …/accept of the same email: never leaves a pending invitation for a member', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const inviter = await registerClient(server.url)
     const { token } = await invite(server, inviter, { email: guest.email })
@@ -164,7 +164,7 @@ test('POST /v1/organization/invitations racing POST …/accept of the same addre
   }
 })
 
-test('PATCH /v1/organization while people join it: nothing blocks', async () => {
+test('PATCH /v1/organization while people join: no deadlock', async () => {
   const guests = await Promise.all(Array.from({ length: 8 }, () => registerClient(server.url)))
   const tokens: string[] = []
   for (const { email } of guests) tokens.push((await invite(server, owner, { email })).token)
@@ -178,7 +178,7 @@ test('PATCH /v1/organization while people join it: nothing blocks', async () => 
   expect(await listRoles()).toHaveLength(9)
 })
 
-test('POST …/accept racing an SSO sign-in that accepts: one of them does, neither breaks', async () => {
+test('POST …/accept racing an SSO sign-in that accepts: one succeeds, neither fails with a 500', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const inviter = await registerClient(server.url)
     const { token } = await invite(server, inviter, { email: guest.email })
@@ -191,7 +191,7 @@ test('POST …/accept racing an SSO sign-in that accepts: one of them does, neit
       firstName: null,
       lastName: null,
     }
-    // Proven before, so that the sign-in does not end the guest's session.
+    // Verify the email first, so that the sign-in does not end the guest's session.
     await server.application.db
       .updateTable('users')
       .set({ email_verified_at: new Date() })

@@ -11,11 +11,11 @@ import { createTenants, openClient, readTenant } from '../support/tenants.ts'
 import type { Actor, Tenants } from '../support/tenants.ts'
 
 /**
- * What everybody gets from every operation. Nobody and the stranger, a super_admin of another organization, ask for what belongs to the
- * tenant of the four in between; where the stranger gets a 200 or 201 from an operation without an id, it is about their own.
+ * The status of every operation for each caller. The stranger is super_admin of another organization. Anonymous and the stranger
+ * request resources of the tenant, the others their own. A 200 or 201 for the stranger on a path without an id is about their own.
  */
 const matrix = parseMatrix(`
-                                                            nobody viewer member admin super_admin stranger
+                                                         anonymous viewer member admin super_admin stranger
   GET    /healthz                                           200    200    200    200   200         200
   GET    /readyz                                            200    200    200    200   200         200
   GET    /metrics                                           200    200    200    200   200         200
@@ -79,16 +79,16 @@ const matrix = parseMatrix(`
   POST   /v1/embeddings                                     401    200    200    200   200         404
 `)
 
-/** Who holds the token of an invitation may see what it is about and register with it: the token is the right to. */
+/** The token of an invitation grants the right to preview it and to register with it. */
 const opensByToken = new Set([
   'GET /v1/invitations/by-token/{token}',
   'POST /v1/invitations/register',
   'POST /v1/invitations/sso/{sso_provider}/start',
 ])
 
-type ActorName = 'nobody' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
+type ActorName = 'anonymous' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
 
-const outsiders: readonly ActorName[] = ['nobody', 'stranger']
+const outsiders: readonly ActorName[] = ['anonymous', 'stranger']
 const insiders: readonly ActorName[] = ['viewer', 'member', 'admin', 'super_admin']
 
 function parseMatrix(table: string): Map<string, Record<ActorName, number>> {
@@ -104,7 +104,7 @@ function parseMatrix(table: string): Map<string, Record<ActorName, number>> {
 }
 
 const runtime = createScriptedRuntime()
-/** What everybody was answered, with what they had sent: an answer may repeat that. */
+/** The response to each caller with the request, whose content a response may repeat. */
 const exchanges: { actor: ActorName; operation: string; sent: string; answer: string }[] = []
 
 let engine: RecordingEngine
@@ -126,7 +126,7 @@ afterAll(async () => {
 })
 
 function findActor(name: ActorName): Actor | null {
-  return name === 'nobody' ? null : name === 'stranger' ? tenants.stranger : tenants.members[name]
+  return name === 'anonymous' ? null : name === 'stranger' ? tenants.stranger : tenants.members[name]
 }
 
 async function ask(operation: string, name: ActorName): Promise<Answer> {
@@ -136,7 +136,7 @@ async function ask(operation: string, name: ActorName): Promise<Answer> {
   const [method = '', pattern = ''] = operation.split(' ')
   const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
     const value = request.parameters?.[parameter]
-    if (value === undefined) throw new Error(`nothing is said about ${parameter} of ${operation}`)
+    if (value === undefined) throw new Error(`matrixRequests gives no ${parameter} for ${operation}`)
     return String(value)
   })
   const client = await openClient(server, actor)
@@ -154,7 +154,7 @@ async function ask(operation: string, name: ActorName): Promise<Answer> {
   return answer
 }
 
-test('every operation of the API has a row, and every row an operation', async () => {
+test('every API operation has a row, and every row has an operation', async () => {
   const document = (await (await openClient(server, null)).get('/openapi.json')).body
   const operations = listOperations(document).map(({ method, path }) => `${method} ${path}`)
   expect([...matrix.keys()].toSorted()).toEqual(operations.toSorted())
@@ -168,7 +168,7 @@ test.each([...matrix])('%s', async (operation, expected) => {
 })
 
 test.each([...matrix.keys()].filter((operation) => operation.includes('{deployment_id}')))(
-  '%s: a colleague’s is a 404, for admins too',
+  '%s: a deployment of a colleague is a 404, even for admins',
   async (operation) => {
     const [method = '', pattern = ''] = operation.split(' ')
     const path = pattern.replace('{deployment_id}', tenants.deployments.get(tenants.members.member)!)
@@ -179,7 +179,7 @@ test.each([...matrix.keys()].filter((operation) => operation.includes('{deployme
   },
 )
 
-/** Everything by which a tenant could be told: names, addresses, ids. */
+/** Everything that identifies a tenant: names, emails, ids. */
 async function listMarks(actor: Actor): Promise<string[]> {
   const { db } = server.application
   const { organizationId } = actor
@@ -211,9 +211,9 @@ async function listMarks(actor: Actor): Promise<string[]> {
 }
 
 test.each([
-  ['the tenant', outsiders, 'nobody and the stranger', () => tenants.members.super_admin],
-  ['the stranger', insiders, 'the tenant', () => tenants.stranger],
-] as const)('no answer tells anything of %s', async (_whose, readers, _to, owner) => {
+  ['the tenant', outsiders, () => tenants.members.super_admin],
+  ['the stranger', insiders, () => tenants.stranger],
+] as const)('no response reveals anything about %s', async (_whose, readers, owner) => {
   const marks = await listMarks(owner())
   expect(marks.length).toBeGreaterThan(readers === outsiders ? 50 : 5)
   const seen = exchanges.filter(

@@ -38,7 +38,7 @@ beforeEach(async () => {
     .executeTakeFirstOrThrow())
 })
 afterEach(() => {
-  mails.troubles.length = 0
+  mails.faults.length = 0
 })
 
 function queue(): Promise<number> {
@@ -56,8 +56,8 @@ async function waitForRow(id: number, expected: object) {
   return readMail(id)
 }
 
-/** Ends whatever a mail waits for, and lets the sweep find it. */
-async function hurry(id: number): Promise<void> {
+/** Makes an email overdue and runs the sweep. */
+async function runOverdueSweep(id: number): Promise<void> {
   const { application } = server
   const attempt_at = new Date(Date.now() - 60_000)
   await application.db.updateTable('mails').set({ attempt_at }).where('id', '=', id).execute()
@@ -68,14 +68,14 @@ function deliveries() {
   return mails.received.filter(({ recipients }) => recipients.includes(email))
 }
 
-test('a mail is sent once, after its transaction has committed, in text and HTML', async () => {
+test('an email is sent once, after its transaction commits, in text and HTML', async () => {
   const { application } = server
   let release = () => {}
-  const held = new Promise<void>((resolve) => (release = resolve))
+  const blocked = new Promise<void>((resolve) => (release = resolve))
   const mail = { kind: 'password_changed', subjectId: userId, recipient: email } as const
   const queued = application.db.transaction().execute(async (transaction) => {
     const id = await queueMail(application, transaction, mail)
-    await held
+    await blocked
     return id
   })
   const later = await queue()
@@ -95,20 +95,20 @@ test('a mail is sent once, after its transaction has committed, in text and HTML
   expect(sent.html).toContain(email)
 })
 
-test('a mail whose transaction is rolled back is not there and is not sent', async () => {
+test('an email whose transaction is rolled back is not sent', async () => {
   const { application } = server
   const mail = { kind: 'password_changed', subjectId: userId, recipient: email } as const
   const rolledBack = application.db.transaction().execute(async (transaction) => {
     await queueMail(application, transaction, mail)
-    throw new Error('changed my mind')
+    throw new Error('rolled back')
   })
-  await expect(rolledBack).rejects.toThrow('changed my mind')
+  await expect(rolledBack).rejects.toThrow('rolled back')
   await waitForRow(await queue(), { status: 'sent' })
   expect(deliveries()).toHaveLength(1)
 })
 
-test.each(['RCPT', 'DATA'] as const)('a 451 at %s is tried again, and the mail arrives once', async (at) => {
-  mails.troubles.push({ at, code: 451, text: 'Greylisted, come back later' })
+test.each(['RCPT', 'DATA'] as const)('a 451 at %s is retried, and the email arrives once', async (at) => {
+  mails.faults.push({ at, code: 451, text: 'Greylisted, come back later' })
   const id = await queue()
   const waiting = await waitForRow(id, { status: 'pending', attempts: 1, last_error: expect.any(String) })
   expect(waiting.last_error).toContain('Greylisted, come back later')
@@ -120,43 +120,43 @@ test.each(['RCPT', 'DATA'] as const)('a 451 at %s is tried again, and the mail a
 test.each([
   ['RCPT', 550, 'No such user here'],
   ['DATA', 554, 'This looks like spam'],
-] as const)('a %s %i fails at once, with the reason', async (at, code, text) => {
-  mails.troubles.push({ at, code, text })
+] as const)('a %s %i fails the email immediately, with the reason', async (at, code, text) => {
+  mails.faults.push({ at, code, text })
   const row = await waitForRow(await queue(), { status: 'failed' })
   expect(row).toMatchObject({ attempts: 1, sent_at: null, last_error: expect.stringContaining(text) })
   expect(row.last_error).toContain(String(code))
   expect(deliveries()).toHaveLength(0)
 })
 
-test('a connection that is cut after DATA: the mail arrives again under the same Message-ID', async () => {
-  mails.troubles.push({ at: 'DATA', cut: true })
+test('if the connection breaks after DATA, the email arrives again with the same Message-ID', async () => {
+  mails.faults.push({ at: 'DATA', cut: true })
   const row = await waitForRow(await queue(), { status: 'sent' })
   expect(row.attempts).toBe(2)
   expect(deliveries().map(({ messageId }) => messageId)).toEqual([row.message_id, row.message_id])
 })
 
-test('a mail server that never replies is left after a while, and tried again', async () => {
-  mails.troubles.push({ at: 'DATA', silent: true })
+test('a mail server that never replies times out, and the email is retried', async () => {
+  mails.faults.push({ at: 'DATA', silent: true })
   const id = await queue()
   const waiting = await waitForRow(id, { status: 'pending', attempts: 1, last_error: expect.any(String) })
   expect(waiting.last_error).toContain('ETIMEDOUT')
   await waitForRow(id, { status: 'sent', attempts: 2 })
 })
 
-test('a mail server that is down: nothing is lost, no address of ours is told, the mail goes out when it is back', async () => {
+test('if the mail server is down, the email is sent when it is back, and the error hides our addresses', async () => {
   await mails.stop()
   const id = await queue()
   const waiting = await waitForRow(id, { status: 'pending', last_error: expect.any(String) })
   expect(waiting.last_error).toMatch(/ECONNREFUSED|ECONNECTION/)
   expect(waiting.last_error).not.toContain('127.0.0.1')
   await mails.start()
-  await hurry(id)
+  await runOverdueSweep(id)
   await waitForRow(id, { status: 'sent', last_error: null })
   expect(deliveries()).toHaveLength(1)
 })
 
-test('a mail is given up after 3 days, with the latest reason', async () => {
-  mails.troubles.push({ at: 'RCPT', code: 451, text: 'first' }, { at: 'RCPT', code: 451, text: 'last' })
+test('an email fails after 3 days, with the latest reason', async () => {
+  mails.faults.push({ at: 'RCPT', code: 451, text: 'first' }, { at: 'RCPT', code: 451, text: 'last' })
   const id = await queue()
   await waitForRow(id, { attempts: 1, last_error: expect.stringContaining('first') })
   now = 3 * day
@@ -165,7 +165,7 @@ test('a mail is given up after 3 days, with the latest reason', async () => {
   expect(deliveries()).toHaveLength(0)
 })
 
-test('a mail that a worker held when it died is sent by another, once its time is over', async () => {
+test('an email leased by a dead worker is sent by another after the lease ends', async () => {
   const { application } = server
   const { id } = await application.db
     .insertInto('mails')
@@ -182,12 +182,12 @@ test('a mail that a worker held when it died is sent by another, once its time i
   await sweepMails(application)
   await waitForRow(await queue(), { status: 'sent' })
   expect(await readMail(id)).toMatchObject({ status: 'pending', attempts: 1 })
-  await hurry(id)
+  await runOverdueSweep(id)
   await waitForRow(id, { status: 'sent', attempts: 2 })
   expect(deliveries()).toHaveLength(2)
 })
 
-test('20 workers that want to send one mail at the same time send it once', async () => {
+test('20 concurrent attempts send an email once', async () => {
   const { application } = server
   const id = await queue()
   const compose = async () => ({ subject: 'Once', text: 'Once', html: '<p>Once</p>' })
@@ -197,7 +197,7 @@ test('20 workers that want to send one mail at the same time send it once', asyn
   expect(deliveries()).toHaveLength(1)
 })
 
-test('a mail that nobody wants any more is superseded', async () => {
+test('an email that is no longer needed is superseded', async () => {
   const { application } = server
   const mail = { kind: 'password_reset', subjectId: 999_999, recipient: email } as const
   const id = await application.db
@@ -207,7 +207,7 @@ test('a mail that nobody wants any more is superseded', async () => {
   expect(deliveries()).toHaveLength(0)
 })
 
-test('100 mails at once all arrive, each once', async () => {
+test('100 concurrent emails all arrive once', async () => {
   const ids = await Promise.all(Array.from({ length: 100 }, queue))
   for (const id of ids) await waitForRow(id, { status: 'sent', attempts: 1 })
   expect(new Set(deliveries().map(({ messageId }) => messageId)).size).toBe(100)

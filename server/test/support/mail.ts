@@ -8,49 +8,49 @@ import type { SMTPServerOptions, SMTPServerSession } from 'smtp-server'
 import { expect } from 'vitest'
 
 export interface ReceivedMail extends ParsedMail {
-  /** The addresses of RCPT TO, whatever the headers say */
+  /** The addresses of RCPT TO; headers are ignored */
   recipients: string[]
 }
 
-/** What the server does with one message, the next or the next one to an address, instead of taking it. */
-export type Trouble = { to?: string } & (
+/** Makes the server fail one message: the next one, or the next one to an address. */
+export type MailFault = { to?: string } & (
   | { at: 'RCPT' | 'DATA'; code: number; text: string }
-  /** Refuses the message with its own text, as filters do */
+  /** Rejects the message and quotes its text, as spam filters do */
   | { at: 'DATA'; code: number; quote: true }
-  /** Takes the whole message, then cuts the connection without a reply */
+  /** Receives the whole message, then drops the connection without a reply */
   | { at: 'DATA'; cut: true }
-  /** Takes the whole message and never replies */
+  /** Receives the whole message and never replies */
   | { at: 'DATA'; silent: true }
 )
 
-/** A real SMTP server on the loopback interface, which keeps what it gets. */
+/** A real SMTP server on the loopback interface that keeps the emails it receives. */
 export interface MailServer {
   url: string
-  /** Every message that arrived whole, also where the client was not told so */
+  /** Every complete message, even if the client got no confirmation */
   received: ReceivedMail[]
-  /** The troubles that the next messages meet, one each; after them all goes well again */
-  troubles: Trouble[]
-  /** Waits for the n-th (1) message to an address. */
+  /** Faults for the next messages, one each. Later messages are delivered. */
+  faults: MailFault[]
+  /** Waits for the n-th message to an address. Default: the first. */
   waitForMail(recipient: string, count?: number): Promise<ReceivedMail>
-  /** Closes the port; `start` opens the same one again. */
+  /** Closes the port. `start` opens the same port again. */
   stop(): Promise<void>
   start(): Promise<void>
 }
 
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: ReceivedMail[] = []
-  const troubles: Trouble[] = []
+  const faults: MailFault[] = []
   let port = 0
   let server: SMTPServer
 
-  function refuse(trouble: { code: number; text?: string }, quoted = ''): Error {
-    const text = trouble.text ?? quoted.replaceAll(/\s+/g, ' ')
-    return Object.assign(new Error(text), { responseCode: trouble.code })
+  function refuse(fault: { code: number; text?: string }, quoted = ''): Error {
+    const text = fault.text ?? quoted.replaceAll(/\s+/g, ' ')
+    return Object.assign(new Error(text), { responseCode: fault.code })
   }
 
-  function takeTrouble(at: Trouble['at'], recipients: string[]): Trouble | undefined {
-    const index = troubles.findIndex(({ to }) => to === undefined || recipients.includes(to))
-    return troubles[index]?.at === at ? troubles.splice(index, 1)[0] : undefined
+  function takeFault(at: MailFault['at'], recipients: string[]): MailFault | undefined {
+    const index = faults.findIndex(({ to }) => to === undefined || recipients.includes(to))
+    return faults[index]?.at === at ? faults.splice(index, 1)[0] : undefined
   }
 
   function cut({ id }: SMTPServerSession): void {
@@ -66,12 +66,12 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     done: (error?: Error | null) => void,
   ): Promise<void> {
     const recipients = session.envelope.rcptTo.map(({ address }) => address)
-    const trouble = takeTrouble('DATA', recipients)
+    const fault = takeFault('DATA', recipients)
     const mail = await simpleParser(stream)
-    if (trouble !== undefined && 'code' in trouble) return done(refuse(trouble, mail.text))
+    if (fault !== undefined && 'code' in fault) return done(refuse(fault, mail.text))
     received.push({ ...mail, recipients })
-    if (trouble === undefined) return done()
-    if ('cut' in trouble) cut(session)
+    if (fault === undefined) return done()
+    if ('cut' in fault) cut(session)
   }
 
   async function start(): Promise<void> {
@@ -80,8 +80,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       closeTimeout: 10,
       ...options,
       onRcptTo({ address }, _session, done) {
-        const trouble = takeTrouble('RCPT', [address])
-        return trouble !== undefined && 'code' in trouble ? done(refuse(trouble)) : done()
+        const fault = takeFault('RCPT', [address])
+        return fault !== undefined && 'code' in fault ? done(refuse(fault)) : done()
       },
       onData(stream, session, done) {
         void take(stream, session, done)
@@ -97,7 +97,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   return {
     url: `smtp://127.0.0.1:${port}`,
     received,
-    troubles,
+    faults,
     async waitForMail(recipient, count = 1) {
       const find = () => received.filter(({ recipients }) => recipients.includes(recipient))[count - 1]
       await expect.poll(find, { timeout: 15_000, interval: 20 }).toBeDefined()
@@ -108,7 +108,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   }
 }
 
-/** The address of the only link in a mail's text, which stands alone on a line. */
+/** The only link in an email's text, on a line of its own. */
 export function linkIn(mail: ParsedMail): URL {
   const links = (mail.text ?? '').split('\n').filter((line) => /^https?:\/\/\S+$/.test(line))
   expect(links).toHaveLength(1)

@@ -8,48 +8,48 @@ import { addInvitation, deployFor, newEmail } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
 
-/** What fills an operation's address, and its body. */
+/** The path parameters and the body of a request. */
 export interface MatrixRequest {
   parameters?: Record<string, string | number>
   body?: unknown
 }
 
-/** Who asks: nobody and the stranger ask for what belongs to the first tenant, the others for their own. */
-export interface Asking {
+/** The caller of a request. Outsiders (anonymous and the stranger) request resources of the first tenant, the others their own. */
+export interface Caller {
   server: TestServer
   tenants: Tenants
-  /** Null for nobody */
+  /** null for an anonymous caller */
   actor: Actor | null
   isOutsider: boolean
 }
 
-type MakeRequest = (asking: Asking) => MatrixRequest | Promise<MatrixRequest>
+type MakeRequest = (caller: Caller) => MatrixRequest | Promise<MatrixRequest>
 
 const password = 'correct horse battery'
 
-function findDeployment({ tenants, actor, isOutsider }: Asking): string {
+function findDeployment({ tenants, actor, isOutsider }: Caller): string {
   const owner = actor === null || isOutsider ? tenants.members.member : actor
   return tenants.deployments.get(owner)!
 }
 
-/** An invitation into the first tenant: to the caller, or to somebody else where an outsider asks. */
-function addInvitationFor({ server, tenants, actor, isOutsider }: Asking) {
+/** Adds an invitation to the first tenant: to the caller, or to a new email if the caller is an outsider. */
+function addInvitationFor({ server, tenants, actor, isOutsider }: Caller) {
   const email = actor === null || isOutsider ? newEmail() : actor.email
   return addInvitation(server, tenants.members.super_admin, email)
 }
 
-const deployment: MakeRequest = (asking) => ({ parameters: { deployment_id: findDeployment(asking) } })
+const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
 
-const answerByToken: MakeRequest = async (asking) => ({
-  parameters: { token: (await addInvitationFor(asking)).token },
+const answerByToken: MakeRequest = async (caller) => ({
+  parameters: { token: (await addInvitationFor(caller)).token },
 })
 
-async function addOpenInvitation({ server, tenants }: Asking) {
+async function addOpenInvitation({ server, tenants }: Caller) {
   return addInvitation(server, tenants.members.super_admin, newEmail())
 }
 
-/** A new card of the first tenant's. */
-async function addCard({ server, tenants }: Asking): Promise<string> {
+/** Adds a card to the first tenant and returns its id. */
+async function addCard({ server, tenants }: Caller): Promise<string> {
   const { application } = server
   const owner = tenants.members.super_admin
   await createPortalSession(application, toViewer(owner), undefined)
@@ -64,7 +64,7 @@ function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer 
   return { ...organization, email, name, role, userId, requiresProfileCompletion: false, session }
 }
 
-/** The operations that need more than their address. */
+/** Requests of the operations that need path parameters or a body. */
 export const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/user/register': () => ({ body: { email: newEmail(), password, organization: 'New' } }),
   'POST /v1/user/signin': async ({ server }) => {
@@ -78,39 +78,39 @@ export const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/auth/password-reset/confirm': () => ({ body: { token: 'A'.repeat(43), password } }),
   'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
-  'POST /v1/invitations/sso/{sso_provider}/start': async (asking) => ({
+  'POST /v1/invitations/sso/{sso_provider}/start': async (caller) => ({
     parameters: { sso_provider: 'oidc' },
-    body: { token: (await addOpenInvitation(asking)).token },
+    body: { token: (await addOpenInvitation(caller)).token },
   }),
   'PATCH /v1/organization': () => ({ body: { description: newEmail() } }),
   'POST /v1/organization/invitations': () => ({ body: { email: newEmail() } }),
-  'POST /v1/organization/invitations/{invitation_id}/resend': async (asking) => ({
-    parameters: { invitation_id: (await addOpenInvitation(asking)).id },
+  'POST /v1/organization/invitations/{invitation_id}/resend': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
-  'GET /v1/invitations/by-token/{token}': async (asking) => ({
-    parameters: { token: (await addOpenInvitation(asking)).token },
+  'GET /v1/invitations/by-token/{token}': async (caller) => ({
+    parameters: { token: (await addOpenInvitation(caller)).token },
   }),
   'POST /v1/invitations/by-token/{token}/accept': answerByToken,
   'POST /v1/invitations/by-token/{token}/reject': answerByToken,
-  'POST /v1/invitations/{invitation_id}/reject': async (asking) => ({
-    parameters: { invitation_id: (await addInvitationFor(asking)).id },
+  'POST /v1/invitations/{invitation_id}/reject': async (caller) => ({
+    parameters: { invitation_id: (await addInvitationFor(caller)).id },
   }),
-  'POST /v1/invitations/register': async (asking) => ({
-    body: { token: (await addOpenInvitation(asking)).token, password },
+  'POST /v1/invitations/register': async (caller) => ({
+    body: { token: (await addOpenInvitation(caller)).token, password },
   }),
-  'POST /v1/billing/subscription/activate-postpaid': async (asking) => ({
-    body: { processor_payment_method_id: await addCard(asking) },
+  'POST /v1/billing/subscription/activate-postpaid': async (caller) => ({
+    body: { processor_payment_method_id: await addCard(caller) },
   }),
-  'PATCH /v1/billing/subscription/collection-method': async (asking) => {
-    const owner = toViewer(asking.tenants.members.super_admin)
-    await activatePostpaid(asking.server.application, owner, await addCard(asking))
+  'PATCH /v1/billing/subscription/collection-method': async (caller) => {
+    const owner = toViewer(caller.tenants.members.super_admin)
+    await activatePostpaid(caller.server.application, owner, await addCard(caller))
     return { body: { collection_method: 'send_invoice' } }
   },
-  'PATCH /v1/billing/payment-methods/default': async (asking) => ({
-    body: { processor_default_payment_method_id: await addCard(asking) },
+  'PATCH /v1/billing/payment-methods/default': async (caller) => ({
+    body: { processor_default_payment_method_id: await addCard(caller) },
   }),
-  'DELETE /v1/billing/payment-methods/{payment_method_id}': async (asking) => ({
-    parameters: { payment_method_id: await addCard(asking) },
+  'DELETE /v1/billing/payment-methods/{payment_method_id}': async (caller) => ({
+    parameters: { payment_method_id: await addCard(caller) },
   }),
   'POST /v1/billing/portal/session': () => ({ body: {} }),
   'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
@@ -119,17 +119,17 @@ export const matrixRequests: Record<string, MakeRequest> = {
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),
   'GET /api/v1/model-deployments/{deployment_id}': deployment,
-  'DELETE /api/v1/model-deployments/{deployment_id}': async (asking) => {
-    const { actor, isOutsider, server } = asking
-    const own = actor === null || isOutsider ? findDeployment(asking) : await deployFor(server, actor)
+  'DELETE /api/v1/model-deployments/{deployment_id}': async (caller) => {
+    const { actor, isOutsider, server } = caller
+    const own = actor === null || isOutsider ? findDeployment(caller) : await deployFor(server, actor)
     return { parameters: { deployment_id: own } }
   },
   'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
   'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
-  'POST /v1/chat/completions': (asking) => ({
-    body: { model: findDeployment(asking), messages: [{ role: 'user', content: 'Hello' }] },
+  'POST /v1/chat/completions': (caller) => ({
+    body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
   }),
-  'POST /v1/embeddings': (asking) => ({ body: { model: findDeployment(asking), input: 'Hello' } }),
+  'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
 }

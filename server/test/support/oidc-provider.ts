@@ -9,7 +9,7 @@ import { listen } from './listen.ts'
 import { startTestServer } from './server.ts'
 import type { TestServer, TestServerOptions } from './server.ts'
 
-/** Somebody who has an account at the provider; `sub` names them there. */
+/** A person with an account at the provider. `sub` identifies them. */
 export interface Person {
   sub: string
   email?: string
@@ -21,9 +21,9 @@ export interface Person {
 
 export interface TestProvider {
   issuer: string
-  /** Who signs in when the provider asks next; null: they decline */
+  /** Sets the person who signs in next; null to decline. */
   setPerson(person: Person | null): void
-  /** Answers a request instead of the provider when it returns true; null: the provider answers all */
+  /** Sets a handler that may respond instead of the provider by returning true; null to remove it. */
   setFault(fault: ((request: IncomingMessage, response: ServerResponse) => boolean) | null): void
   close(): Promise<void>
 }
@@ -31,15 +31,15 @@ export interface TestProvider {
 export const client = { id: 'berth', secret: 'a client secret of some length', site: 'https://berth.test' }
 
 export interface TestProviderOptions {
-  /** The claims are in the ID token too, not at the userinfo endpoint alone */
+  /** Adds the claims to the ID token as well as the userinfo endpoint */
   claimsInIdToken?: boolean
-  /** The only way in which clients may show their secret */
-  secretBy?: 'client_secret_basic' | 'client_secret_post'
+  /** The only supported method of client authentication */
+  authMethod?: 'client_secret_basic' | 'client_secret_post'
 }
 
-/** A real OpenID Connect provider on loopback, where signing in takes no form. */
+/** Starts a real OpenID Connect provider on loopback that signs people in without a form. */
 export async function startTestProvider(options: TestProviderOptions = {}): Promise<TestProvider> {
-  const secretBy = options.secretBy ?? 'client_secret_basic'
+  const authMethod = options.authMethod ?? 'client_secret_basic'
   const server = createServer()
   const issuer = `http://127.0.0.1:${await listen(server)}`
   const people = new Map<string, Person>()
@@ -51,7 +51,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
       {
         client_id: client.id,
         client_secret: client.secret,
-        token_endpoint_auth_method: secretBy,
+        token_endpoint_auth_method: authMethod,
         redirect_uris: [`${client.site}/v1/sso/callback/oidc`],
       },
     ],
@@ -62,7 +62,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
       email: ['email', 'email_verified'],
       profile: ['name', 'given_name', 'family_name'],
     },
-    clientAuthMethods: [secretBy],
+    clientAuthMethods: [authMethod],
     conformIdTokenClaims: options.claimsInIdToken !== true,
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
@@ -116,12 +116,12 @@ export interface SsoServer extends TestServer {
   browse(): Browser
 }
 
-/** A server and its identity provider. */
+/** Starts a server with an identity provider. */
 export async function startSsoServer(
-  options: TestServerOptions & { offers?: TestProviderOptions } = {},
+  options: TestServerOptions & { providerOptions?: TestProviderOptions } = {},
 ): Promise<SsoServer> {
-  const { offers, settings, ...rest } = options
-  const provider = await startTestProvider(offers)
+  const { providerOptions, settings, ...rest } = options
+  const provider = await startTestProvider(providerOptions)
   const server = await startTestServer({
     worker: false,
     ...rest,
@@ -144,7 +144,7 @@ export async function startSsoServer(
   }
 }
 
-/** Goes through the provider as `person`, from an address of its own, and returns the callback's address, not opened yet. */
+/** Signs in at the provider as `person` and returns the callback URL without opening it. */
 export async function authorize(
   { provider }: SsoServer,
   browser: Browser,
@@ -156,14 +156,14 @@ export async function authorize(
   return new URL(await browser.followTo(`${client.site}/v1/sso/callback/`, from))
 }
 
-/** Signs in as `person` from login to the console, and returns the callback's answer. */
+/** Signs in as `person`, from login to callback, and returns the response of the callback. */
 export async function signInAs(server: SsoServer, browser: Browser, person: Person | null) {
   return browser.open((await authorize(server, browser, person)).href)
 }
 
 let serial = 0
 
-/** Somebody new, with a verified address. */
+/** A new person with a verified email. */
 export function newPerson(details: Partial<Person> = {}): Person & { email: string } {
   serial += 1
   const sub = `person-${serial}-${randomBytes(4).toString('hex')}`

@@ -1,15 +1,15 @@
 export interface Operation {
   method: string
-  /** The address with its parameters in braces */
+  /** With parameters in braces */
   path: string
   isPublic: boolean
   queryParameters: string[]
-  /** Names of the body's top-level fields; null where the operation takes no body */
+  /** Top-level fields of the body; null if the operation takes no body */
   bodyFields: string[] | null
   description: any
 }
 
-/** Every operation of an OpenAPI document. */
+/** Lists every operation of an OpenAPI document. */
 export function listOperations(document: any): Operation[] {
   return Object.entries<Record<string, any>>(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, description]): Operation => {

@@ -8,7 +8,7 @@ import type { TestServer } from './server.ts'
 
 export type Account = Client & { email: string; password: string }
 
-/** The token that an invitation's mail holds now. */
+/** The token in the newest email of an invitation. */
 export async function readInvitationToken(
   { application }: Pick<TestServer, 'application'>,
   invitationId: number,
@@ -21,7 +21,7 @@ export async function readInvitationToken(
   return deriveLinkToken(application.secretKey, 'invitation', nonce)
 }
 
-/** Invites an address as `inviter` and returns the invitation with the token of its mail. */
+/** Invites an email as `inviter` and returns the invitation with its emailed token. */
 export async function invite(
   server: TestServer,
   inviter: Client,
@@ -29,11 +29,11 @@ export async function invite(
 ): Promise<{ invitation: any; token: string }> {
   const answer = await inviter.post('/v1/organization/invitations', body)
   if (answer.status !== 200)
-    throw new Error(`inviting answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    throw new Error(`the invitation request returned ${answer.status}: ${JSON.stringify(answer.body)}`)
   return { invitation: answer.body, token: await readInvitationToken(server, answer.body.id) }
 }
 
-/** A new account whose only organization is that of `inviter`. */
+/** Creates an account whose only organization is that of `inviter`. */
 export async function joinClient(
   server: TestServer,
   inviter: Client,
@@ -52,12 +52,12 @@ export async function joinClient(
     password,
   })
   if (answer.status !== 200)
-    throw new Error(`joining answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    throw new Error(`the registration returned ${answer.status}: ${JSON.stringify(answer.body)}`)
   if (invited !== role) await setRole(server, email, role)
   return { ...client, email, password }
 }
 
-/** An organization with one account of each role, and the super_admin of another. */
+/** Creates an organization with one account of each role, and a stranger: the super_admin of another organization. */
 export async function createCast(server: TestServer, organization = 'Acme') {
   const superAdmin = await registerClient(server.url, { organization })
   const [viewer, member, admin] = await Promise.all([

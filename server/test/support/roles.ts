@@ -1,7 +1,7 @@
 import type { RoleName } from '../../src/roles.ts'
 import type { TestServer } from './server.ts'
 
-/** Gives an account another role in its only organization. */
+/** Changes the role of an account in its only organization. */
 export async function setRole({ application }: TestServer, email: string, role: RoleName): Promise<void> {
   const user = application.db.selectFrom('users').select('id').where('email', '=', email)
   await application.db.updateTable('memberships').set({ role }).where('user_id', '=', user).execute()

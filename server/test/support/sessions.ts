@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { onTestFinished } from 'vitest'
 import type { Database } from '../../src/database/tables.ts'
 
-/** Ends every session as it is begun, as a password reset at the same moment does, until the test is over. */
+/** Ends every new session immediately until the test finishes, as a concurrent password reset does. */
 export async function endSessionsAtOnce(db: Database): Promise<void> {
   onTestFinished(async () => {
     await sql`DROP FUNCTION IF EXISTS end_session() CASCADE`.execute(db)

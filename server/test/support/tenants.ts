@@ -20,14 +20,14 @@ export interface Actor {
   role: RoleName
 }
 
-/** A tenant with a member of each role, and the super_admin of another: each with a deployment that runs. */
+/** A tenant with a member of each role, and a stranger: the super_admin of another tenant. Each has a running deployment. */
 export interface Tenants {
   members: Record<RoleName, Actor>
   stranger: Actor
   deployments: Map<Actor, string>
 }
 
-/** The ids of the first tenant are long numbers, so that they are told from any other number in an answer. */
+/** Creates the tenants. The first tenant's ids are large numbers that no other number in a response matches. */
 export async function createTenants(server: TestServer): Promise<Tenants> {
   const { db } = server.application
   const stranger = await toActor(server, await registerClient(server.url, { organization: 'Elsewhere & Co' }))
@@ -58,7 +58,7 @@ async function toActor(server: TestServer, client: Client): Promise<Actor> {
   return { userId: user.id, email: user.email, name: user.name, organizationId: id, role: user.role.name }
 }
 
-/** A client with a new session of an actor's, or with none. */
+/** Creates a client with a new session of the actor, or without a session. */
 export async function openClient(server: TestServer, actor: Actor | null): Promise<Client> {
   const client = createClient(server.url)
   if (actor !== null) {
@@ -68,7 +68,7 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
   return client
 }
 
-/** A new deployment of an actor's, whatever their role. */
+/** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
   const viewer = { ...actor, organizationName: '', requiresProfileCompletion: false }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
@@ -86,14 +86,14 @@ async function waitUntilRunning({ application: { db } }: TestServer, id: string)
   )
 }
 
-/** A new pending invitation into the organization of `inviter`, to members of it too, which the API refuses. */
+/** Adds a pending invitation to the organization of `inviter`. Unlike the API, it accepts members as invitees. */
 export async function addInvitation({ application }: TestServer, inviter: Actor, email: string) {
   const { db, secretKey, clock } = application
   const at = clock()
   const link = issueInvitationLink(secretKey, at)
   const { organizationId, userId: invitedByUserId } = inviter
   const id = await insertInvitation(db, { organizationId, email, invitedByUserId, role: 'viewer', at }, link)
-  if (id === null) throw new Error(`${email} is invited already`)
+  if (id === null) throw new Error(`an invitation to ${email} is already pending`)
   return { id, token: deriveLinkToken(secretKey, 'invitation', link.nonce) }
 }
 
@@ -101,7 +101,7 @@ export function newEmail(): string {
   return `${randomBytes(6).toString('hex')}@example.com`
 }
 
-/** All rows of a tenant's that a request could change; of deployments those that its tenants were created with. */
+/** Reads all rows of the first tenant that a request could change, with only the deployments from `createTenants`. */
 export async function readTenant({ application: { db } }: TestServer, tenants: Tenants) {
   const { organizationId } = tenants.members.super_admin
   const memberships = await db

@@ -32,7 +32,7 @@ export async function findAndCacheViewer(
   const key = toKey(token)
   let renewed = false
   // The cached session may be due for renewal, so read the row.
-  deps.sessions.forget(key)
+  deps.sessions.delete(key)
   const found = await deps.sessions.find(key, async () => {
     const read = await findViewer(deps, token)
     renewed = read?.renewed ?? false

@@ -7,7 +7,7 @@ import { insertFlow } from './store.ts'
 /** Time a user has to sign in at the provider. */
 export const flowSeconds = 600
 
-export interface BegunSignIn {
+export interface PendingSignIn {
   /** The provider's page to redirect the browser to */
   authorizationUrl: URL
   /** 256 random bits for the cookie that binds the flow to the browser; only its SHA-256 is stored */
@@ -19,7 +19,7 @@ export async function beginSignIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   identityProvider: IdentityProvider,
   purpose: { returnTo: string; invitationTokenHash: Buffer | null },
-): Promise<BegunSignIn | null> {
+): Promise<PendingSignIn | null> {
   const authorization = await identityProvider.begin()
   if (authorization === null) return null
   const flowToken = randomBytes(32).toString('base64url')

@@ -6,7 +6,7 @@ import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { claimFlow } from './store.ts'
 
-export type FinishedSignIn = { userId: number; returnTo: string } | { error: SsoErrorCode }
+export type SignInResult = { userId: number; returnTo: string } | { error: SsoErrorCode }
 
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
@@ -18,7 +18,7 @@ export async function finishSignIn(
   deps: Pick<Services, 'db' | 'clock' | 'log'>,
   identityProvider: IdentityProvider,
   callback: { flowToken: string | null; state: string | null; query: string },
-): Promise<FinishedSignIn> {
+): Promise<SignInResult> {
   const { db, clock, log } = deps
   const { flowToken, state, query } = callback
   if (flowToken === null || state === null) return { error: 'sso_flow_expired' }

@@ -100,11 +100,11 @@ export function ssoRoutes(app: App, deps: Deps): void {
     async (request, reply) => {
       const provider = requireProvider(request.params.sso_provider)
       const returnTo = toReturnPath(request.query.return_to, publicUrl)
-      const begun = await beginSignIn(deps, provider, { returnTo, invitationTokenHash: null })
+      const pending = await beginSignIn(deps, provider, { returnTo, invitationTokenHash: null })
       reply.header('cache-control', 'no-store')
-      if (begun === null) return redirectToSignIn(reply, 'sso_unavailable')
-      setFlowCookie(reply, begun.flowToken)
-      return reply.redirect(begun.authorizationUrl.href)
+      if (pending === null) return redirectToSignIn(reply, 'sso_unavailable')
+      setFlowCookie(reply, pending.flowToken)
+      return reply.redirect(pending.authorizationUrl.href)
     },
   )
 
@@ -124,21 +124,21 @@ export function ssoRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const provider = requireProvider(request.params.sso_provider)
-      const finished = await finishSignIn(deps, provider, {
+      const result = await finishSignIn(deps, provider, {
         flowToken: request.cookies[flowCookie] ?? null,
         state: request.query.state ?? null,
         query: request.url.slice(request.url.indexOf('?') + 1),
       })
       reply.header('cache-control', 'no-store')
-      if ('error' in finished) return redirectToSignIn(reply, finished.error)
+      if ('error' in result) return redirectToSignIn(reply, result.error)
       const { token, expiresAt } = await startSession(deps, {
-        userId: finished.userId,
+        userId: result.userId,
         authMethod: request.params.sso_provider,
         replaces: readSessionToken(request, sessionCookie),
       })
       setSessionCookie(reply, sessionCookie, token, expiresAt)
       reply.clearCookie(flowCookie, flowCookieAttributes)
-      return reply.redirect(finished.returnTo)
+      return reply.redirect(result.returnTo)
     },
   )
 
@@ -161,13 +161,13 @@ export function ssoRoutes(app: App, deps: Deps): void {
       const provider = requireProvider(request.params.sso_provider)
       const invitationTokenHash = hashToken(request.body.token)
       await requireOpenInvitation(db, invitationTokenHash, clock())
-      const begun = await beginSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
-      if (begun === null) {
+      const pending = await beginSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
+      if (pending === null) {
         const detail = 'The identity provider is unreachable. Try again in a minute.'
         throw new ApplicationError('unavailable', 'sso_unavailable', detail, 60)
       }
-      setFlowCookie(reply, begun.flowToken)
-      return { authorization_url: begun.authorizationUrl.href }
+      setFlowCookie(reply, pending.flowToken)
+      return { authorization_url: pending.authorizationUrl.href }
     },
   )
 }

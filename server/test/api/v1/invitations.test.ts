@@ -33,14 +33,14 @@ test('GET /v1/invitations: 401 without a session', async () => {
   expect((await createClient(server.url).get('/v1/invitations')).status).toBe(401)
 })
 
-test('GET /v1/invitations: a JSON array of the Invitations to one’s address, in any case', async () => {
+test('GET /v1/invitations: a JSON array of the Invitations to the caller’s email, ignoring case', async () => {
   expect((await guest.get('/v1/invitations')).body).toEqual([])
   const { invitation } = await invite(server, owner, { email: guest.email.toUpperCase() })
   expect((await guest.get('/v1/invitations')).body).toEqual([invitation])
   expect((await owner.get('/v1/invitations')).body).toEqual([])
 })
 
-test('GET /v1/invitations: one that came before the account is there after registration, with its id', async () => {
+test('GET /v1/invitations: includes an invitation that is older than the account', async () => {
   const email = `later-${guest.email}`
   const { invitation } = await invite(server, owner, { email })
   expect(invitation.invitee_user_id).toBeNull()
@@ -49,7 +49,7 @@ test('GET /v1/invitations: one that came before the account is there after regis
   expect((await later.get('/v1/invitations')).body).toEqual([{ ...invitation, invitee_user_id: user.id }])
 })
 
-test('GET /v1/invitations: pending first, then the newest first', async () => {
+test('GET /v1/invitations: pending first, then newest first', async () => {
   for (const organization of ['Expiring', 'Rejected', 'Older', 'Newer', 'Accepted']) {
     const inviter = await registerClient(server.url, { organization })
     const { invitation, token } = await invite(server, inviter, { email: guest.email })
@@ -66,7 +66,7 @@ test('GET /v1/invitations: pending first, then the newest first', async () => {
   ])
 })
 
-test('POST /v1/invitations/{id}/reject: answers the Invitation as rejected, once', async () => {
+test('POST /v1/invitations/{id}/reject: returns the rejected Invitation once', async () => {
   const { invitation } = await invite(server, owner, { email: guest.email.toUpperCase() })
   now += 1
   const answer = await guest.post(`/v1/invitations/${invitation.id}/reject`)
@@ -80,23 +80,23 @@ test('POST /v1/invitations/{id}/reject: answers the Invitation as rejected, once
   expect((await owner.get('/v1/organization/members')).body).toHaveLength(1)
 })
 
-test('POST /v1/invitations/{id}/reject: any role may, for it is one’s own', async () => {
+test('POST /v1/invitations/{id}/reject: allowed for every role', async () => {
   const { invitation } = await invite(server, owner, { email: guest.email })
   await setRole(server, guest.email, 'viewer')
   expect((await guest.post(`/v1/invitations/${invitation.id}/reject`)).status).toBe(200)
 })
 
-test('POST /v1/invitations/{id}/reject: 410 invitation_expired once it expired', async () => {
+test('POST /v1/invitations/{id}/reject: 410 invitation_expired after expiry', async () => {
   const { invitation } = await invite(server, owner, { email: guest.email })
   now += 4 * day
-  await guest.get('/v1/auth/session') // keeps the session, which ends after 7 idle days
+  await guest.get('/v1/auth/session') // renews the session, which expires after 7 idle days
   now += 3 * day
   const answer = await guest.post(`/v1/invitations/${invitation.id}/reject`)
   expect(answer.status).toBe(410)
   expect(answer.body.code).toBe('invitation_expired')
 })
 
-test('POST /v1/invitations/{id}/reject: one to somebody else is a 404, for who invited too, and stays pending', async () => {
+test('POST /v1/invitations/{id}/reject: an invitation to another user is a 404, even for the inviter, and stays pending', async () => {
   const { invitation } = await invite(server, owner, { email: guest.email })
   const stranger = await registerClient(server.url)
   for (const client of [stranger, owner]) {

@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-test('GET /v1/organization: the organization of the session, with the role in it', async () => {
+test('GET /v1/organization: returns the current organization with the caller’s role', async () => {
   const answer = await owner.get('/v1/organization')
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
@@ -37,7 +37,7 @@ test('GET /v1/organization: the organization of the session, with the role in it
   })
 })
 
-test('GET /v1/organization: every role reads it, each with its own role', async () => {
+test('GET /v1/organization: every role can read it and sees its own role', async () => {
   const { superAdmin, admin, member, viewer, stranger } = cast
   const bodies = []
   for (const client of [superAdmin, admin, member, viewer]) {
@@ -61,7 +61,7 @@ test.each(['GET', 'PATCH'])('%s /v1/organization: 401 without a session', async 
   expect(answer.body.code).toBe('not_authenticated')
 })
 
-test('PATCH /v1/organization: viewers and members get a 403, also for a body that is not right', async () => {
+test('PATCH /v1/organization: 403 for viewers and members, even with an invalid body', async () => {
   for (const client of [cast.viewer, cast.member]) {
     for (const body of [{ name: 'Mine' }, { name: '' }, 'no json', undefined]) {
       const answer = await client.patch('/v1/organization', body)
@@ -72,7 +72,7 @@ test('PATCH /v1/organization: viewers and members get a 403, also for a body tha
   expect((await cast.viewer.get('/v1/organization')).body.name).toBe('Difference Engines')
 })
 
-test('PATCH /v1/organization: an admin changes it for everybody, and nobody else’s', async () => {
+test('PATCH /v1/organization: an admin changes it for all members and changes no other organization', async () => {
   const answer = await cast.admin.patch('/v1/organization', { name: 'Analytical Engines' })
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({ name: 'Analytical Engines', role: 'admin' })
@@ -81,7 +81,7 @@ test('PATCH /v1/organization: an admin changes it for everybody, and nobody else
   expect((await cast.stranger.get('/v1/organization')).body.name).toBe('Elsewhere')
 })
 
-test('PATCH /v1/organization: name and description, trimmed; the slug stays, updated_at moves', async () => {
+test('PATCH /v1/organization: trims name and description, keeps the slug and moves updated_at', async () => {
   const before = (await owner.get('/v1/organization')).body
   const answer = await owner.patch('/v1/organization', { name: '  Mill ', description: ' Two\nlines ' })
   expect(answer.status).toBe(200)
@@ -90,7 +90,7 @@ test('PATCH /v1/organization: name and description, trimmed; the slug stays, upd
   expect((await owner.get('/v1/organization')).body).toEqual(answer.body)
 })
 
-test('PATCH /v1/organization: what is left out stays; a null description clears it', async () => {
+test('PATCH /v1/organization: omitted fields stay; a null description clears it', async () => {
   await owner.patch('/v1/organization', { description: 'Weavers' })
   const renamed = await owner.patch('/v1/organization', { name: 'Mill' })
   expect(renamed.body).toMatchObject({ name: 'Mill', description: 'Weavers' })
@@ -99,10 +99,10 @@ test('PATCH /v1/organization: what is left out stays; a null description clears 
 })
 
 test.each([
-  ['nothing', {}],
+  ['an empty body', {}],
   ['only unknown fields', { slug: 'other', id: 1, status: 'closed', role: 'viewer', updated_at: 'now' }],
-  ['what it is already', { name: ' Loom & Sons', description: null }],
-])('PATCH /v1/organization: %s changes nothing, updated_at neither', async (_what, body) => {
+  ['the current values', { name: ' Loom & Sons', description: null }],
+])('PATCH /v1/organization: %s changes nothing, not even updated_at', async (_what, body) => {
   const before = (await owner.get('/v1/organization')).body
   const answer = await owner.patch('/v1/organization', body)
   expect(answer.status).toBe(200)
@@ -115,7 +115,7 @@ test.each([
   ['a name of 255 emoji', { name: '🚢'.repeat(255) }],
   ['a description of 2000 emoji', { description: '🚢'.repeat(2000) }],
   ['an empty description', { description: '' }],
-])('PATCH /v1/organization: takes %s', async (_what, body) => {
+])('PATCH /v1/organization: accepts %s', async (_what, body) => {
   const answer = await owner.patch('/v1/organization', body)
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject(body)
@@ -129,7 +129,7 @@ test.each([
   ['a name of 256 characters', 'name', 'n'.repeat(256)],
   ['a name of 256 emoji', 'name', '🚢'.repeat(256)],
   ['a name with NUL', 'name', 'a\0b'],
-  ['a name with half of a surrogate pair', 'name', 'a\ud83d'],
+  ['a name with a lone surrogate', 'name', 'a\ud83d'],
   ['a description of 2001 characters', 'description', 'd'.repeat(2001)],
   ['a description with NUL', 'description', 'a\0b'],
   ['an object as description', 'description', {}],
@@ -141,14 +141,14 @@ test.each([
 
 test.each([
   ['no body', undefined, 400],
-  ['a body that does not parse', '{"name":', 400],
+  ['malformed JSON', '{"name":', 400],
   ['a list', [], 422],
   ['null', 'null', 422],
 ])('PATCH /v1/organization: %s is refused', async (_what, body, status) => {
   expect((await owner.patch('/v1/organization', body)).status).toBe(status)
 })
 
-test('PATCH /v1/organization: two organizations may have one name', async () => {
+test('PATCH /v1/organization: two organizations can have the same name', async () => {
   const other = await registerClient(server.url, { organization: 'Other' })
   expect((await other.patch('/v1/organization', { name: 'Loom & Sons' })).status).toBe(200)
   const slugs = [owner, other].map(async (client) => (await client.get('/v1/organization')).body.slug)

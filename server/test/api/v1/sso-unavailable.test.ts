@@ -16,7 +16,7 @@ afterAll(() => server.close())
 
 type Fault = Parameters<TestProvider['setFault']>[0]
 
-/** The provider cuts every connection to addresses that begin with `path`. */
+/** Makes the provider cut every connection to URLs that start with `path`. */
 function cut(path: string): Fault {
   return ({ url, socket }) => {
     if (url?.startsWith(path) !== true) return false
@@ -33,7 +33,7 @@ function answer(path: string, status: number, body: string): Fault {
   }
 }
 
-test('GET /v1/sso/login/{p}: while the provider is down the sign-in page says so; it works when it is back', async () => {
+test('GET /v1/sso/login/{p}: while the provider is down, the sign-in page says so; it works again afterwards', async () => {
   const browser = server.browse()
   for (const fault of [cut('/'), answer('/', 503, '{}'), answer('/', 200, '{"issuer":1}')]) {
     server.provider.setFault(fault)
@@ -53,16 +53,16 @@ test('GET /v1/sso/login/{p}: while the provider is down the sign-in page says so
 })
 
 test.each([
-  ['its token endpoint cuts the line', cut('/token'), 'sso_unavailable'],
-  ['its token endpoint answers 503', answer('/token', 503, 'no'), 'sso_unavailable'],
-  ['its token endpoint answers no JSON', answer('/token', 200, '<p>'), 'sso_failed'],
-  ['its userinfo endpoint cuts the line', cut('/me'), 'sso_unavailable'],
-  ['its userinfo is of another', answer('/me', 200, '{"sub":"x"}'), 'sso_failed'],
-])('GET /v1/sso/callback/{p}: the provider fails half-way: %s', async (_what, fault, code) => {
+  ['the token endpoint drops the connection', cut('/token'), 'sso_unavailable'],
+  ['the token endpoint returns 503', answer('/token', 503, 'no'), 'sso_unavailable'],
+  ['the token endpoint returns invalid JSON', answer('/token', 200, '<p>'), 'sso_failed'],
+  ['the userinfo endpoint drops the connection', cut('/me'), 'sso_unavailable'],
+  ['the userinfo endpoint returns another subject', answer('/me', 200, '{"sub":"x"}'), 'sso_failed'],
+])('GET /v1/sso/callback/{p}: the provider fails midway: %s', async (_what, fault, code) => {
   await expectFailure(server, fault, code)
 })
 
-test('GET /v1/sso/callback/{p}: without the provider’s keys nothing is believed', async () => {
+test('GET /v1/sso/callback/{p}: rejects every ID token when the provider’s keys are unavailable', async () => {
   const fresh = await startSsoServer()
   try {
     await expectFailure(fresh, cut('/jwks'), 'sso_unavailable')
@@ -83,7 +83,7 @@ async function expectFailure(server: SsoServer, fault: Fault, code: string): Pro
   expect(await users.execute()).toEqual(before)
 }
 
-test('GET /v1/sso/providers: empty where nothing is configured; login, callback and start are 404s', async () => {
+test('GET /v1/sso/providers: empty without configuration; login, callback and start are 404s', async () => {
   const off = await startTestServer({ worker: false })
   try {
     const client = createClient(off.url)
@@ -97,7 +97,7 @@ test('GET /v1/sso/providers: empty where nothing is configured; login, callback 
   }
 })
 
-test('neither the database nor the log holds what opens a flow or a session', async () => {
+test('neither the database nor the log contains secrets of a flow or session', async () => {
   const browser = server.browse()
   const { location } = await browser.open('/v1/sso/login/oidc')
   const flow = browser.cookie('sso_flow')?.value ?? ''
@@ -144,7 +144,7 @@ async function dumpDatabase(): Promise<string> {
   return JSON.stringify(rows, text)
 }
 
-test('flows that are over are forgotten', async () => {
+test('expired flows are deleted', async () => {
   let now = Date.now()
   const hourly = await startSsoServer({ worker: true, clock: () => new Date(now) })
   try {

@@ -26,7 +26,7 @@ async function countUsers(): Promise<number> {
   return (await server.application.db.selectFrom('users').select('id').execute()).length
 }
 
-test('GET /v1/sso/providers: the configured provider', async () => {
+test('GET /v1/sso/providers: lists the configured provider', async () => {
   const answer = await createClient(server.url).get('/v1/sso/providers')
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
@@ -76,7 +76,7 @@ test.each(['login', 'callback'])('GET /v1/sso/%s/{p}: an unknown provider is a 4
   }
 })
 
-test('GET /v1/sso/callback/{p}: a new person gets an account, an organization of their own and a session', async () => {
+test('GET /v1/sso/callback/{p}: a new person gets an account, an organization and a session', async () => {
   const browser = server.browse()
   const person = newPerson({ given_name: 'Ada', family_name: 'Lovelace', name: 'Ada King' })
   const answer = await signInAs(server, browser, person)
@@ -102,7 +102,7 @@ test('GET /v1/sso/callback/{p}: a new person gets an account, an organization of
   })
 })
 
-test('GET /v1/sso/callback/{p}: the session cookie is as that of sign-in, the flow is forgotten', async () => {
+test('GET /v1/sso/callback/{p}: sets the same session cookie as sign-in and clears the flow', async () => {
   const browser = server.browse()
   await signInAs(server, browser, newPerson())
   const attributes = browser.cookie('session')?.attributes
@@ -120,13 +120,13 @@ test.each([
   [{ name: '   ', email: 'blank@navy.test' }, 'blank'],
   [{ name: 'line\nbreak', email: 'control@navy.test' }, 'control'],
   [{ name: 'x'.repeat(300), email: 'long@navy.test' }, 'long'],
-])('GET /v1/sso/callback/{p}: of the claims %j the name is %s', async (claims, name) => {
+])('GET /v1/sso/callback/{p}: the claims %j give the name %s', async (claims, name) => {
   const browser = server.browse()
   await signInAs(server, browser, newPerson(claims as never))
   expect((await getSession(browser)).user).toMatchObject({ name, organization: `${name}’s organization` })
 })
 
-test('GET /v1/sso/callback/{p}: the same subject is the same account, whatever its address is by now', async () => {
+test('GET /v1/sso/callback/{p}: the same subject is the same account, even with a new email', async () => {
   const person = newPerson()
   const first = server.browse()
   await signInAs(server, first, person)
@@ -137,7 +137,7 @@ test('GET /v1/sso/callback/{p}: the same subject is the same account, whatever i
   expect(await countUsers()).toBe(users)
 })
 
-test('GET /v1/sso/callback/{p}: mints a new session and revokes the one that came along', async () => {
+test('GET /v1/sso/callback/{p}: issues a new session and revokes the one in the request', async () => {
   const browser = server.browse()
   const person = newPerson()
   await signInAs(server, browser, person)
@@ -151,7 +151,7 @@ test('GET /v1/sso/callback/{p}: mints a new session and revokes the one that cam
   expect((await getSession(browser)).authenticated).toBe(true)
 })
 
-test('GET /v1/sso/callback/{p}: an account that proved its address keeps its password and sessions when it is linked', async () => {
+test('GET /v1/sso/callback/{p}: linking an account with a verified email keeps its password and sessions', async () => {
   const person = newPerson()
   const registered = await registerClient(server.url, {
     email: person.email.toUpperCase(),
@@ -174,7 +174,7 @@ test('GET /v1/sso/callback/{p}: an account that proved its address keeps its pas
   expect((await createClient(server.url).post('/v1/user/signin', { email, password })).status).toBe(200)
 })
 
-test('GET /v1/sso/callback/{p}: 8 first sign-ins of one subject at once end in one account', async () => {
+test('GET /v1/sso/callback/{p}: 8 concurrent first sign-ins of one subject create one account', async () => {
   const person = newPerson()
   const users = await countUsers()
   const browsers = Array.from({ length: 8 }, () => server.browse())
@@ -187,9 +187,9 @@ test('GET /v1/sso/callback/{p}: 8 first sign-ins of one subject at once end in o
   expect(await countUsers()).toBe(users + 1)
 })
 
-test('GET /v1/sso/callback/{p}: a provider with the claims in the ID token, and the secret in the body', async () => {
+test('GET /v1/sso/callback/{p}: supports claims in the ID token and the client secret in the body', async () => {
   const other = await startSsoServer({
-    offers: { claimsInIdToken: true, secretBy: 'client_secret_post' },
+    providerOptions: { claimsInIdToken: true, authMethod: 'client_secret_post' },
   })
   try {
     other.provider.setFault(({ url }, response) => {
@@ -206,7 +206,7 @@ test('GET /v1/sso/callback/{p}: a provider with the claims in the ID token, and 
   }
 })
 
-test('GET /v1/sso/login/{p}: return_to, a path of this site, is where it ends', async () => {
+test('GET /v1/sso/login/{p}: the sign-in ends at return_to, a path of this site', async () => {
   const browser = server.browse()
   const login = await browser.open('/v1/sso/login/oidc?return_to=%2Fdeployments%2F7%3Ftab%3Dlogs%23end')
   const callback = await authorize(server, browser, newPerson(), login.location)

@@ -19,11 +19,11 @@ const newPassword = 'a better battery'
 
 let mails: MailServer
 let server: TestServer
-let anyone: Client
+let anonymous: Client
 beforeAll(async () => {
   mails = await startMailServer()
   server = await startTestServer({ settings: { MAIL_URL: mails.url } })
-  anyone = createClient(server.url)
+  anonymous = createClient(server.url)
 })
 afterAll(async () => {
   await server.close()
@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 
 async function fetchToken(): Promise<string> {
-  await anyone.post(request, { email: client.email })
+  await anonymous.post(request, { email: client.email })
   return linkIn(await mails.waitForMail(client.email)).searchParams.get('token') ?? ''
 }
 
@@ -49,43 +49,43 @@ function readUser() {
   return users.where('email', '=', client.email).executeTakeFirstOrThrow()
 }
 
-test('POST /v1/auth/password-reset/confirm: every session of the account ends, nobody else is signed out', async () => {
+test('POST /v1/auth/password-reset/confirm: ends every session of the account and no other session', async () => {
   const other = await registerClient(server.url)
   const second = createClient(server.url)
   await second.post('/v1/user/signin', { email: client.email, password: client.password })
   expect((await second.get('/v1/auth/session')).status).toBe(200)
-  await anyone.post(confirm, { token: await fetchToken(), password: newPassword })
+  await anonymous.post(confirm, { token: await fetchToken(), password: newPassword })
   for (const session of [client, second]) expect((await session.get('/v1/auth/session')).status).toBe(401)
   expect((await other.get('/v1/auth/session')).status).toBe(200)
 })
 
-test('POST /v1/auth/password-reset/confirm: sign-ins with the old password at the same moment leave no session', async () => {
+test('POST /v1/auth/password-reset/confirm: concurrent sign-ins with the old password leave no session', async () => {
   const token = await fetchToken()
   const clients = Array.from({ length: 12 }, () => createClient(server.url))
   const credentials = { email: client.email, password: client.password }
   const signIns = clients.map((each) => each.post('/v1/user/signin', credentials))
-  const reset = anyone.post(confirm, { token, password: newPassword })
+  const reset = anonymous.post(confirm, { token, password: newPassword })
   const answers = await Promise.all(signIns)
   expect((await reset).status).toBe(200)
   for (const { status } of answers) expect([200, 401, 429]).toContain(status)
   for (const each of clients) expect((await each.get('/v1/auth/session')).status).toBe(401)
 })
 
-test('POST /v1/auth/password-reset/confirm: a sign-in that checked the old password just before gets no session', async () => {
+test('POST /v1/auth/password-reset/confirm: a sign-in that already checked the old password gets no session', async () => {
   const token = await fetchToken()
   const account = await signInAs(server.application, client, '127.0.0.1')
-  await anyone.post(confirm, { token, password: newPassword })
+  await anonymous.post(confirm, { token, password: newPassword })
   const session = startSession(server.application, { ...account, authMethod: 'password', replaces: null })
   await expect(session).rejects.toMatchObject({ code: 'invalid_credentials' })
 })
 
-test('POST /v1/auth/password-reset/confirm: while another link is issued it waits, and its own is void then', async () => {
+test('POST /v1/auth/password-reset/confirm: waits while a newer link is issued, then refuses the older link', async () => {
   const token = await fetchToken()
   const { db } = server.application
   const now = Date.now()
   const [confirmed] = await db.transaction().execute(async (transaction) => {
     const user = await lockUserByEmail(transaction, client.email)
-    const answer = anyone.post(confirm, { token, password: newPassword })
+    const answer = anonymous.post(confirm, { token, password: newPassword })
     await expect.poll(countWaiting, { timeout: 15_000 }).toBe(1)
     await replaceReset(transaction, {
       userId: user!.id,
@@ -94,37 +94,37 @@ test('POST /v1/auth/password-reset/confirm: while another link is issued it wait
       at: new Date(now),
       expiresAt: new Date(now + 60_000),
     })
-    // In an array, as the transaction would wait for the answer itself.
+    // Wrapped in an array, so that the transaction does not await the response.
     return [answer]
   })
   const { status, body } = await confirmed
   expect([status, body.code]).toEqual([400, 'invalid_or_expired_token'])
 })
 
-test('POST /v1/auth/password-reset/confirm: the link proves the address, once', async () => {
+test('POST /v1/auth/password-reset/confirm: sets email_verified_at once', async () => {
   expect((await readUser()).email_verified_at).toBeNull()
-  await anyone.post(confirm, { token: await fetchToken(), password: newPassword })
+  await anonymous.post(confirm, { token: await fetchToken(), password: newPassword })
   expect((await readUser()).email_verified_at).toBeInstanceOf(Date)
 })
 
-test('POST /v1/auth/password-reset/confirm: an account without a password gets one', async () => {
+test('POST /v1/auth/password-reset/confirm: sets the first password of an account without one', async () => {
   const { db } = server.application
   await db.updateTable('users').set({ password_hash: null }).where('email', '=', client.email).execute()
   expect((await signIn(client.password)).status).toBe(401)
-  await anyone.post(confirm, { token: await fetchToken(), password: newPassword })
+  await anonymous.post(confirm, { token: await fetchToken(), password: newPassword })
   expect((await signIn(newPassword)).status).toBe(200)
 })
 
-test('POST /v1/auth/password-reset/confirm: too many failed sign-ins are forgiven with the new password', async () => {
+test('POST /v1/auth/password-reset/confirm: a new password resets the failed sign-ins', async () => {
   for (let count = 0; count < 10; count += 1) expect((await signIn('a wrong guess')).status).toBe(401)
   expect((await signIn(client.password)).status).toBe(429)
-  await anyone.post(confirm, { token: await fetchToken(), password: newPassword })
+  await anonymous.post(confirm, { token: await fetchToken(), password: newPassword })
   expect((await signIn(newPassword)).status).toBe(200)
 })
 
-test('password reset: a mail server that is down delays the mail and fails no request', async () => {
+test('password reset: if the mail server is down, the request succeeds and the email is sent later', async () => {
   await mails.stop()
-  expect((await anyone.post(request, { email: client.email })).body).toEqual({ accepted: true })
+  expect((await anonymous.post(request, { email: client.email })).body).toEqual({ accepted: true })
   const { db } = server.application
   const attempts = async () =>
     (await db.selectFrom('mails').select('attempts').where('recipient', '=', client.email).executeTakeFirst())
@@ -132,11 +132,11 @@ test('password reset: a mail server that is down delays the mail and fails no re
   await expect.poll(attempts, { timeout: 15_000, interval: 20 }).toBeGreaterThan(0)
   await mails.start()
   const token = linkIn(await mails.waitForMail(client.email)).searchParams.get('token')
-  expect((await anyone.post(confirm, { token, password: newPassword })).status).toBe(200)
+  expect((await anonymous.post(confirm, { token, password: newPassword })).status).toBe(200)
 })
 
-test('password reset: a mail server that quotes the link in its refusal does not get it into the database or the log', async () => {
-  mails.troubles.push({ to: client.email, at: 'DATA', code: 451, quote: true })
+test('password reset: a link quoted in a mail server’s error reaches neither the database nor the log', async () => {
+  mails.faults.push({ to: client.email, at: 'DATA', code: 451, quote: true })
   const token = await fetchToken()
   const { db } = server.application
   const rows = await db.selectFrom('mails').selectAll().where('recipient', '=', client.email).execute()
@@ -147,11 +147,14 @@ test('password reset: a mail server that quotes the link in its refusal does not
   expect(await dumpDatabase()).not.toContain(token)
 })
 
-test('password reset: tokens and passwords are nowhere in the database and nowhere in the log', async () => {
+test('password reset: neither the database nor the log contains tokens or passwords', async () => {
   const token = await fetchToken()
   const before = await dumpDatabase()
-  await anyone.post(confirm, { token: 'a-wrong-token-that-was-typed-in', password: 'a refused passphrase' })
-  await anyone.post(confirm, { token, password: newPassword })
+  await anonymous.post(confirm, {
+    token: 'a-wrong-token-that-was-typed-in',
+    password: 'a refused passphrase',
+  })
+  await anonymous.post(confirm, { token, password: newPassword })
   await mails.waitForMail(client.email, 2)
   const dump = before + (await dumpDatabase())
   expect(dump).toContain(client.email)
@@ -164,7 +167,7 @@ test('password reset: tokens and passwords are nowhere in the database and nowhe
   }
 })
 
-/** How many queries wait for a lock. */
+/** The number of queries that wait for a lock. */
 async function countWaiting(): Promise<number> {
   const { rows } = await sql<{ waiting: number }>`
     SELECT count(*) AS waiting FROM pg_stat_activity
@@ -172,7 +175,7 @@ async function countWaiting(): Promise<number> {
   return rows[0]!.waiting
 }
 
-/** Every row of every table as text, those of the job queue included. */
+/** Every row of every table as text, including the job queue's. */
 async function dumpDatabase(): Promise<string> {
   const connection = new pg.Client({ connectionString: server.application.config.databaseUrl! })
   await connection.connect()

@@ -32,7 +32,7 @@ test('GET /v1/auth/session: 401 without a session', async () => {
   expect(answer.body).toMatchObject({ status: 401, code: 'not_authenticated' })
 })
 
-test('GET /v1/auth/session: the session of the cookie', async () => {
+test('GET /v1/auth/session: returns the session of the cookie', async () => {
   const answer = await getSession()
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({
@@ -45,11 +45,11 @@ test('GET /v1/auth/session: the session of the cookie', async () => {
 test.each([
   ['no value', 'session='],
   ['another token of the right length', `session=${'A'.repeat(43)}`],
-  ['broken percent-encoding', 'session=%zz%'],
+  ['invalid percent-encoding', 'session=%zz%'],
   ['NUL', 'session=%00'],
-  ['half of a surrogate pair', 'session=%ED%A0%80'],
+  ['a lone surrogate', 'session=%ED%A0%80'],
   ['10,000 characters', `session=${'x'.repeat(10_000)}`],
-  ['an attempt at SQL', "session=' OR 1=1 --"],
+  ['an SQL injection', "session=' OR 1=1 --"],
   ['another name', `sessions=${'A'.repeat(43)}`],
   ['no name', 'session'],
   ['only separators', ';;=;,'],
@@ -66,7 +66,7 @@ test('GET /v1/auth/session: a token with one character changed is a 401', async 
   expect((await getSession()).status).toBe(401)
 })
 
-test('GET /v1/auth/session: no other scheme than the cookie is known', async () => {
+test('GET /v1/auth/session: accepts no credentials other than the cookie', async () => {
   const token = client.cookie().split('=')[1] ?? ''
   for (const headers of [
     { authorization: `Bearer ${token}` },
@@ -80,7 +80,7 @@ test('GET /v1/auth/session: no other scheme than the cookie is known', async () 
   expect((await createClient(server.url).get(`/v1/auth/session?session=${token}`)).status).toBe(401)
 })
 
-test('GET /v1/auth/session: a session in use is renewed, at most hourly, and the cookie sent again', async () => {
+test('GET /v1/auth/session: renews a session in use at most hourly and sends the cookie again', async () => {
   now = start + hour - 1
   const early = await getSession()
   expect(early.headers.get('set-cookie')).toBeNull()
@@ -100,14 +100,14 @@ test('GET /v1/auth/session: a session in use is renewed, at most hourly, and the
   expect((await getSession()).headers.get('set-cookie')).toBeNull()
 })
 
-test('GET /v1/auth/session: of 10 requests at once only one renews', async () => {
+test('GET /v1/auth/session: of 10 concurrent requests, one renews the session', async () => {
   now = start + 2 * hour
   const answers = await Promise.all(Array.from({ length: 10 }, getSession))
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200))
   expect(answers.filter(({ headers }) => headers.has('set-cookie'))).toHaveLength(1)
 })
 
-test('GET /v1/auth/session: a session ends after 7 idle days', async () => {
+test('GET /v1/auth/session: a session expires after 7 idle days', async () => {
   now = start + 7 * day - 1
   expect((await getSession()).status).toBe(200)
   now += 7 * day - 1
@@ -116,7 +116,7 @@ test('GET /v1/auth/session: a session ends after 7 idle days', async () => {
   expect((await getSession()).status).toBe(401)
 })
 
-test('GET /v1/auth/session: a stream that a session holds open ends with its 7 days', async () => {
+test('GET /v1/auth/session: an open stream ends when its session expires', async () => {
   const token = client.cookie().split('=')[1]!
   const { id: userId } = (await getSession()).body.user
   const left = new AbortController()
@@ -128,7 +128,7 @@ test('GET /v1/auth/session: a stream that a session holds open ends with its 7 d
   left.abort()
 })
 
-test('GET /v1/auth/session: a session ends after 30 days, however often it is used', async () => {
+test('GET /v1/auth/session: a session in use expires after 30 days', async () => {
   const end = new Date(start + 30 * day).toISOString()
   for (now = start + 6 * day; now < start + 30 * day; now += 6 * day) {
     expect((await getSession()).status).toBe(200)

@@ -27,7 +27,7 @@ const preview = (token: string) => createClient(server.url).get(`/v1/invitations
 const accept = (client: Client, token: string) => client.post(`/v1/invitations/by-token/${token}/accept`)
 const reject = (client: Client, token: string) => client.post(`/v1/invitations/by-token/${token}/reject`)
 
-/** Lets 7 days pass for invitations, and keeps the guest's session, which would end after as long. */
+/** Advances the clock past the expiry of invitations, and renews the guest's session, which would expire too. */
 async function letExpire() {
   now += 4 * day
   await guest.get('/v1/auth/session')
@@ -49,12 +49,12 @@ test('GET …/by-token/{token}: a preview without a session', async () => {
   })
 })
 
-test('GET …/by-token/{token}: account_exists tells of an account with this address in any case', async () => {
+test('GET …/by-token/{token}: account_exists is true for an account with this email, ignoring case', async () => {
   const { token } = await invite(server, owner, { email: guest.email.toUpperCase() })
   expect((await preview(token)).body.account_exists).toBe(true)
 })
 
-test('GET …/by-token/{token}: answered and expired ones are shown as what they are', async () => {
+test('GET …/by-token/{token}: shows answered and expired invitations with their status', async () => {
   const accepted = await invite(server, owner, { email: guest.email })
   await accept(guest, accepted.token)
   expect((await preview(accepted.token)).body.status).toBe('accepted')
@@ -70,11 +70,11 @@ test('GET …/by-token/{token}: answered and expired ones are shown as what they
 })
 
 test.each([
-  ['one that nobody has', 'A'.repeat(43)],
+  ['an unknown value', 'A'.repeat(43)],
   ['one letter', 'a'],
   ['NUL', '%00'],
-  ['a path in it', '..%2F..%2Fetc'],
-  ['an attempt at SQL', "'%20OR%201=1%20--"],
+  ['a path', '..%2F..%2Fetc'],
+  ['an SQL injection', "'%20OR%201=1%20--"],
   ['emoji', '%F0%9F%9A%A2'],
   ['10,000 letters', 'a'.repeat(10_000)],
 ])('GET, POST …/by-token/{token}: a token with %s is a 404', async (_what, token) => {
@@ -84,7 +84,7 @@ test.each([
   }
 })
 
-test('GET …/by-token/{token}: the hash or the nonce in the database opens nothing', async () => {
+test('GET …/by-token/{token}: the stored hash and nonce are not valid tokens', async () => {
   const { invitation } = await invite(server, owner, { email: guest.email })
   const row = await server.application.db
     .selectFrom('invitations')
@@ -96,7 +96,7 @@ test('GET …/by-token/{token}: the hash or the nonce in the database opens noth
   }
 })
 
-test('POST …/accept: the Invitation; the organization becomes the current one, in all sessions', async () => {
+test('POST …/accept: returns the Invitation and switches all sessions to the organization', async () => {
   const { invitation, token } = await invite(server, owner, {
     email: guest.email.toUpperCase(),
     role: 'admin',
@@ -121,7 +121,7 @@ test('POST …/accept: the Invitation; the organization becomes the current one,
   expect((await owner.get('/v1/organization/invitations')).body).toEqual([answer.body])
 })
 
-test('POST …/accept: proves the invitee’s address', async () => {
+test('POST …/accept: verifies the invitee’s email', async () => {
   const readVerified = () =>
     server.application.db
       .selectFrom('users')
@@ -134,16 +134,19 @@ test('POST …/accept: proves the invitee’s address', async () => {
   expect(await readVerified()).toEqual({ email_verified_at: new Date(now) })
 })
 
-test.each(['accept', 'reject'])('POST …/%s: 401 without a session, and it stays pending', async (answer) => {
-  const { token } = await invite(server, owner, { email: guest.email })
-  const refused = await createClient(server.url).post(`/v1/invitations/by-token/${token}/${answer}`)
-  expect(refused.status).toBe(401)
-  expect(refused.body.code).toBe('not_authenticated')
-  expect((await preview(token)).body.status).toBe('pending')
-})
+test.each(['accept', 'reject'])(
+  'POST …/%s: 401 without a session; the invitation stays pending',
+  async (answer) => {
+    const { token } = await invite(server, owner, { email: guest.email })
+    const refused = await createClient(server.url).post(`/v1/invitations/by-token/${token}/${answer}`)
+    expect(refused.status).toBe(401)
+    expect(refused.body.code).toBe('not_authenticated')
+    expect((await preview(token)).body.status).toBe('pending')
+  },
+)
 
 test.each(['accept', 'reject'])(
-  'POST …/%s: 403 invitation_email_mismatch for another address, and it stays pending',
+  'POST …/%s: 403 invitation_email_mismatch for a different email; the invitation stays pending',
   async (answer) => {
     const { token } = await invite(server, owner, { email: guest.email })
     const stranger = await registerClient(server.url, { email: `x${guest.email}` })
@@ -157,7 +160,7 @@ test.each(['accept', 'reject'])(
   },
 )
 
-test('POST …/reject: the Invitation as rejected; nothing is joined', async () => {
+test('POST …/reject: returns the rejected Invitation and adds no membership', async () => {
   const { invitation, token } = await invite(server, owner, { email: guest.email })
   const answer = await reject(guest, token)
   expect(answer.status).toBe(200)
@@ -195,7 +198,7 @@ test.each([accept, reject])(
   },
 )
 
-test('POST …/accept: an answered one is a 409 after its time too', async () => {
+test('POST …/accept: an answered invitation is a 409 even after its expiry', async () => {
   const { token } = await invite(server, owner, { email: guest.email })
   await accept(guest, token)
   await letExpire()
@@ -208,10 +211,10 @@ test.each([
   ['admin', 'admin', 'admin'],
   ['super_admin', 'viewer', 'super_admin'],
 ] as const)(
-  'POST …/accept: a %s who accepts the role %s ends as %s, with one membership',
+  'POST …/accept: a %s who accepts the role %s becomes %s, with one membership',
   async (has, invitedAs, ends) => {
     const { token } = await invite(server, owner, { email: guest.email, role: invitedAs })
-    // A member whose invitation is still open: they came in by another way in between.
+    // A member with a pending invitation: they joined another way in the meantime.
     const { id } = (await owner.get('/v1/organization')).body
     const { user } = (await guest.get('/v1/auth/session')).body
     const membership = { user_id: user.id, organization_id: id, role: has }
@@ -223,7 +226,7 @@ test.each([
   },
 )
 
-test('POST …/accept: a viewer of another organization may', async () => {
+test('POST …/accept: allowed for a viewer of another organization', async () => {
   await setRole(server, guest.email, 'viewer')
   const { token } = await invite(server, owner, { email: guest.email })
   expect((await accept(guest, token)).status).toBe(200)

@@ -37,7 +37,7 @@ async function readStatus() {
   return (await createClient(server.url).get(`/v1/invitations/by-token/${token}`)).body.status
 }
 
-test('POST /v1/invitations/register: a Session of a new account in the organization that invited', async () => {
+test('POST /v1/invitations/register: returns a Session of a new account in the inviting organization', async () => {
   const client = createClient(server.url)
   const answer = await register({ first_name: ' Grace', last_name: 'Hopper ', country: 'US' }, client)
   expect(answer.status).toBe(200)
@@ -64,7 +64,7 @@ test('POST /v1/invitations/register: a Session of a new account in the organizat
   })
 })
 
-test('POST /v1/invitations/register: a session that is over before it is answered is a 401', async () => {
+test('POST /v1/invitations/register: a session that ends before the response is a 401', async () => {
   await endSessionsAtOnce(server.application.db)
   const answer = await register()
   expect([answer.status, answer.body.code]).toEqual([401, 'not_authenticated'])
@@ -72,7 +72,7 @@ test('POST /v1/invitations/register: a session that is over before it is answere
   expect(await readStatus()).toBe('accepted')
 })
 
-test('POST /v1/invitations/register: the account has a proven address, one membership and no organization of its own', async () => {
+test('POST /v1/invitations/register: the account has a verified email, one membership and no organization of its own', async () => {
   const { db } = server.application
   const countOrganizations = () =>
     db.selectFrom('organizations').select(db.fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
@@ -96,7 +96,7 @@ test('POST /v1/invitations/register: the account has a proven address, one membe
   expect(answered).toEqual({ status: 'accepted', responded_by_user_id: user.id })
 })
 
-test('POST /v1/invitations/register: the password signs in; without names user.name is what stands before @', async () => {
+test('POST /v1/invitations/register: the password signs in; without names, user.name is the part before @', async () => {
   expect((await register()).body.user.name).toBe(email.split('@')[0])
   const signedIn = await createClient(server.url).post('/v1/user/signin', {
     email: email.toLowerCase(),
@@ -105,7 +105,7 @@ test('POST /v1/invitations/register: the password signs in; without names user.n
   expect(signedIn.status).toBe(200)
 })
 
-test('POST /v1/invitations/register: the session that came with the request is revoked', async () => {
+test('POST /v1/invitations/register: revokes the session in the request', async () => {
   const cookie = owner.cookie()
   await register({}, owner)
   expect(owner.cookie()).not.toBe(cookie)
@@ -114,7 +114,7 @@ test('POST /v1/invitations/register: the session that came with the request is r
   expect((await owner.get('/v1/auth/session')).status).toBe(401)
 })
 
-test('POST /v1/invitations/register: the e-mail is the invitation’s, whatever the body says', async () => {
+test('POST /v1/invitations/register: uses the email of the invitation and ignores one in the body', async () => {
   const answer = await register({
     email: 'other@example.com',
     organization: 'Mine',
@@ -147,7 +147,7 @@ test.each([
 )
 
 test.each(['', 'A'.repeat(43), '\0', '\ud83d', 'x'.repeat(100_000)])(
-  'POST /v1/invitations/register: a token that nobody has is a 404',
+  'POST /v1/invitations/register: an unknown token is a 404',
   async (unknown) => {
     const answer = await register({ token: unknown })
     expect(answer.status).toBe(404)
@@ -155,7 +155,7 @@ test.each(['', 'A'.repeat(43), '\0', '\ud83d', 'x'.repeat(100_000)])(
   },
 )
 
-test('POST /v1/invitations/register: a second time is a 409 invitation_answered', async () => {
+test('POST /v1/invitations/register: a second registration is a 409 invitation_answered', async () => {
   expect((await register()).status).toBe(200)
   const again = await register()
   expect(again.status).toBe(409)
@@ -179,7 +179,7 @@ test('POST /v1/invitations/register: 410 invitation_expired after 7 days, before
   expect(late.body.code).toBe('invitation_expired')
 })
 
-test('POST /v1/invitations/register: 409 email_taken when the invitee has an account; it stays pending', async () => {
+test('POST /v1/invitations/register: 409 email_taken if the invitee has an account; the invitation stays pending', async () => {
   await registerClient(server.url, { email: email.toUpperCase() })
   const answer = await register()
   expect(answer.status).toBe(409)

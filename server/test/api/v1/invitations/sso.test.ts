@@ -27,7 +27,7 @@ function start(browser: Browser, token: unknown, headers: Record<string, string>
   return browser.post('/v1/invitations/sso/oidc/start', { token }, headers)
 }
 
-/** Goes through the provider as `person` to accept the invitation of `token`; the answer is the callback's. */
+/** Accepts an invitation by signing in at the provider as `person`; returns the response of the callback. */
 async function acceptAs(browser: Browser, token: string, person: Person) {
   const { body } = await start(browser, token)
   const callback = await authorize(server, browser, person, body.authorization_url)
@@ -47,7 +47,7 @@ async function countAccounts(): Promise<number> {
   return (await server.application.db.selectFrom('users').select('id').execute()).length
 }
 
-test('POST /v1/invitations/sso/{p}/start: answers the provider’s address and binds the browser', async () => {
+test('POST /v1/invitations/sso/{p}/start: returns the provider’s URL and binds the browser', async () => {
   const { token } = await invite(server, inviter, { email: newPerson().email })
   const browser = server.browse()
   const answer = await start(browser, token)
@@ -57,7 +57,7 @@ test('POST /v1/invitations/sso/{p}/start: answers the provider’s address and b
   expect(browser.cookie('sso_flow')?.path).toBe('/v1/sso')
 })
 
-test('POST /v1/invitations/sso/{p}/start: somebody new joins without an organization of their own', async () => {
+test('POST /v1/invitations/sso/{p}/start: a new person joins without an organization of their own', async () => {
   const person = newPerson({ name: 'Grace Hopper' })
   const { invitation, token } = await invite(server, inviter, {
     email: person.email.toUpperCase(),
@@ -84,7 +84,7 @@ test('POST /v1/invitations/sso/{p}/start: somebody new joins without an organiza
   expect((await getSession(again)).user.id).toBe(id)
 })
 
-test('POST /v1/invitations/sso/{p}/start: who signed in through the provider before keeps their account', async () => {
+test('POST /v1/invitations/sso/{p}/start: a person with a linked account keeps it', async () => {
   const person = newPerson()
   const browser = server.browse()
   await signInAs(server, browser, person)
@@ -95,7 +95,7 @@ test('POST /v1/invitations/sso/{p}/start: who signed in through the provider bef
   expect(after).toMatchObject({ id: before.id, organization: 'Acme', role: { name: 'member' } })
 })
 
-test('POST /v1/invitations/sso/{p}/start: an account with an unproven address is handed over as it joins', async () => {
+test('POST /v1/invitations/sso/{p}/start: an account with an unverified email loses its password and sessions and joins', async () => {
   const person = newPerson()
   const squatter = await registerClient(server.url, { email: person.email })
   const { token } = await invite(server, inviter, { email: person.email })
@@ -105,7 +105,7 @@ test('POST /v1/invitations/sso/{p}/start: an account with an unproven address is
   expect((await squatter.get('/v1/auth/session')).status).toBe(401)
 })
 
-test('POST /v1/invitations/sso/{p}/start: the provider’s address must be the invitee’s, else nothing changes', async () => {
+test('POST /v1/invitations/sso/{p}/start: a different email at the provider is refused and changes nothing', async () => {
   const { invitation, token } = await invite(server, inviter, { email: newPerson().email })
   const known = newPerson()
   await signInAs(server, server.browse(), known)
@@ -120,7 +120,7 @@ test('POST /v1/invitations/sso/{p}/start: the provider’s address must be the i
   expect(await getStatus(invitation.id)).toBe('pending')
 })
 
-test('POST /v1/invitations/sso/{p}/start: an account with another address does not join by its provider’s new one', async () => {
+test('POST /v1/invitations/sso/{p}/start: an account with a different email cannot join with a new email at the provider', async () => {
   const person = newPerson()
   await signInAs(server, server.browse(), person)
   const moved = { ...person, email: newPerson().email }
@@ -130,7 +130,7 @@ test('POST /v1/invitations/sso/{p}/start: an account with another address does n
   expect(await getStatus(invitation.id)).toBe('pending')
 })
 
-test('POST /v1/invitations/sso/{p}/start: an unverified address is refused, also of a known person', async () => {
+test('POST /v1/invitations/sso/{p}/start: an unverified email is refused, even for a linked account', async () => {
   const person = newPerson()
   const { invitation, token } = await invite(server, inviter, { email: person.email })
   const unverified = { ...person, email_verified: false }
@@ -143,7 +143,7 @@ test('POST /v1/invitations/sso/{p}/start: an unverified address is refused, also
   expect(await getStatus(invitation.id)).toBe('pending')
 })
 
-test('POST /v1/invitations/sso/{p}/start: a resend on the way voids it', async () => {
+test('POST /v1/invitations/sso/{p}/start: a resend during the sign-in invalidates it', async () => {
   const person = newPerson()
   const { invitation, token } = await invite(server, inviter, { email: person.email })
   const browser = server.browse()
@@ -156,7 +156,7 @@ test('POST /v1/invitations/sso/{p}/start: a resend on the way voids it', async (
   expect(await countAccounts()).toBe(accounts)
 })
 
-test('POST /v1/invitations/sso/{p}/start: of 5 ways to accept one invitation at once one succeeds', async () => {
+test('POST /v1/invitations/sso/{p}/start: of 5 concurrent ways to accept one invitation, one succeeds', async () => {
   const person = newPerson()
   const { token } = await invite(server, inviter, { email: person.email })
   const browsers = Array.from({ length: 5 }, () => server.browse())
@@ -190,7 +190,7 @@ test('POST /v1/invitations/sso/{p}/start: 404 unknown, 409 answered, 410 expired
   expect(browser.cookie('sso_flow')).toBeUndefined()
 })
 
-test('POST /v1/invitations/sso/{p}/start: an unknown provider, another site, a body without a token', async () => {
+test('POST /v1/invitations/sso/{p}/start: refuses an unknown provider, another site and a body without a token', async () => {
   const { token } = await invite(server, inviter, { email: newPerson().email })
   const browser = server.browse()
   expect((await browser.post('/v1/invitations/sso/other/start', { token })).status).toBe(404)

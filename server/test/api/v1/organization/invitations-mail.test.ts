@@ -27,7 +27,7 @@ beforeEach(async () => {
   email = `guest-of-${owner.email}`
 })
 
-/** The token of the link in the n-th mail to an address. */
+/** The token of the link in the n-th email to an address. */
 async function readToken(recipient: string, count = 1): Promise<string> {
   const link = linkIn(await mails.waitForMail(recipient, count))
   expect(link.origin).toBe(publicUrl)
@@ -40,7 +40,7 @@ async function waitForListed(expected: object) {
   await expect.poll(list, { timeout: 15_000, interval: 20 }).toMatchObject(expected)
 }
 
-test('POST /v1/organization/invitations: a mail with text and HTML says who invites whom to what, as what, until when', async () => {
+test('POST /v1/organization/invitations: the text and HTML email names inviter, invitee, organization, role and expiry', async () => {
   const { invitation } = await invite(server, owner, { email, role: 'admin' })
   const mail = await mails.waitForMail(email)
   expect(mail.recipients).toEqual([email])
@@ -54,7 +54,7 @@ test('POST /v1/organization/invitations: a mail with text and HTML says who invi
   expect(mail.html).toContain(`href="${linkIn(mail).href}"`)
 })
 
-test('POST /v1/organization/invitations: the link leads to a preview, and to an account for who has none', async () => {
+test('POST /v1/organization/invitations: the link opens a preview and registers an invitee without an account', async () => {
   await invite(server, owner, { email })
   const token = await readToken(email)
   const guest = createClient(server.url)
@@ -68,14 +68,14 @@ test('POST /v1/organization/invitations: the link leads to a preview, and to an 
   expect(answer.body.user).toMatchObject({ email, organization: 'Engines' })
 })
 
-test('POST /v1/organization/invitations: the link is accepted by who has an account', async () => {
+test('POST /v1/organization/invitations: an invitee with an account accepts by the link', async () => {
   const guest = await registerClient(server.url, { email })
   await invite(server, owner, { email: email.replace('guest', 'GUEST') })
   const token = await readToken(email.replace('guest', 'GUEST'))
   expect((await guest.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
 })
 
-test('GET /v1/organization/invitations: email_status and email_sent_at tell of the delivery', async () => {
+test('GET /v1/organization/invitations: email_status and email_sent_at show the delivery', async () => {
   const { invitation } = await invite(server, owner, { email })
   expect(invitation).toMatchObject({ email_status: 'pending', email_sent_at: null, email_last_error: null })
   await mails.waitForMail(email)
@@ -83,8 +83,8 @@ test('GET /v1/organization/invitations: email_status and email_sent_at tell of t
   await waitForListed({ email_status: 'sent', email_sent_at, email_last_error: null })
 })
 
-test('GET /v1/organization/invitations: an address that is refused is failed, with the reason; resend starts afresh', async () => {
-  mails.troubles.push({ at: 'RCPT', code: 550, text: 'no such user here' })
+test('GET /v1/organization/invitations: a rejected address shows failed with the reason; a resend starts over', async () => {
+  mails.faults.push({ at: 'RCPT', code: 550, text: 'no such user here' })
   const { invitation } = await invite(server, owner, { email })
   const email_last_error = expect.stringContaining('550')
   await waitForListed({ status: 'pending', email_status: 'failed', email_sent_at: null, email_last_error })
@@ -94,7 +94,7 @@ test('GET /v1/organization/invitations: an address that is refused is failed, wi
   expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
 })
 
-test('POST …/resend: another mail with another link; the first link is dead', async () => {
+test('POST …/resend: sends another email with a new link; the first link is invalid', async () => {
   const { invitation } = await invite(server, owner, { email })
   const first = await readToken(email)
   await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
@@ -105,7 +105,7 @@ test('POST …/resend: another mail with another link; the first link is dead', 
   expect((await guest.get(`/v1/invitations/by-token/${second}`)).status).toBe(200)
 })
 
-test('invitation mails: names that try to be markup, headers or links stay text', async () => {
+test('invitation emails: names with markup, headers or links stay plain text', async () => {
   const name = 'Eve <b>"bold"</b> & co\r\nBcc: everybody@example.com'
   const organization = '<script>alert(1)</script><a href="https://evil.example">Bank</a>'
   const eve = await registerClient(server.url, { name, organization })
@@ -120,9 +120,9 @@ test('invitation mails: names that try to be markup, headers or links stay text'
   expect(linkIn(mail).origin).toBe(publicUrl)
 })
 
-test('invitation mails: one that waits is not sent once the invitation is answered, and email_status says so', async () => {
+test('invitation emails: a waiting email is not sent once the invitation is answered, as email_status shows', async () => {
   const guest = await registerClient(server.url, { email })
-  mails.troubles.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  mails.faults.push({ at: 'RCPT', code: 451, text: 'come back later' })
   const { invitation } = await invite(server, owner, { email })
   await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
   expect((await guest.post(`/v1/invitations/${invitation.id}/reject`)).status).toBe(200)
@@ -130,8 +130,8 @@ test('invitation mails: one that waits is not sent once the invitation is answer
   expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toEqual([])
 })
 
-test('invitation mails: one that waits is not sent any more once a resend took its place', async () => {
-  mails.troubles.push({ at: 'RCPT', code: 451, text: 'come back later' })
+test('invitation emails: a waiting email is not sent once a resend replaces it', async () => {
+  mails.faults.push({ at: 'RCPT', code: 451, text: 'come back later' })
   const { invitation } = await invite(server, owner, { email })
   await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
   await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)
@@ -149,7 +149,7 @@ test('invitation mails: one that waits is not sent any more once a resend took i
   expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
 })
 
-test('invitations: a token is in no table and in no line of the log', async () => {
+test('invitations: neither tables nor logs contain a token', async () => {
   await invite(server, owner, { email })
   const token = await readToken(email)
   const guest = createClient(server.url)

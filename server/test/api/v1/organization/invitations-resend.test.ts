@@ -38,7 +38,7 @@ async function preview(link: string) {
   return createClient(server.url).get(`/v1/invitations/by-token/${link}`)
 }
 
-test('POST …/resend: at once after the first sending; a new link, 7 days from now, the old link void', async () => {
+test('POST …/resend: works right after the invitation, with a new link for 7 days; the old link is invalid', async () => {
   now += 1
   const answer = await resend()
   expect(answer.status).toBe(200)
@@ -50,7 +50,7 @@ test('POST …/resend: at once after the first sending; a new link, 7 days from 
   expect((await guest.post(`/v1/invitations/by-token/${newToken}/accept`)).status).toBe(200)
 })
 
-test('POST …/resend: queues another mail and answers its status', async () => {
+test('POST …/resend: queues another email and returns its status', async () => {
   const { db } = server.application
   await db
     .updateTable('mails')
@@ -78,7 +78,7 @@ test('POST …/resend: 429 with Retry-After within a minute of the last resend',
   expect((await resend()).status).toBe(200)
 })
 
-test('POST …/resend: of 10 at once one succeeds, and the link that it made works', async () => {
+test('POST …/resend: of 10 concurrent requests, one succeeds and its link works', async () => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => resend()))
   const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
   expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 429)])
@@ -87,7 +87,7 @@ test('POST …/resend: of 10 at once one succeeds, and the link that it made wor
 
 test('POST …/resend: revives an expired invitation', async () => {
   now += 4 * day
-  await owner.get('/v1/auth/session') // keeps the session, which ends after 7 idle days
+  await owner.get('/v1/auth/session') // renews the session, which expires after 7 idle days
   now += 4 * day
   expect((await preview(token)).body.status).toBe('expired')
   const answer = await resend()
@@ -106,7 +106,7 @@ test.each([
   expect(again.body.code).toBe('invitation_answered')
 })
 
-test('POST …/resend: another organization’s invitation is a 404 like one that is not there', async () => {
+test('POST …/resend: an invitation of another organization is a 404, like an unknown one', async () => {
   const foreign = await resend(cast.stranger)
   const absent = await cast.stranger.post('/v1/organization/invitations/987654321/resend')
   expect(foreign.status).toBe(404)
@@ -132,7 +132,7 @@ test.each([
   expect(answer.body.code).toBe('not_found')
 })
 
-test('POST …/resend: viewers and members get a 403, nobody a 401, whatever the id', async () => {
+test('POST …/resend: 403 for viewers and members, 401 without a session, for any id', async () => {
   for (const id of [invitation.id, 'abc']) {
     const address = `/v1/organization/invitations/${id}/resend`
     expect((await createClient(server.url).post(address)).status).toBe(401)

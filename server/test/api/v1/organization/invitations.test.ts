@@ -25,7 +25,7 @@ beforeEach(async () => {
   email = `guest-of-${owner.email}`
 })
 
-test('POST /v1/organization/invitations: an Invitation, pending for 7 days, to be mailed', async () => {
+test('POST /v1/organization/invitations: returns an Invitation, pending for 7 days, and queues its email', async () => {
   const { user } = (await owner.get('/v1/auth/session')).body
   const { id: organizationId } = (await owner.get('/v1/organization')).body
   const answer = await owner.post(path, { email, role: 'viewer' })
@@ -55,17 +55,20 @@ test('POST /v1/organization/invitations: an Invitation, pending for 7 days, to b
   expect(mail).toMatchObject({ recipient: email, status: 'pending' })
 })
 
-test('POST /v1/organization/invitations: the role is member where none is given', async () => {
+test('POST /v1/organization/invitations: the default role is member', async () => {
   expect((await owner.post(path, { email })).body.role).toBe('member')
 })
 
-test.each(['viewer', 'member', 'admin'])('POST /v1/organization/invitations: may assign %s', async (role) => {
-  const answer = await owner.post(path, { email, role })
-  expect(answer.status).toBe(200)
-  expect(answer.body.role).toBe(role)
-})
+test.each(['viewer', 'member', 'admin'])(
+  'POST /v1/organization/invitations: assigns the role %s',
+  async (role) => {
+    const answer = await owner.post(path, { email, role })
+    expect(answer.status).toBe(200)
+    expect(answer.body.role).toBe(role)
+  },
+)
 
-test('POST /v1/organization/invitations: invitee_user_id is that of the account with this address in any case', async () => {
+test('POST /v1/organization/invitations: invitee_user_id is the account with this email, ignoring case', async () => {
   const guest = await registerClient(server.url, { email: `Guest.${owner.email}` })
   const { user } = (await guest.get('/v1/auth/session')).body
   const answer = await owner.post(path, { email: ` ${guest.email.toUpperCase()} ` })
@@ -76,25 +79,25 @@ test('POST /v1/organization/invitations: invitee_user_id is that of the account 
 const longEmail = (length: number) => `${'a'.repeat(length - 2)}@b`
 
 test.each([
-  ['an e-mail of 3 characters', { email: 'a@b' }],
-  ['an e-mail of 320 characters', { email: longEmail(320) }],
-  ['unknown fields, which it ignores', { email: 'u@b', status: 'accepted', organization_id: 1, id: 1 }],
-])('POST /v1/organization/invitations: takes %s', async (_what, body) => {
+  ['an email of 3 characters', { email: 'a@b' }],
+  ['an email of 320 characters', { email: longEmail(320) }],
+  ['unknown fields and ignores them', { email: 'u@b', status: 'accepted', organization_id: 1, id: 1 }],
+])('POST /v1/organization/invitations: accepts %s', async (_what, body) => {
   const answer = await owner.post(path, body)
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({ invitee_email: body.email, status: 'pending' })
 })
 
 test.each([
-  ['no e-mail', 'email', undefined],
-  ['a null e-mail', 'email', null],
-  ['an e-mail of 2 characters', 'email', 'a@'],
-  ['an e-mail of 321 characters', 'email', longEmail(321)],
-  ['an e-mail without @', 'email', 'example.com'],
-  ['two e-mails', 'email', 'a@example.com, b@example.com'],
-  ['an e-mail with a line break', 'email', 'a@example.com\r\nBcc: b@example.com'],
-  ['an e-mail with NUL', 'email', 'a\0@example.com'],
-  ['a list as e-mail', 'email', ['a@example.com']],
+  ['no email', 'email', undefined],
+  ['a null email', 'email', null],
+  ['an email of 2 characters', 'email', 'a@'],
+  ['an email of 321 characters', 'email', longEmail(321)],
+  ['an email without @', 'email', 'example.com'],
+  ['two emails', 'email', 'a@example.com, b@example.com'],
+  ['an email with a line break', 'email', 'a@example.com\r\nBcc: b@example.com'],
+  ['an email with NUL', 'email', 'a\0@example.com'],
+  ['a list as email', 'email', ['a@example.com']],
   ['the role super_admin', 'role', 'super_admin'],
   ['a role in capitals', 'role', 'ADMIN'],
   ['an empty role', 'role', ''],
@@ -107,7 +110,7 @@ test.each([
   expect((await owner.get(path)).body).toEqual([])
 })
 
-test('POST /v1/organization/invitations: 409 already_member for a member, oneself too, in any case', async () => {
+test('POST /v1/organization/invitations: 409 already_member for any member, including the inviter, ignoring case', async () => {
   const member = await joinClient(server, owner, 'viewer')
   for (const address of [member.email, member.email.toUpperCase(), owner.email]) {
     const answer = await owner.post(path, { email: address })
@@ -117,7 +120,7 @@ test('POST /v1/organization/invitations: 409 already_member for a member, onesel
   expect((await owner.get(path)).body).toHaveLength(1)
 })
 
-test('POST /v1/organization/invitations: 409 invitation_pending while one is, in any case; other organizations may', async () => {
+test('POST /v1/organization/invitations: 409 invitation_pending while one is pending, ignoring case; other organizations can invite', async () => {
   const first = await invite(server, owner, { email })
   const again = await owner.post(path, { email: email.toUpperCase(), role: 'admin' })
   expect(again.status).toBe(409)
@@ -127,7 +130,7 @@ test('POST /v1/organization/invitations: 409 invitation_pending while one is, in
   expect((await other.post(path, { email })).status).toBe(200)
 })
 
-test('POST /v1/organization/invitations: of 20 at once for one address, one succeeds', async () => {
+test('POST /v1/organization/invitations: of 20 concurrent invitations to one email, one succeeds', async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       owner.post(path, { email: index % 2 === 0 ? email : email.toUpperCase() }),
@@ -141,7 +144,7 @@ test('POST /v1/organization/invitations: of 20 at once for one address, one succ
   expect((await owner.get(path)).body).toHaveLength(1)
 })
 
-test('POST /v1/organization/invitations: after a rejection the address may be invited again', async () => {
+test('POST /v1/organization/invitations: a rejected invitation can be followed by a new one', async () => {
   const guest = await registerClient(server.url, { email })
   const { invitation } = await invite(server, owner, { email })
   expect((await guest.post(`/v1/invitations/${invitation.id}/reject`)).status).toBe(200)
@@ -152,7 +155,7 @@ test('POST /v1/organization/invitations: after a rejection the address may be in
   expect(statuses).toEqual(['pending', 'rejected'])
 })
 
-test('POST /v1/organization/invitations: after expiry the address may be invited again; the old link is void', async () => {
+test('POST /v1/organization/invitations: an expired invitation can be followed by a new one; the old link is invalid', async () => {
   const { token } = await invite(server, owner, { email, role: 'viewer' })
   now += 7 * day - 1
   expect((await owner.post(path, { email })).body.code).toBe('invitation_pending')
@@ -175,7 +178,7 @@ test('POST /v1/organization/invitations: after expiry the address may be invited
   expect(pending).toEqual([renewed[0]?.body])
 })
 
-test('GET /v1/organization/invitations: the newest first, with the status that the clock says', async () => {
+test('GET /v1/organization/invitations: newest first, with expiry by the clock', async () => {
   await invite(server, owner, { email: 'first@example.com' })
   now += 3 * day
   await invite(server, owner, { email: 'second@example.com' })
@@ -188,10 +191,10 @@ test('GET /v1/organization/invitations: the newest first, with the status that t
   ])
 })
 
-test('GET, POST /v1/organization/invitations: for admins; 403 for viewers and members, 401 without a session', async () => {
-  const nobody = createClient(server.url)
+test('GET, POST /v1/organization/invitations: admins only; 403 for viewers and members, 401 without a session', async () => {
+  const anonymous = createClient(server.url)
   for (const [client, status] of [
-    [nobody, 401],
+    [anonymous, 401],
     [cast.viewer, 403],
     [cast.member, 403],
   ] as const) {
@@ -204,12 +207,12 @@ test('GET, POST /v1/organization/invitations: for admins; 403 for viewers and me
   expect((await cast.admin.post(path, { email })).status).toBe(200)
 })
 
-test('GET /v1/organization/invitations: another organization’s are never shown', async () => {
+test('GET /v1/organization/invitations: omits invitations of other organizations', async () => {
   await invite(server, owner, { email })
   expect((await cast.stranger.get(path)).body).toEqual([])
 })
 
-test('invitations: no answer to those who invite holds a token or what it is made of', async () => {
+test('invitations: responses to the inviter contain neither the token nor its nonce', async () => {
   const { invitation, token } = await invite(server, owner, { email })
   const { nonce, token_hash } = await server.application.db
     .selectFrom('invitations')

@@ -14,7 +14,7 @@ test('GET /v1/organization/members: 401 without a session', async () => {
   expect((await createClient(server.url).get('/v1/organization/members')).status).toBe(401)
 })
 
-test('GET /v1/organization/members: the members in the order in which they joined', async () => {
+test('GET /v1/organization/members: lists members in the order they joined', async () => {
   const owner = await registerClient(server.url, { name: 'Ada' })
   const first = await joinClient(server, owner, 'viewer', { first_name: 'Grace' })
   const second = await joinClient(server, owner, 'admin', { first_name: 'Alan' })
@@ -32,7 +32,7 @@ test('GET /v1/organization/members: the members in the order in which they joine
   expect(new Set(answer.body.map(({ id }: { id: number }) => id)).size).toBe(3)
 })
 
-test('GET /v1/organization/members: members of one instant come by id', async () => {
+test('GET /v1/organization/members: members who joined at the same instant are sorted by id', async () => {
   const owner = await registerClient(server.url)
   await joinClient(server, owner, 'member')
   await joinClient(server, owner, 'member')
@@ -47,7 +47,7 @@ test('GET /v1/organization/members: members of one instant come by id', async ()
   expect(ids).toEqual(ids.toSorted((a: number, b: number) => a - b))
 })
 
-test('GET /v1/organization/members: every role reads them; a stranger sees only their own', async () => {
+test('GET /v1/organization/members: every role can list members, but only of its own organization', async () => {
   const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
   for (const client of [viewer, member, admin, superAdmin]) {
     const answer = await client.get('/v1/organization/members')
@@ -59,13 +59,13 @@ test('GET /v1/organization/members: every role reads them; a stranger sees only 
   expect(theirs).toHaveLength(1)
 })
 
-test('GET /v1/organization/members: who was invited is no member before accepting', async () => {
+test('GET /v1/organization/members: an invitee is not a member before accepting', async () => {
   const owner = await registerClient(server.url)
   await invite(server, owner, { email: 'not-yet@example.com' })
   expect((await owner.get('/v1/organization/members')).body).toHaveLength(1)
 })
 
-test('GET /v1/organization/members: who joined another organization sees that one’s members and stays in the first', async () => {
+test('GET /v1/organization/members: a user who joins a second organization sees its members and stays in the first', async () => {
   const owner = await registerClient(server.url, { organization: 'First' })
   const guest = await registerClient(server.url, { organization: 'Second' })
   const { token } = await invite(server, owner, { email: guest.email })

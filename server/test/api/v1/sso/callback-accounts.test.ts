@@ -32,20 +32,20 @@ test.each([
   [{ email: 'nul\u0000@example.com' }],
   [{ email: `${'a'.repeat(320)}@example.com` }],
   [{ email: ['a@example.com'] }],
-])('GET /v1/sso/callback/{p}: without a verified e-mail address nobody new comes in: %j', async (claims) => {
+])('GET /v1/sso/callback/{p}: refuses a new person without a verified email: %j', async (claims) => {
   const accounts = await countAccounts()
   await expectRefused(newPerson(claims as never))
   expect(await countAccounts()).toBe(accounts)
 })
 
-test('GET /v1/sso/callback/{p}: an unverified address is never linked to the account that has it', async () => {
+test('GET /v1/sso/callback/{p}: never links an unverified email to the account with that email', async () => {
   const victim = await registerClient(server.url)
   const attacker = newPerson({ email: victim.email, email_verified: false })
   await expectRefused(attacker)
 })
 
 test.each(['İ', 'i'])(
-  'GET /v1/sso/callback/{p}: of two addresses that PostgreSQL takes for one, only the account’s own signs in: %s',
+  'GET /v1/sso/callback/{p}: of two emails that PostgreSQL considers equal, only the account’s own signs in: %s',
   async (letter) => {
     const address = (i: string) => `ada@g${i}thub-${letter.codePointAt(0)}.example`
     await registerClient(server.url, { email: address('i') })
@@ -55,7 +55,7 @@ test.each(['İ', 'i'])(
   },
 )
 
-test('GET /v1/sso/callback/{p}: who registered somebody else’s address before loses password and sessions when its owner comes', async () => {
+test('GET /v1/sso/callback/{p}: the owner of an email claims an account that was registered with it; its password and sessions are deleted', async () => {
   const person = newPerson()
   const squatter = await registerClient(server.url, { email: person.email })
   const { email, password } = squatter
@@ -68,7 +68,7 @@ test('GET /v1/sso/callback/{p}: who registered somebody else’s address before 
   expect((await signInAs(server, server.browse(), person)).location).toBe('/')
 })
 
-test('GET /v1/sso/callback/{p}: a sign-in of theirs at the same moment leaves no session either', async () => {
+test('GET /v1/sso/callback/{p}: a concurrent sign-in to a claimed account leaves no session', async () => {
   for (let round = 0; round < 5; round += 1) {
     const person = newPerson()
     const { email, password } = await registerClient(server.url, { email: person.email })

@@ -17,7 +17,7 @@ afterAll(() => server.close())
 
 type Opened = Awaited<ReturnType<Browser['open']>>
 
-/** Nobody is signed in, and the browser goes to the sign-in page with our word for why. */
+/** Checks that no session was created and that the redirect to the sign-in page names our error code. */
 function expectRefused(answer: Opened, code: string): void {
   expect(answer.status).toBe(302)
   expect(answer.location).toBe(`/sign-in?error=${code}`)
@@ -54,7 +54,7 @@ function forge(header: { alg: string; kid: string }, claims: object): string {
 }
 
 describe('GET /v1/sso/callback/{p} refuses', () => {
-  test('a callback that is replayed, from the same browser with its cookies or from another', async () => {
+  test('a replayed callback, from the same browser or from another', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
     const flow = browser.cookie('sso_flow')?.value
@@ -66,7 +66,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expectRefused(await thief.open(callback.href), 'sso_flow_expired')
   })
 
-  test('of 10 equal callbacks at once one signs in', async () => {
+  test('all but one of 10 concurrent equal callbacks', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
     const answers = await Promise.all(Array.from({ length: 10 }, () => browser.open(callback.href)))
@@ -76,7 +76,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     }
   })
 
-  test('a wrong state, no state or two; the flow itself is not lost', async () => {
+  test('a wrong, missing or repeated state, without ending the flow', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
     const state = callback.searchParams.get('state') ?? ''
@@ -89,7 +89,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expect((await browser.open(callback.href)).location).toBe('/')
   })
 
-  test('a callback in a browser that began no flow, or another one (login CSRF)', async () => {
+  test('a callback in a browser without a flow or with another flow (login CSRF)', async () => {
     const attacker = server.browse()
     const callback = await authorize(server, attacker, newPerson())
     expectRefused(await server.browse().open(callback.href), 'sso_flow_expired')
@@ -98,7 +98,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expectRefused(await victim.open(callback.href), 'sso_flow_expired')
   })
 
-  test('a code of another flow is of no use in one’s own (PKCE and nonce)', async () => {
+  test('a code of another flow (PKCE and nonce)', async () => {
     const victim = server.browse()
     const stolen = await authorize(server, victim, newPerson())
     const attacker = server.browse()
@@ -107,7 +107,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expectRefused(await attacker.open(withQuery(own, { code })), 'sso_failed')
   })
 
-  test('a code that is made up, empty, missing or given twice', async () => {
+  test('an invented, empty, missing or repeated code', async () => {
     for (const code of ['made-up', '', null]) {
       const browser = server.browse()
       const callback = await authorize(server, browser, newPerson())
@@ -118,7 +118,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expectRefused(await browser.open(`${callback.href}&code=another`), 'sso_failed')
   })
 
-  test('a nonce that is not the flow’s', async () => {
+  test('a nonce of another flow', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
     await server.application.db.updateTable('sso_flows').set({ nonce: 'another' }).execute()
@@ -138,9 +138,9 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
   })
 
   test.each([
-    ['an unsigned one', 'none'],
-    ['one with another key’s signature', 'RS256'],
-    ['one signed with the client’s secret', 'HS256'],
+    ['unsigned', 'none'],
+    ['signed with another key', 'RS256'],
+    ['signed with the client secret', 'HS256'],
   ])('an ID token that the provider did not sign: %s', async (_what, alg) => {
     const browser = server.browse()
     const accounts = await countAccounts()
@@ -164,14 +164,14 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expect(await countAccounts()).toBe(accounts)
   })
 
-  test('who declines at the provider is told so in our words', async () => {
+  test('a sign-in declined at the provider, with our error code', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, null)
     expect(callback.searchParams.get('error_description')).toContain('TEXT OF THE PROVIDER')
     expectRefused(await browser.open(callback.href), 'sso_denied')
   })
 
-  test('an error with a text of anybody’s is never echoed or logged', async () => {
+  test('an error text from the query, without echoing or logging it', async () => {
     const text = '<script>alert("echo-me")</script>\r\nset-cookie: session=x'
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
@@ -187,7 +187,7 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expect(server.logs.join('')).not.toMatch(/echo-me|TEXT OF THE PROVIDER/)
   })
 
-  test('a flow ends after 10 minutes', async () => {
+  test('a flow older than 10 minutes', async () => {
     const late = server.browse()
     const tooLate = await authorize(server, late, newPerson())
     const early = server.browse()
@@ -215,14 +215,14 @@ test.each([
   'javascript:alert(1)',
   '@evil.test',
   '/a\r\nset-cookie: session=x',
-])('GET /v1/sso/login/{p}: return_to %j leads home', async (returnTo) => {
+])('GET /v1/sso/login/{p}: return_to %j redirects to the home page', async (returnTo) => {
   const browser = server.browse()
   const { location } = await browser.open(`/v1/sso/login/oidc?return_to=${encodeURIComponent(returnTo)}`)
   const callback = await authorize(server, browser, newPerson(), location)
   expect((await browser.open(callback.href)).location).toBe('/')
 })
 
-test('GET /v1/sso/login/{p}: return_to given twice leads home', async () => {
+test('GET /v1/sso/login/{p}: a repeated return_to redirects to the home page', async () => {
   const browser = server.browse()
   const { location } = await browser.open('/v1/sso/login/oidc?return_to=/a&return_to=/b')
   const callback = await authorize(server, browser, newPerson(), location)

@@ -28,7 +28,7 @@ test('POST /v1/user/logout: ends the session at once and clears the cookie', asy
   expect((await thief.post('/v1/user/logout')).status).toBe(401)
 })
 
-test('POST /v1/user/logout: the same user’s other sessions and other users’ stay', async () => {
+test('POST /v1/user/logout: keeps all other sessions', async () => {
   const client = await registerClient(server.url)
   const elsewhere = createClient(server.url)
   await elsewhere.post('/v1/user/signin', { email: client.email, password: client.password })
@@ -44,7 +44,7 @@ test('POST /v1/user/logout: 401 without a session', async () => {
   expect(answer.body.code).toBe('not_authenticated')
 })
 
-test('POST /v1/user/logout: an empty body and a JSON body are both fine', async () => {
+test('POST /v1/user/logout: accepts an empty body and a JSON body', async () => {
   for (const body of ['', '{}']) {
     const client = await registerClient(server.url)
     expect((await client.post('/v1/user/logout', body)).status).toBe(200)

@@ -16,7 +16,7 @@ test('GET /v1/user/organizations: 401 without a session', async () => {
   expect((await createClient(server.url).get(path)).status).toBe(401)
 })
 
-test('GET /v1/user/organizations: every membership by name with its role, and which one is current', async () => {
+test('GET /v1/user/organizations: lists all memberships by name, with role and current organization', async () => {
   const client = await registerClient(server.url, { organization: 'engines' })
   const { body: own } = await client.get('/v1/organization')
   expect((await client.get(path)).body).toEqual([

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('PATCH /v1/user/profile: completes the profile of an account that SSO made, once', async () => {
+test('PATCH /v1/user/profile: completes the profile of an SSO account once', async () => {
   const browser = server.browse()
   const person = newPerson({ name: 'Ada Lovelace' })
   await signInAs(server, browser, person)

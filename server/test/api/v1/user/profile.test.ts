@@ -23,13 +23,13 @@ function readUser(email = client.email) {
   return users.where('email', '=', email).executeTakeFirstOrThrow()
 }
 
-/** Turns the account into one that a provider's sign-in has just made. */
+/** Turns the account into one that an SSO sign-in has just created. */
 async function makeIncomplete(): Promise<void> {
   const { db } = server.application
   await db.updateTable('users').set({ profile_incomplete: true }).where('email', '=', client.email).execute()
 }
 
-/** Makes the client a member of another organization too, which becomes current; returns its id. */
+/** Adds the client to a second organization, which becomes current, and returns its id. */
 async function joinAnother(): Promise<number> {
   const inviter = await registerClient(server.url, { organization: 'Looms' })
   const { invitation, token } = await invite(server, inviter, { email: client.email, role: 'viewer' })
@@ -37,7 +37,7 @@ async function joinAnother(): Promise<number> {
   return invitation.organization_id
 }
 
-test('GET /v1/user/profile: what is known of oneself, null where nothing is', async () => {
+test('GET /v1/user/profile: returns the profile, with null for unset fields', async () => {
   const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   const expected = {
     email: client.email,
@@ -68,7 +68,7 @@ test('PATCH /v1/user/profile: 401 without a session', async () => {
   expect(answer).toMatchObject({ status: 401, body: { code: 'not_authenticated' } })
 })
 
-test('PATCH /v1/user/profile: changes every field of a person and answers the refreshed session', async () => {
+test('PATCH /v1/user/profile: changes every personal field and returns the updated session', async () => {
   const before = (await client.get('/v1/auth/session')).body
   const answer = await client.patch(path, {
     name: '  Ada Lovelace ',
@@ -89,7 +89,7 @@ test('PATCH /v1/user/profile: changes every field of a person and answers the re
   })
 })
 
-test('PATCH /v1/user/profile: what is left out stays, null clears', async () => {
+test('PATCH /v1/user/profile: omitted fields stay, null clears a field', async () => {
   await client.patch(path, { first_name: 'Augusta', last_name: 'King', country: 'UK', contact_number: '1' })
   await client.patch(path, { first_name: null, country: null })
   expect(await readUser()).toMatchObject({
@@ -103,7 +103,7 @@ test('PATCH /v1/user/profile: what is left out stays, null clears', async () => 
   expect(await readUser()).toMatchObject({ last_name: null, contact_number: null })
 })
 
-test('PATCH /v1/user/profile: a name that was never given follows first and last name', async () => {
+test('PATCH /v1/user/profile: a default name follows first and last name', async () => {
   const nameless = createClient(server.url)
   const email = `grace-${client.email}`
   await nameless.post('/v1/user/register', { email, password: client.password, organization: 'Navy' })
@@ -136,7 +136,7 @@ test.each([
   expect(answer.body).toMatchObject({ code: 'validation_failed', errors: [{ location: 'body', field }] })
 })
 
-test('PATCH /v1/user/profile: 255 characters fit, unknown fields are ignored, those of the account are not fields', async () => {
+test('PATCH /v1/user/profile: accepts 255 characters and ignores unknown and read-only fields', async () => {
   const name = '🙂'.repeat(255)
   const before = await readUser()
   const body = { name, nickname: 'x', email: 'eve@example.com', profile_incomplete: true, role: 'viewer' }
@@ -145,7 +145,7 @@ test('PATCH /v1/user/profile: 255 characters fit, unknown fields are ignored, th
   expect(await readUser()).toEqual({ ...before, name, updated_at: expect.any(Date) })
 })
 
-test('PATCH /v1/user/profile: what changes nothing moves no updated_at', async () => {
+test('PATCH /v1/user/profile: a request without changes keeps updated_at', async () => {
   await client.patch(path, { country: 'UK' })
   const before = await readUser()
   const { current_organization_id } = before
@@ -157,7 +157,7 @@ test('PATCH /v1/user/profile: what changes nothing moves no updated_at', async (
   expect((await readUser()).updated_at.getTime()).toBeGreaterThan(before.updated_at.getTime())
 })
 
-test('PATCH /v1/user/profile: current_organization_id switches, for all sessions of the user', async () => {
+test('PATCH /v1/user/profile: current_organization_id switches all sessions of the user', async () => {
   const own = (await readUser()).current_organization_id
   const other = await joinAnother()
   const second = createClient(server.url)
@@ -166,11 +166,11 @@ test('PATCH /v1/user/profile: current_organization_id switches, for all sessions
   const back = await client.patch(path, { current_organization_id: own })
   expect(back.body.user).toMatchObject({ organization: 'Engines', role: { name: 'super_admin' } })
   expect((await second.get('/v1/auth/session')).body.user).toMatchObject({ organization: 'Engines' })
-  const there = await client.patch(path, { current_organization_id: other })
-  expect(there.body.user).toMatchObject({ organization: 'Looms', role: { name: 'viewer' } })
+  const switched = await client.patch(path, { current_organization_id: other })
+  expect(switched.body.user).toMatchObject({ organization: 'Looms', role: { name: 'viewer' } })
 })
 
-test("PATCH /v1/user/profile: somebody else's organization, or none, is a 404 and nothing changes", async () => {
+test('PATCH /v1/user/profile: an organization of another user or an unknown one is a 404 and changes nothing', async () => {
   const stranger = await registerClient(server.url, { organization: 'Secrets' })
   const { current_organization_id: foreign } = await readUser(stranger.email)
   const before = await readUser()
@@ -182,7 +182,7 @@ test("PATCH /v1/user/profile: somebody else's organization, or none, is a 404 an
   expect(await readUser()).toEqual(before)
 })
 
-test('PATCH /v1/user/profile: naming the organization of a complete account is a 409 and nothing changes', async () => {
+test('PATCH /v1/user/profile: organization on a complete profile is a 409 and changes nothing', async () => {
   const before = await readUser()
   const answer = await client.patch(path, { name: 'Eve', organization: 'Another' })
   expect(answer).toMatchObject({ status: 409, body: { code: 'profile_complete' } })
@@ -193,7 +193,7 @@ test('PATCH /v1/user/profile: naming the organization of a complete account is a
   })
 })
 
-test('PATCH /v1/user/profile: an account from SSO is complete once it has named its organization', async () => {
+test('PATCH /v1/user/profile: an SSO account is complete once its organization is named', async () => {
   await makeIncomplete()
   const named = await client.patch(path, { name: 'Ada Lovelace' })
   expect(named.body.user).toMatchObject({ organization: 'Engines', requires_profile_completion: true })
@@ -207,7 +207,7 @@ test('PATCH /v1/user/profile: an account from SSO is complete once it has named 
   expect((await client.patch(path, { organization: 'Again' })).status).toBe(409)
 })
 
-test("PATCH /v1/user/profile: completing it never renames an organization of somebody else's", async () => {
+test('PATCH /v1/user/profile: completing a profile never renames an organization of another user', async () => {
   await makeIncomplete()
   const other = await joinAnother()
   const answer = await client.patch(path, { organization: 'Mine' })
@@ -225,7 +225,7 @@ test("PATCH /v1/user/profile: completing it never renames an organization of som
   expect(back.body.user.organization).toBe('Mine')
 })
 
-test('PATCH /v1/user/profile: of 10 that complete one profile at once one wins', async () => {
+test('PATCH /v1/user/profile: of 10 concurrent completions of one profile, one succeeds', async () => {
   await makeIncomplete()
   const names = Array.from({ length: 10 }, (_, index) => `Engines ${index}`)
   const answers = await Promise.all(names.map((organization) => client.patch(path, { organization })))

@@ -12,7 +12,7 @@ afterAll(() => server.close())
 
 let count = 0
 
-/** The `Set-Cookie` line of a registration on a server with the settings, its date left out. */
+/** Registers on a server with these settings and returns the `Set-Cookie` line without its date. */
 async function cookieWith(settings: Record<string, string>): Promise<string> {
   const { sessionCookie, publicUrl } = readConfig(settings)
   const config = { ...server.application.config, sessionCookie, publicUrl }
@@ -65,7 +65,7 @@ test.each([
   expect(await cookieWith(settings)).toBe(expected)
 })
 
-test('GET /v1/auth/session: only the cookie of the configured name counts', async () => {
+test('GET /v1/auth/session: only the cookie with the configured name is accepted', async () => {
   const { sessionCookie } = readConfig({ SESSION_COOKIE_NAME: 'berth_session' })
   const config = { ...server.application.config, sessionCookie }
   const app = await buildServer({ ...server.application, config })

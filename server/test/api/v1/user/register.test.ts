@@ -11,7 +11,7 @@ afterAll(() => server.close())
 
 let count = 0
 
-/** Registers with a valid body in which `fields` stand in for their namesakes; undefined leaves a field out. */
+/** Registers with a valid body, overridden by `fields`; undefined omits a field. */
 function register(fields: Record<string, unknown> = {}) {
   count += 1
   const body = {
@@ -29,7 +29,7 @@ function emailOfLength(length: number, character = 'a'): string {
   return character.repeat(length - domain.length) + domain
 }
 
-test('POST /v1/user/register: answers a Session and makes the caller super_admin of an organization of their own', async () => {
+test('POST /v1/user/register: returns a Session and makes the caller super_admin of a new organization', async () => {
   const client = createClient(server.url)
   const before = Date.now()
   const answer = await client.post('/v1/user/register', {
@@ -62,10 +62,10 @@ test('POST /v1/user/register: answers a Session and makes the caller super_admin
 })
 
 const accepted: [what: string, fields: () => Record<string, unknown>][] = [
-  ['an e-mail of 3 characters', () => ({ email: 'a@b' })],
-  ['an e-mail of 320 characters', () => ({ email: emailOfLength(320) })],
-  ['an e-mail of 320 emoji and letters', () => ({ email: emailOfLength(320, '🚢') })],
-  ['an e-mail of 320 characters between spaces', () => ({ email: `   ${emailOfLength(320)}   ` })],
+  ['an email of 3 characters', () => ({ email: 'a@b' })],
+  ['an email of 320 characters', () => ({ email: emailOfLength(320) })],
+  ['an email of 320 emoji and letters', () => ({ email: emailOfLength(320, '🚢') })],
+  ['an email of 320 characters between spaces', () => ({ email: `   ${emailOfLength(320)}   ` })],
   ['a password of 8 bytes', () => ({ password: '12345678' })],
   ['a password of 8 bytes in 2 emoji', () => ({ password: '🚢🚢' })],
   ['a password of 72 bytes', () => ({ password: 'x'.repeat(72) })],
@@ -79,34 +79,34 @@ const accepted: [what: string, fields: () => Record<string, unknown>][] = [
     'every optional field',
     () => ({ name: 'A', first_name: 'B', last_name: 'C', country: 'GB', contact_number: '+44' }),
   ],
-  ['unknown fields, which it ignores', () => ({ role: 'admin', is_admin: true, id: 1, constructor: {} })],
+  ['unknown fields and ignores them', () => ({ role: 'admin', is_admin: true, id: 1, constructor: {} })],
 ]
 
-test.each(accepted)('POST /v1/user/register: takes %s', async (_what, fields) => {
+test.each(accepted)('POST /v1/user/register: accepts %s', async (_what, fields) => {
   expect((await register(fields())).status).toBe(200)
 })
 
 const refused: [what: string, field: string, value: unknown][] = [
-  ['an e-mail of 2 characters', 'email', 'a@'],
-  ['an e-mail of 2 characters and spaces', 'email', ' @b '],
-  ['an e-mail of 321 characters', 'email', emailOfLength(321)],
-  ['an e-mail without @', 'email', 'ada.example.com'],
-  ['an e-mail with two @', 'email', 'a@b@c'],
-  ['an e-mail with a space inside', 'email', 'a da@example.com'],
-  ['an e-mail with nothing before @', 'email', '@example.com'],
-  ['an e-mail with NUL', 'email', 'a\0da@example.com'],
-  ['an e-mail with half of a surrogate pair', 'email', 'a\ud83d@example.com'],
-  ['an e-mail with İ, which without case is an i', 'email', 'gİna@example.com'],
-  ['an e-mail with the Kelvin sign, which without case is a k', 'email', 'ada@\u212aelvin.example'],
-  ['no e-mail', 'email', undefined],
-  ['a null e-mail', 'email', null],
-  ['a number as e-mail', 'email', 7],
-  ['a list as e-mail', 'email', ['ada@example.com']],
+  ['an email of 2 characters', 'email', 'a@'],
+  ['an email of 2 characters and spaces', 'email', ' @b '],
+  ['an email of 321 characters', 'email', emailOfLength(321)],
+  ['an email without @', 'email', 'ada.example.com'],
+  ['an email with two @', 'email', 'a@b@c'],
+  ['an email with a space inside', 'email', 'a da@example.com'],
+  ['an email with nothing before @', 'email', '@example.com'],
+  ['an email with NUL', 'email', 'a\0da@example.com'],
+  ['an email with a lone surrogate', 'email', 'a\ud83d@example.com'],
+  ['an email with İ, which lowercases to i', 'email', 'gİna@example.com'],
+  ['an email with the Kelvin sign, which lowercases to k', 'email', 'ada@\u212aelvin.example'],
+  ['no email', 'email', undefined],
+  ['a null email', 'email', null],
+  ['a number as email', 'email', 7],
+  ['a list as email', 'email', ['ada@example.com']],
   ['a password of 7 bytes', 'password', '1234567'],
   ['a password of 73 bytes', 'password', 'x'.repeat(73)],
   ['a password of 74 bytes in 37 letters', 'password', 'é'.repeat(37)],
   ['a password of 6 bytes in 3 letters', 'password', 'ééé'],
-  ['a password with half of a surrogate pair', 'password', 'battery\ud83d staple'],
+  ['a password with a lone surrogate', 'password', 'battery\ud83d staple'],
   ['a password with NUL', 'password', 'battery\0staple'],
   ['no password', 'password', undefined],
   ['a number as password', 'password', 12_345_678],
@@ -132,7 +132,7 @@ test.each(refused)('POST /v1/user/register: %s is a 422', async (_what, field, v
   expect(answer.body).toMatchObject({ code: 'validation_failed', errors: [{ location: 'body', field }] })
 })
 
-test('POST /v1/user/register: every wrong field is listed at once', async () => {
+test('POST /v1/user/register: lists all invalid fields at once', async () => {
   const answer = await register({ email: 'nobody', password: 'short', organization: undefined })
   expect(answer.status).toBe(422)
   const fields = answer.body.errors.map((error: { field: string }) => error.field)
@@ -145,14 +145,14 @@ const names: [rule: string, fields: Record<string, unknown>, name: string][] = [
   ['first_name last_name', { first_name: 'Augusta', last_name: 'King' }, 'Augusta King'],
   ['first_name alone', { first_name: 'Augusta' }, 'Augusta'],
   ['last_name alone', { last_name: 'King' }, 'King'],
-  ['what stands before @', { email: 'countess.of+lovelace@example.com' }, 'countess.of+lovelace'],
+  ['the part before @', { email: 'countess.of+lovelace@example.com' }, 'countess.of+lovelace'],
 ]
 
 test.each(names)('POST /v1/user/register: user.name is %s', async (_rule, fields, name) => {
   expect((await register(fields)).body.user.name).toBe(name)
 })
 
-test('POST /v1/user/register: texts are stored trimmed, the password as it is', async () => {
+test('POST /v1/user/register: trims text fields but not the password', async () => {
   const password = '  battery staple  '
   const answer = await register({
     email: '  trim@example.com ',
@@ -170,7 +170,7 @@ test('POST /v1/user/register: texts are stored trimmed, the password as it is', 
 test.each([
   ['grace@example.com', 'GRACE@Example.COM'],
   ['ångström@example.com', 'ÅNGSTRÖM@example.com'],
-])('POST /v1/user/register: %s is taken for %s: 409 email_taken', async (email, same) => {
+])('POST /v1/user/register: %s is the same email as %s: 409 email_taken', async (email, same) => {
   expect((await register({ email })).status).toBe(200)
   const again = await register({ email: same })
   expect(again.status).toBe(409)
@@ -178,7 +178,7 @@ test.each([
   expect(again.headers.get('set-cookie')).toBeNull()
 })
 
-test('POST /v1/user/register: of 20 at once with one e-mail, one succeeds and nothing is left of the others', async () => {
+test('POST /v1/user/register: of 20 concurrent registrations with one email, one succeeds and the others leave no rows', async () => {
   const organization = 'Twenty at once'
   const email = 'twenty@example.com'
   const answers = await Promise.all(Array.from({ length: 20 }, () => register({ email, organization })))
@@ -189,7 +189,7 @@ test('POST /v1/user/register: of 20 at once with one e-mail, one succeeds and no
   expect(rows).toHaveLength(1)
 })
 
-test('POST /v1/user/register: one organization name twice makes two organizations', async () => {
+test('POST /v1/user/register: two registrations with the same organization name create two organizations', async () => {
   for (let time = 0; time < 2; time += 1) {
     expect((await register({ organization: 'Namesake' })).body.user.organization).toBe('Namesake')
   }

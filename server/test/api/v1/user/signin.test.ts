@@ -15,7 +15,7 @@ afterAll(() => server.close())
 
 const rightPassword = 'correct horse battery'
 
-/** Tries to sign in from an address; each test takes addresses of its own, because failures count for them too. */
+/** Signs in from an IP address. Each test uses its own addresses, because failures count per address. */
 function signIn(email: string, password: string, address: string) {
   return createClient(server.url).request(
     'POST',
@@ -25,7 +25,7 @@ function signIn(email: string, password: string, address: string) {
   )
 }
 
-test('POST /v1/user/signin: answers a Session and sets the cookie', async () => {
+test('POST /v1/user/signin: returns a Session and sets the cookie', async () => {
   const registered = await registerClient(server.url, { email: 'ada@example.com' })
   const client = createClient(server.url)
   const answer = await client.post('/v1/user/signin', { email: 'ada@example.com', password: rightPassword })
@@ -36,14 +36,14 @@ test('POST /v1/user/signin: answers a Session and sets the cookie', async () => 
 })
 
 test.each([
-  ['an unknown e-mail', 'nobody@example.com', rightPassword],
+  ['an unknown email', 'nobody@example.com', rightPassword],
   ['a wrong password', 'wrong@example.com', 'wrong horse battery'],
   ['the password in another case', 'wrong@example.com', rightPassword.toUpperCase()],
   ['the password with a space after it', 'wrong@example.com', `${rightPassword} `],
   ['an empty password', 'wrong@example.com', ''],
-  ['what is no e-mail', '%', rightPassword],
+  ['an invalid email', '%', rightPassword],
 ])(
-  'POST /v1/user/signin: %s is a 401 with the same words and without a cookie',
+  'POST /v1/user/signin: %s is a 401 with the same message and no cookie',
   async (_what, email, password) => {
     await createClient(server.url).post('/v1/user/register', {
       email: 'wrong@example.com',
@@ -64,7 +64,7 @@ test.each([
   },
 )
 
-test('POST /v1/user/signin: the e-mail is compared trimmed and without case', async () => {
+test('POST /v1/user/signin: trims the email and ignores case', async () => {
   await registerClient(server.url, { email: 'Grace@Example.com' })
   const answer = await signIn('  gRACE@eXAMPLE.COM ', rightPassword, '10.1.0.2')
   expect(answer.status).toBe(200)
@@ -72,7 +72,7 @@ test('POST /v1/user/signin: the e-mail is compared trimmed and without case', as
 })
 
 test.each(['/v1/user/signin', '/v1/user/register'])(
-  'POST %s: mints a new token and revokes the one that came along',
+  'POST %s: issues a new token and revokes the one in the request',
   async (path) => {
     const client = await registerClient(server.url)
     const old = client.cookie()
@@ -88,7 +88,7 @@ test.each(['/v1/user/signin', '/v1/user/register'])(
   },
 )
 
-test('POST /v1/user/signin: a failed sign-in leaves the session that came along as it was', async () => {
+test('POST /v1/user/signin: a failed sign-in keeps the current session', async () => {
   const client = await registerClient(server.url)
   const cookie = client.cookie()
   expect((await client.post('/v1/user/signin', { email: client.email, password: 'wrong' })).status).toBe(401)
@@ -96,7 +96,7 @@ test('POST /v1/user/signin: a failed sign-in leaves the session that came along 
   expect((await client.get('/v1/auth/session')).status).toBe(200)
 })
 
-test('POST /v1/user/signin: after 10 failures the account is a 429 with Retry-After, for the right password too', async () => {
+test('POST /v1/user/signin: 429 with Retry-After after 10 failures for an account, even with the right password', async () => {
   const { email } = await registerClient(server.url)
   for (let time = 0; time < 10; time += 1) {
     const spelling = time % 2 === 0 ? email : ` ${email.toUpperCase()} `
@@ -116,10 +116,10 @@ test('POST /v1/user/signin: after 10 failures the account is a 429 with Retry-Af
 })
 
 test.each(['registered-if@example.com', 'unknown-if@example.com'])(
-  'POST /v1/user/signin: spellings that find one account count together: %s',
+  'POST /v1/user/signin: spellings of the same email share a counter: %s',
   async (email) => {
     if (email.startsWith('registered')) await registerClient(server.url, { email })
-    // Without case PostgreSQL takes İ for i; JavaScript does not.
+    // PostgreSQL lowercases İ to i; JavaScript does not.
     const spellings = [email, email.replace('-i', '-İ'), email.replace('-i', '-I')]
     for (let time = 0; time < 10; time += 1) {
       expect((await signIn(spellings[time % 3]!, 'wrong password', `10.10.0.${time}`)).status).toBe(401)
@@ -130,7 +130,7 @@ test.each(['registered-if@example.com', 'unknown-if@example.com'])(
   },
 )
 
-test('POST /v1/user/signin: a session that is over before it is answered is a 401 with invalid_credentials', async () => {
+test('POST /v1/user/signin: a session that ends before the response is a 401 invalid_credentials', async () => {
   const { email } = await registerClient(server.url)
   await endSessionsAtOnce(server.application.db)
   for (const [path, body] of [
@@ -150,7 +150,7 @@ test('POST /v1/user/signin: successes do not count', async () => {
   }
 })
 
-test('POST /v1/user/signin: of 30 wrong tries at once at most 10 are looked at', async () => {
+test('POST /v1/user/signin: of 30 concurrent wrong attempts, at most 10 are checked', async () => {
   const { email } = await registerClient(server.url)
   const tries = Array.from({ length: 30 }, (_, index) => signIn(email, 'wrong password', `10.4.0.${index}`))
   const statuses = (await Promise.all(tries)).map(({ status }) => status)
@@ -158,7 +158,7 @@ test('POST /v1/user/signin: of 30 wrong tries at once at most 10 are looked at',
   expect(statuses.filter((status) => status === 429)).toHaveLength(20)
 })
 
-test('POST /v1/user/signin: of 30 right tries at once none counts, whether it was let in or refused', async () => {
+test('POST /v1/user/signin: 30 concurrent right attempts do not count, whether admitted or refused', async () => {
   const { email } = await registerClient(server.url)
   const tries = Array.from({ length: 30 }, () => signIn(email, rightPassword, '10.8.0.1'))
   const statuses = (await Promise.all(tries)).map(({ status }) => status)
@@ -171,7 +171,7 @@ test('POST /v1/user/signin: of 30 right tries at once none counts, whether it wa
   expect((await signIn(email, rightPassword, '10.8.0.1')).status).toBe(429)
 })
 
-test('POST /v1/user/signin: what a locked account refuses does not count for the address', async () => {
+test('POST /v1/user/signin: attempts refused by a locked account do not count against the address', async () => {
   const { email } = await registerClient(server.url)
   for (let time = 0; time < 10; time += 1) await signIn(email, 'wrong password', `10.9.0.${time}`)
   for (let time = 0; time < 100; time += 1) {
@@ -181,7 +181,7 @@ test('POST /v1/user/signin: what a locked account refuses does not count for the
   expect((await signIn(other.email, rightPassword, '10.9.1.1')).status).toBe(200)
 })
 
-test('POST /v1/user/signin: after 100 failures an address is a 429, another address is not', async () => {
+test('POST /v1/user/signin: 429 after 100 failures from an address; other addresses are unaffected', async () => {
   const { email } = await registerClient(server.url)
   const tries = Array.from({ length: 100 }, (_, index) => signIn(`no-${index}@example.com`, 'x', '10.5.0.1'))
   expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))
@@ -191,7 +191,7 @@ test('POST /v1/user/signin: after 100 failures an address is a 429, another addr
   expect((await signIn(email, rightPassword, '10.5.0.2')).status).toBe(200)
 })
 
-test('POST /v1/user/signin: without TRUST_PROXY X-Forwarded-For does not make another address', async () => {
+test('POST /v1/user/signin: ignores X-Forwarded-For without TRUST_PROXY', async () => {
   const config = { ...server.application.config, trustProxy: false as const }
   const app = await buildServer({ ...server.application, config })
   const tries = Array.from({ length: 101 }, (_, index) =>
@@ -208,7 +208,7 @@ test('POST /v1/user/signin: without TRUST_PROXY X-Forwarded-For does not make an
   await app.close()
 })
 
-test('POST /v1/user/signin: the database holds the SHA-256 of a token, neither table nor log the token or the password', async () => {
+test('POST /v1/user/signin: stores only the SHA-256 of a token; tables and logs contain neither token nor password', async () => {
   const password = 'a-password-to-look-for'
   const email = 'secret@example.com'
   const client = createClient(server.url)
@@ -233,7 +233,7 @@ test('POST /v1/user/signin: the database holds the SHA-256 of a token, neither t
   expect(server.logs.join('')).toContain('/v1/user/signin')
 })
 
-/** Every row of every table, the job queue's among them, as text. */
+/** Every row of every table as text, including the job queue's. */
 async function dumpTables(): Promise<string> {
   const { db } = server.application
   const tables = await sql<{ name: string }>`
