@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import type { Worker } from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { joinMetrics } from './http/joined-metrics.ts'
+import { serveClusterMetrics } from './http/cluster-metrics.ts'
 
 /** What the processes of an API that share a port say to each other beside metrics. */
 type Message = { kind: 'listening'; address: string } | { kind: 'stop' }
@@ -26,7 +26,7 @@ export async function superviseProcesses(supervision: Supervision): Promise<void
   const { count, endWithin, stopping, log } = supervision
   // This process takes the connections and hands them out: what one that dies has not taken over goes to another.
   cluster.schedulingPolicy = cluster.SCHED_RR
-  joinMetrics()
+  serveClusterMetrics()
   let pause = firstPause
   const started = Promise.withResolvers<void>()
   let listening = 0

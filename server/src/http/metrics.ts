@@ -1,7 +1,8 @@
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Histogram } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { App } from './app.ts'
-import { openMetrics } from './joined-metrics.ts'
+import { createRegistry, openMetrics } from './cluster-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,7 +22,7 @@ declare module 'fastify' {
 
 /** Times every request by route and writes one access line for it; with `exposed` also serves `/metrics`. */
 export async function measureRequests(app: App, options: { exposed: boolean }): Promise<void> {
-  const metrics = new Registry()
+  const metrics = createRegistry()
   collectDefaultMetrics({ register: metrics })
   const duration = new Histogram({
     name: 'berth_http_request_duration_seconds',
