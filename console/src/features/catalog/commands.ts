@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Library, Rocket } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
-import type { Command } from '../../domain/command.ts'
+import type { Command } from '../../components/command.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 

@@ -14,7 +14,7 @@ import {
   writeFirstBody,
   writeSample,
   type SampleLanguage,
-} from '../../domain/code-samples.ts'
+} from '../../domain/models/code-samples.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { UserPlus } from 'lucide-react'
 import { useCan } from '../../api/session.ts'
-import type { Command } from '../../domain/command.ts'
+import type { Command } from '../../components/command.ts'
 import { text } from '../../text/index.ts'
 
 /** The command that opens the invite dialog. */

@@ -2,7 +2,6 @@ import { QueryClient } from '@tanstack/react-query'
 import { expect, it } from 'vitest'
 import type { Organization, Session } from '../../../../server/src/contract.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
-import { invitationsQuery, membersQuery } from '../organization/queries.ts'
 import { forgetForOthers } from './forget.ts'
 
 it('forgets when another organization is worked in, not when the page about the same one is opened', async () => {
@@ -12,8 +11,7 @@ it('forgets when another organization is worked in, not when the page about the 
   queryClient.setQueryData(organizationQuery.queryKey, { id: 7, name: 'Engines' } as Organization)
   forgetForOthers(queryClient, { userId: 1, organizationId: 7 }, () => (forgotten += 1))
 
-  queryClient.setQueryData(membersQuery.queryKey, [])
-  queryClient.setQueryData(invitationsQuery.queryKey, [])
+  queryClient.setQueryData([...organizationQuery.queryKey, 'members'], [])
   queryClient.setQueryData(organizationQuery.queryKey, { id: 7, name: 'Analytical Engines' } as Organization)
   queryClient.removeQueries()
   queryClient.setQueryData(sessionQuery.queryKey, { user: { id: 1 } } as Session)

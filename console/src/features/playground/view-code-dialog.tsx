@@ -9,7 +9,7 @@ import {
   writeSample,
   type SampleLanguage,
   type SampleRequest,
-} from '../../domain/code-samples.ts'
+} from '../../domain/models/code-samples.ts'
 
 interface ViewCodeDialogProps {
   open: boolean
