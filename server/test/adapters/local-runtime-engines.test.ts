@@ -20,7 +20,7 @@ import {
 
 const FILE_MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
 
-/** A runtime whose deployments are released when the test ends. */
+/** Opens a runtime and releases its deployments after the test. */
 async function openRuntime(
   folder: string,
   changes: Parameters<typeof makeSettings>[1] = {},
@@ -33,7 +33,7 @@ async function openRuntime(
   return runtime
 }
 
-/** Ensures the engine until it is seen in a phase. */
+/** Calls `ensureEngine` until the engine reaches a phase. */
 async function reach<P extends EngineObservation['phase']>(
   runtime: ModelRuntime,
   spec: EngineSpec,
@@ -67,18 +67,18 @@ async function readState(
   return JSON.parse(await readFile(join(stateFolder(folder, spec), file), 'utf8')) as Record<string, unknown>
 }
 
-/** A program that stands in for the engine, to behave as a broken one does. */
+/** Writes a program that simulates a broken engine. */
 async function writeProgram(folder: string, source: string): Promise<string> {
   const path = join(folder, 'engine.mjs')
   await writeFile(path, source)
   return path
 }
 
-const SAY = `
+const ENGINE_DOUBLE = `
   import { writeFileSync, renameSync, existsSync } from 'node:fs'
   import { join } from 'node:path'
   const option = (name) => process.argv[process.argv.indexOf('--' + name) + 1]
-  const say = (changes) => {
+  const writeRecord = (changes) => {
     const path = join(option('state-dir'), 'engine.json')
     const state = { nonce: option('nonce'), pid: process.pid, started_at: new Date().toISOString(), error: null }
     writeFileSync(path + '.tmp', JSON.stringify({ ...state, port: null, ...changes }))
@@ -87,8 +87,8 @@ const SAY = `
   setInterval(() => existsSync(join(option('state-dir'), 'launch.json')) || process.exit(3), 1000)
 `
 
-describe('an engine of this host', () => {
-  test('is started, answers with its key, outlives its server and is ended', async () => {
+describe('an engine on this host', () => {
+  test('starts, requires its key, outlives its server and is stopped', async () => {
     const folder = await makeFolder()
     const first = await createLocalRuntime(makeSettings(folder))
     const [offer] = await first.listOffers()
@@ -135,7 +135,7 @@ describe('an engine of this host', () => {
     expect(await second.release(spec.deploymentId)).toBe(true)
   })
 
-  test('is one, however often it is asked for at the same time', async () => {
+  test('starts only once for concurrent calls', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -144,7 +144,7 @@ describe('an engine of this host', () => {
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
 
-  test('that is killed is seen as crashed and started again when asked to', async () => {
+  test('is reported as crashed when killed, and can be restarted', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -166,7 +166,7 @@ describe('an engine of this host', () => {
     expect(again?.pid).not.toBe(pid)
   })
 
-  test('ends by itself when its launch is withdrawn', async () => {
+  test('exits by itself when its launch record is removed', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -177,7 +177,7 @@ describe('an engine of this host', () => {
     await reach(runtime, spec, 'ready')
   })
 
-  test('is started again after the host was, and when its server ended before it began', async () => {
+  test('starts again after a reboot of the host, and after a server crash in the middle of a launch', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -200,7 +200,7 @@ describe('an engine of this host', () => {
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
 
-  test('is not mistaken for another process that has its id now', async () => {
+  test('is not confused with another process that reuses its id', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -221,7 +221,7 @@ describe('an engine of this host', () => {
     await ended
   })
 
-  test('runs although its server was killed right after the start', async () => {
+  test('keeps running if its server is killed right after the launch', async () => {
     const folder = await makeFolder()
     const spec = makeSpec(FILE_MODEL)
     const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
@@ -240,7 +240,7 @@ describe('an engine of this host', () => {
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
   })
 
-  test('is downloaded for first', async () => {
+  test('downloads its model first', async () => {
     const folder = await makeFolder()
     const model = await readFile(TINY_MODEL)
     const server = await startServer((request, response) => sendFile(request, response, model))
@@ -252,8 +252,8 @@ describe('an engine of this host', () => {
   })
 })
 
-describe('an engine that does not come up', () => {
-  test('names a model that llama.cpp does not take', async () => {
+describe('a broken engine', () => {
+  test('reports a model that llama.cpp rejects', async () => {
     const folder = await makeFolder()
     await writeFile(join(folder, 'bad.gguf'), makeModelBytes(100_000))
     const runtime = await openRuntime(folder)
@@ -265,7 +265,7 @@ describe('an engine that does not come up', () => {
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed' })
   })
 
-  test('is told with its exit code and last words', async () => {
+  test('is reported with its exit code and last error', async () => {
     const folder = await makeFolder()
     const source = `console.error(new Date().toISOString() + ' no error yet'); console.error('Error: no such thing'); process.exit(7)`
     const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
@@ -274,16 +274,16 @@ describe('an engine that does not come up', () => {
       phase: 'failed',
       stage: 'engine_startup',
       code: 'engine_crashed',
-      message: 'The engine ended with exit code 7 at its start; it last said: Error: no such thing',
+      message: 'The engine exited with code 7 during startup. Engine log: Error: no such thing',
     })
   })
 
-  test('is ended after its deadline, by force if need be', async () => {
+  test('fails after the loading timeout and is killed if necessary', async () => {
     const folder = await makeFolder()
-    const source = `${SAY} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); say({ phase: 'loading' })`
+    const source = `${ENGINE_DOUBLE} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(folder, {
       engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
-      loadingDeadlineMs: 2000,
+      loadingTimeoutMs: 2000,
     })
     const spec = await deploy(runtime)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
@@ -300,12 +300,12 @@ describe('an engine that does not come up', () => {
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
   })
 
-  test('or that no longer answers counts as lost only after several checks', async () => {
+  test('counts as unreachable only after several failed health checks', async () => {
     const folder = await makeFolder()
-    const source = `${SAY}
+    const source = `${ENGINE_DOUBLE}
       import { createServer } from 'node:http'
       const server = createServer((request, response) => response.writeHead(503).end())
-      server.listen(0, '127.0.0.1', () => say({ phase: 'ready', port: server.address().port }))`
+      server.listen(0, '127.0.0.1', () => writeRecord({ phase: 'ready', port: server.address().port }))`
     const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
@@ -316,9 +316,9 @@ describe('an engine that does not come up', () => {
     })
   })
 
-  test('or hangs is ended, by force if need be, before another is started', async () => {
+  test('is killed if it hangs, before another one starts', async () => {
     const folder = await makeFolder()
-    const source = `${SAY.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); say({ phase: 'loading' })`
+    const source = `${ENGINE_DOUBLE.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
     const spec = await deploy(runtime)
     const loading = { phase: 'starting', message: 'The engine is starting.' }
@@ -328,18 +328,18 @@ describe('an engine that does not come up', () => {
     expect(await runtime.stopEngine(spec.deploymentId)).toBe(false)
     expect(await runtime.ensureEngine(spec)).toEqual({
       phase: 'starting',
-      message: 'The engine is being ended, to be started again.',
+      message: 'Waiting for the previous engine to stop.',
     })
     expect(await findEngines(stateFolder(folder, spec))).toEqual([first])
     await vi.waitFor(async () => expect(await runtime.ensureEngine(spec)).toEqual(loading), PATIENT)
-    const there = await findEngines(stateFolder(folder, spec))
-    expect(there).toHaveLength(1)
-    expect(there[0]?.pid).not.toBe(first?.pid)
+    const engines = await findEngines(stateFolder(folder, spec))
+    expect(engines).toHaveLength(1)
+    expect(engines[0]?.pid).not.toBe(first?.pid)
   })
 
-  test('sees nothing of the server’s secrets', async () => {
+  test('does not inherit the server’s secrets', async () => {
     const folder = await makeFolder()
-    const source = `${SAY} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); say({ phase: 'loading' })`
+    const source = `${ENGINE_DOUBLE} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(folder, {
       engineProgram: await writeProgram(folder, source),
       environment: {
@@ -359,7 +359,7 @@ describe('an engine that does not come up', () => {
 })
 
 describe('the memory of this host', () => {
-  test('is given out once, also to those who ask together', async () => {
+  test('is never reserved twice, even by concurrent calls', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder, { memoryBytes: 1_000_000_000 })
     expect(await runtime.listOffers()).toMatchObject([{ memoryBytes: 900_000_000 }])
@@ -370,7 +370,8 @@ describe('the memory of this host', () => {
       outcome: 'refused',
       code: 'no_capacity',
       message:
-        'The engine needs 238 MiB of memory, but this host has 858 MiB for engines, of which 3 others hold 715 MiB.',
+        'The engine needs 238 MiB of memory, but other deployments (3) use 715 MiB of the 858 MiB that this host has for engines. ' +
+        'Terminate a deployment or choose a smaller model.',
     })
     const [held] = specs.filter((_, index) => answers[index]?.outcome === 'provisioned')
     const [refused] = specs.filter((_, index) => answers[index]?.outcome === 'refused')
@@ -383,7 +384,7 @@ describe('the memory of this host', () => {
     await other.close()
   })
 
-  test('is not given for what this host does not run', async () => {
+  test('is not reserved for formats and instance types that this host does not support', async () => {
     const runtime = await openRuntime(await makeFolder())
     const pytorch = makeSpec({ ...FILE_MODEL, format: 'pytorch' })
     const gpu = makeSpec(FILE_MODEL, { instanceType: 'local-gpu' })
@@ -398,7 +399,7 @@ describe('the memory of this host', () => {
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
   })
 
-  test('is kept under names that are ids and nothing else', async () => {
+  test('is tracked only under valid deployment ids', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     await mkdir(join(folder, 'precious'))
@@ -411,7 +412,7 @@ describe('the memory of this host', () => {
 })
 
 describe('the log of an engine', () => {
-  test('is followed line by line, across a new start', async () => {
+  test('is followed line by line, across a restart', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(folder)
     const spec = await deploy(runtime)
@@ -423,7 +424,7 @@ describe('the log of an engine', () => {
     const following = (async () => {
       for await (const line of runtime.followLogs(spec.deploymentId, controller.signal)) seen.push(line)
     })()
-    // The follower is there once it has seen a line; the lines until then may come before it.
+    // The follower is ready once it has received a line. Earlier lines may be missed.
     await vi.waitFor(async () => {
       await appendFile(log, '2026-01-02T03:04:06.000Z probe\n')
       expect(seen.length).toBeGreaterThan(0)
@@ -443,7 +444,7 @@ describe('the log of an engine', () => {
   })
 })
 
-test('no engine is left behind by these tests', () => {
+test('these tests leave no engine running', () => {
   const processes = execFileSync('ps', ['-axww', '-o', 'command='], { encoding: 'utf8' })
   expect(
     processes.split('\n').filter((line) => line.includes('berth-local-') && line.includes('--state-dir')),

@@ -11,17 +11,17 @@ import { listen } from '../support/listen.ts'
 
 export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
 
-/** How long a test waits for what must happen, on a host that has other work too. */
+/** Generous timeout for a busy machine. */
 export const PATIENT = { timeout: 20_000 }
 
-/** A folder that is gone after the test that asked for it. */
+/** A temporary folder, deleted after the test. */
 export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-local-')))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** Settings that try again at once and find no GPU. */
+/** Settings that retry immediately and disable GPUs. */
 export function makeSettings(
   folder: string,
   changes: Partial<LocalRuntimeSettings> = {},
@@ -77,7 +77,7 @@ export function makeSpec(variant: ModelVariant, changes: Partial<EngineSpec> = {
   }
 }
 
-/** Bytes that pass for a model, the same for the same seed. */
+/** Bytes that look like a GGUF file, deterministic by seed. */
 export function makeModelBytes(size: number, seed = 'a'): Buffer {
   const block = createHash('sha512').update(seed).digest()
   const bytes = Buffer.alloc(size, block)
@@ -95,7 +95,7 @@ export interface FileServer {
   server: Server
 }
 
-/** A web server on a free port that ends with the test. `attempt` counts the requests from 1. */
+/** Starts an HTTP server that closes after the test. `attempt` counts requests from 1. */
 export async function startServer(
   handle: (request: IncomingMessage, response: ServerResponse, attempt: number) => void,
 ): Promise<FileServer> {
@@ -115,12 +115,12 @@ export async function startServer(
 export interface SendOptions {
   etag?: string
   headers?: Record<string, string>
-  /** Bytes after which the line drops */
+  /** Bytes to send before closing the connection */
   dropAfter?: number
   ignoreRange?: boolean
 }
 
-/** Answers a file as a web server does, with `Range` and `If-Range`. */
+/** Serves a file with support for `Range` and `If-Range`. */
 export function sendFile(
   request: IncomingMessage,
   response: ServerResponse,

@@ -15,7 +15,7 @@ const l4: InstanceType = {
   tolerations: [],
 }
 
-test('what is there is offered with the facts of the file, 90 % of the memory of all its GPUs', () => {
+test('reported types become offers with the facts of the file and 90 % of the memory of all GPUs', () => {
   const offers = mergeOffers([l4, { ...l4, name: 'absent' }], [{ instanceType: 'l4-x2', formats: ['awq'] }])
   expect(offers).toEqual([
     {
@@ -31,12 +31,12 @@ test('what is there is offered with the facts of the file, 90 % of the memory of
   ])
 })
 
-test('the region is where the runtime found it', () => {
+test('a reported region takes precedence', () => {
   const reported = [{ instanceType: 'l4-x2', formats: [], region: 'eu' }]
   expect(mergeOffers([l4], reported)).toMatchObject([{ region: 'eu' }])
 })
 
-test('a name that the file does not have is left out, one reported twice is one offer', () => {
+test('unknown names are skipped, and duplicates result in one offer', () => {
   const report = (instanceType: string) => ({ instanceType, formats: [] })
   expect(mergeOffers([l4], [report('l4-x2'), report('unknown'), report('l4-x2')])).toHaveLength(1)
   expect(mergeOffers([], [report('l4-x2')])).toEqual([])

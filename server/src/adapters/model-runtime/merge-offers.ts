@@ -1,24 +1,24 @@
 import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
 
-/** The part of a GPU's usable memory that an engine may take; the rest is for what no estimate foresees. */
+/** Share of a GPU's usable memory for an engine. The rest is a margin for estimation errors. */
 const usableShare = 0.9
 
-/** An instance type that a runtime found to be there, by the name that it has in the instance type file. */
-export interface ReportedType {
+/** An instance type that a runtime has found, by its name in the instance type file. */
+export interface ReportedInstanceType {
   instanceType: string
-  /** What the runtime's engines run on it */
+  /** Formats that the runtime's engines support on it */
   formats: string[]
-  /** Where it was found; left out: where the file has it */
+  /** Defaults to the region in the file */
   region?: string | undefined
 }
 
 /**
- * The offers of a runtime that knows instance types by name alone: what it reports as there, with the facts of the instance type
- * file. A name that the file does not have is left out, as nothing is known about its memory; a name reported twice is one offer.
+ * Builds the offers of a runtime that only knows the names of instance types, with the facts from the instance type file. Names
+ * that the file doesn't define are skipped, because their memory is unknown. Duplicate names result in one offer.
  */
 export function mergeOffers(
   types: readonly InstanceType[],
-  reported: readonly ReportedType[],
+  reported: readonly ReportedInstanceType[],
 ): InstanceOffer[] {
   const found = new Map(reported.map((each) => [each.instanceType, each]))
   return types.flatMap((type) => {

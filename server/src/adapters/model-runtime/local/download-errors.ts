@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
 
-/** A download that failed for good; `message` is one sentence for a person. */
+/** A permanent download failure. `message` is one sentence for a person. */
 export class DownloadError extends Error {
   readonly code: FailureCode
   constructor(code: FailureCode, message: string) {
@@ -9,8 +9,8 @@ export class DownloadError extends Error {
   }
 }
 
-/** A fault that may pass; `retryAfterMs` is what the server asked to wait. */
-export class PassingFault extends Error {
+/** A transient download failure. `retryAfterMs` is the delay from `Retry-After`, if any. */
+export class RetryableError extends Error {
   readonly retryAfterMs: number | null
   constructor(message: string, retryAfterMs: number | null = null) {
     super(message)
@@ -18,10 +18,10 @@ export class PassingFault extends Error {
   }
 }
 
-/** The words for a broken connection: the system's code where there is one. */
+/** Describes a connection error, by its system error code if it has one. */
 export function describeCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error) return describeCause(error.cause)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : null
-  return code === 'UND_ERR_BODY_TIMEOUT' ? 'no data for too long' : (code ?? error.message)
+  return code === 'UND_ERR_BODY_TIMEOUT' ? 'no data received' : (code ?? error.message)
 }

@@ -5,12 +5,12 @@ import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { formatFileSize } from '../../../format-bytes.ts'
-import { DownloadError, PassingFault, describeCause } from './download-errors.ts'
-import { discard, fetchBytes, type ByteAnswer, type DownloadSource } from './fetch-bytes.ts'
+import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
+import { discard, fetchBytes, type ByteResponse, type DownloadSource } from './fetch-bytes.ts'
 import { hasErrorCode, readJson, syncDirectory, writeJson } from './files.ts'
 import type { RetrySettings } from './settings.ts'
 
-/** How far a download is, in bytes; `note` says what it waits for when it isn't receiving. */
+/** Progress of a download in bytes. `note` describes what it is waiting for when no data arrives. */
 export interface DownloadProgress {
   received: number
   total: number | null
@@ -24,23 +24,23 @@ export interface DownloadOptions {
   onProgress: (progress: DownloadProgress) => void
 }
 
-/** What is kept beside a partial file, to know whether the server still has the same one. */
+/** Stored next to a partial file, to detect whether the file on the server has changed. */
 interface PartialState {
   url: string
-  /** The file's identity: the hub's checksum, else the ETag, else the date of its last change */
+  /** Identifies the version of the file: the hub's checksum, else `ETag`, else `Last-Modified` */
   validator: string | null
   total: number | null
   sha256: string | null
 }
 
-/** Room that a download leaves on the disk, which the database may share */
-const SPARE_DISK_BYTES = 256 * 2 ** 20
-const LONGEST_WAIT_MS = 60_000
-const LONGEST_RETRY_AFTER_MS = 300_000
+/** Disk space that downloads leave free, because the database may be on the same disk */
+const RESERVED_DISK_BYTES = 256 * 2 ** 20
+const MAX_BACKOFF_MS = 60_000
+const MAX_RETRY_AFTER_MS = 300_000
 
 /**
- * Fetches a GGUF file to `path`, going on where an earlier try ended. What is under the final name is always whole
- * and checked. Throws DownloadError, or the signal's reason when aborted, which keeps the partial file.
+ * Downloads a GGUF file to `path`, resuming an earlier attempt. The final name only ever holds a complete and verified file.
+ * Throws DownloadError, or the signal's reason when aborted. An aborted download keeps its partial file.
  */
 export async function downloadFile(
   path: string,
@@ -49,7 +49,7 @@ export async function downloadFile(
 ): Promise<void> {
   let failures = 0
   for (;;) {
-    const before = await sizeOf(`${path}.partial`)
+    const receivedBefore = await sizeOf(`${path}.partial`)
     try {
       const state = await receive(path, source, options)
       await finish(path, state, options)
@@ -57,22 +57,22 @@ export async function downloadFile(
     } catch (error) {
       options.signal.throwIfAborted()
       if (hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw await diskFull(path)
-      if (!(error instanceof PassingFault)) throw error
+      if (!(error instanceof RetryableError)) throw error
       const received = await sizeOf(`${path}.partial`)
-      failures = received > before ? 1 : failures + 1
+      failures = received > receivedBefore ? 1 : failures + 1
       const attempts = options.retry.attempts * (received > 0 ? 2 : 1)
       if (failures >= attempts) throw new DownloadError('download_failed', error.message)
-      const backoff = Math.min(options.retry.baseDelayMs * 2 ** (failures - 1), LONGEST_WAIT_MS)
-      const wait = Math.min(error.retryAfterMs ?? backoff, LONGEST_RETRY_AFTER_MS)
+      const backoff = Math.min(options.retry.baseDelayMs * 2 ** (failures - 1), MAX_BACKOFF_MS)
+      const wait = Math.min(error.retryAfterMs ?? backoff, MAX_RETRY_AFTER_MS)
       const { total } = await readState(path)
-      const note = `${error.message.replace(/\.$/, '')}; trying again in ${Math.ceil(wait / 1000)} s`
+      const note = `${error.message.replace(/\.$/, '')}; retrying in ${Math.ceil(wait / 1000)} s`
       options.onProgress({ received, total, note })
       await sleep(wait, undefined, { signal: options.signal })
     }
   }
 }
 
-/** Brings the partial file to its full length and returns what is known of it. */
+/** Downloads the missing part of the partial file and returns its state. */
 async function receive(
   path: string,
   source: DownloadSource,
@@ -86,58 +86,63 @@ async function receive(
   if (offset > 0 && offset === state.total) return state
 
   await mkdir(dirname(path), { recursive: true })
-  const answer = await openAnswer(source, offset, state, options)
+  const response = await openResponse(source, offset, state, options)
   try {
-    const next = { url: source.url, validator: answer.validator, total: answer.total, sha256: source.sha256 }
-    if (answer.start === 0) {
-      // The bytes go before the note that describes them, so that a crash between never joins two files.
+    const next = {
+      url: source.url,
+      validator: response.validator,
+      total: response.total,
+      sha256: source.sha256,
+    }
+    if (response.start === 0) {
+      // Truncate before writing the new state, so that a crash in between can't mix the bytes of two files.
       if ((await sizeOf(partial)) > 0) await truncate(partial)
       await writeJson(`${partial}.json`, next)
     }
-    await requireSpace(path, answer.total === null ? 0 : answer.total - answer.start)
-    await append(partial, answer, options)
+    await requireSpace(path, response.total === null ? 0 : response.total - response.start)
+    await append(partial, response, options)
     return next
   } finally {
-    discard(answer.body)
+    discard(response.body)
   }
 }
 
-/** The bytes from `offset` on when the server still has the file that the earlier ones are of, else all of them. */
-async function openAnswer(
+/** Requests the bytes from `offset` on, or the whole file if it has changed on the server. */
+async function openResponse(
   source: DownloadSource,
   offset: number,
   state: PartialState,
   options: DownloadOptions,
-): Promise<ByteAnswer> {
-  const answer = await fetchBytes(source, offset, state.validator, options)
-  if (answer.start === 0) return answer
-  const same = answer.validator === state.validator && answer.total === state.total
-  if (same && answer.start === offset) return answer
-  discard(answer.body)
+): Promise<ByteResponse> {
+  const response = await fetchBytes(source, offset, state.validator, options)
+  if (response.start === 0) return response
+  const isUnchanged = response.validator === state.validator && response.total === state.total
+  if (isUnchanged && response.start === offset) return response
+  discard(response.body)
   const whole = await fetchBytes(source, 0, null, options)
   if (whole.start === 0) return whole
   discard(whole.body)
-  throw new PassingFault(`The server sent another part of ${source.name} than the one asked for.`)
+  throw new RetryableError(`The server sent the wrong byte range of ${source.name}.`)
 }
 
-async function append(partial: string, answer: ByteAnswer, options: DownloadOptions): Promise<void> {
+async function append(partial: string, response: ByteResponse, options: DownloadOptions): Promise<void> {
   const handle = await open(partial, (await sizeOf(partial)) > 0 ? 'r+' : 'w')
   try {
-    let received = answer.start
-    options.onProgress({ received, total: answer.total, note: null })
-    for await (const chunk of readBody(answer.body)) {
-      if (answer.total !== null && received + chunk.length > answer.total) {
+    let received = response.start
+    options.onProgress({ received, total: response.total, note: null })
+    for await (const chunk of readBody(response.body)) {
+      if (response.total !== null && received + chunk.length > response.total) {
         throw new DownloadError(
           'download_failed',
-          `The server sent more than the ${answer.total} bytes it named.`,
+          `The server sent more than the announced ${response.total} bytes.`,
         )
       }
       await writeAll(handle, chunk, received)
       received += chunk.length
-      options.onProgress({ received, total: answer.total, note: null })
+      options.onProgress({ received, total: response.total, note: null })
     }
-    if (answer.total !== null && received < answer.total)
-      throw new PassingFault('The connection ended early.')
+    if (response.total !== null && received < response.total)
+      throw new RetryableError('The connection was closed before the download finished.')
   } finally {
     await handle.close()
   }
@@ -150,14 +155,14 @@ async function* readBody(body: AsyncIterable<unknown>): AsyncIterable<Uint8Array
     try {
       next = await chunks.next()
     } catch (error) {
-      throw new PassingFault(`The connection was lost (${describeCause(error)}).`)
+      throw new RetryableError(`The connection was lost (${describeCause(error)}).`)
     }
     if (next.done === true) return
     if (next.value instanceof Uint8Array) yield next.value
   }
 }
 
-/** Writes at an explicit place: a second process on the same file would write the same bytes, not add them. */
+/** Writes at an explicit position, so that a second process on the same file overwrites bytes instead of appending. */
 async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   let written = 0
   while (written < bytes.length) {
@@ -166,15 +171,15 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** Checks the whole partial file and gives it its final name. A file that is wrong is deleted. */
+/** Verifies the partial file and renames it to its final name. An invalid file is deleted. */
 async function finish(path: string, state: PartialState, options: DownloadOptions): Promise<void> {
   const partial = `${path}.partial`
   const size = await sizeOf(partial)
-  options.onProgress({ received: size, total: state.total, note: 'checking the file' })
-  const wrong = await findFault(partial, size, state, options.signal)
-  if (wrong !== null) {
+  options.onProgress({ received: size, total: state.total, note: 'verifying the file' })
+  const defect = await findDefect(partial, size, state, options.signal)
+  if (defect !== null) {
     await rm(partial, { force: true })
-    throw new DownloadError('download_failed', `${basename(path)} ${wrong}; the download was deleted.`)
+    throw new DownloadError('download_failed', `${basename(path)} ${defect}, so the download was deleted.`)
   }
   const handle = await open(partial, 'r+')
   try {
@@ -187,7 +192,7 @@ async function finish(path: string, state: PartialState, options: DownloadOption
   await rm(`${partial}.json`, { force: true })
 }
 
-async function findFault(
+async function findDefect(
   partial: string,
   size: number,
   state: PartialState,
@@ -203,7 +208,7 @@ async function findFault(
   return actual === sha256 ? null : `has the SHA-256 ${actual} instead of ${sha256}`
 }
 
-/** Whether a file exists and begins as every GGUF file does. */
+/** True if the file exists and starts with the GGUF magic number. */
 export async function isGguf(path: string): Promise<boolean> {
   let handle: FileHandle
   try {
@@ -242,11 +247,11 @@ async function sizeOf(path: string): Promise<number> {
 
 async function requireSpace(path: string, needed: number): Promise<void> {
   const free = await freeBytes(path)
-  if (needed > 0 && needed + SPARE_DISK_BYTES > free) {
+  if (needed > 0 && needed + RESERVED_DISK_BYTES > free) {
     throw new DownloadError(
       'disk_full',
-      `${basename(path)} needs ${formatFileSize(needed)} more and ${formatFileSize(SPARE_DISK_BYTES)} to spare, ` +
-        `but the disk of DATA_DIR has ${formatFileSize(free)} free.`,
+      `${basename(path)} needs another ${formatFileSize(needed)} plus a reserve of ${formatFileSize(RESERVED_DISK_BYTES)}, ` +
+        `but the disk of DATA_DIR has only ${formatFileSize(free)} free. Free up disk space and deploy again.`,
     )
   }
 }
@@ -256,7 +261,7 @@ async function freeBytes(path: string): Promise<number> {
   return disk.bavail * disk.bsize
 }
 
-/** Gives the room back at once, because the database may live on the same disk. */
+/** Deletes the partial file immediately, because the database may be on the same disk. */
 async function diskFull(path: string): Promise<DownloadError> {
   const { total } = await readState(path)
   const received = await sizeOf(`${path}.partial`)
@@ -265,6 +270,6 @@ async function diskFull(path: string): Promise<DownloadError> {
   const free = formatFileSize(await freeBytes(path))
   return new DownloadError(
     'disk_full',
-    `The disk of DATA_DIR filled up: ${basename(path)} needs ${needed}, and ${free} are free without it.`,
+    `The disk of DATA_DIR is full: ${basename(path)} needs ${needed}, but only ${free} are available. Free up disk space and deploy again.`,
   )
 }

@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('the log before is kept and read with the new one', async () => {
+test('reads the rotated log together with the new one', async () => {
   await rotateLog(log)
   expect(await readLog(log, 5)).toEqual([])
   await writeFile(log, '2026-01-02T03:04:05Z one\n2026-01-02T03:04:06Z two\n')
@@ -23,7 +23,7 @@ test('the log before is kept and read with the new one', async () => {
   expect((await readLog(log, 9)).map(({ line }) => line)).toEqual(['three'])
 })
 
-test('a log that grows too long is emptied in place and its content kept once', async () => {
+test('truncates a log that is too long and keeps one rotated copy', async () => {
   const line = `${'x'.repeat(99)}\n`
   await writeFile(log, line.repeat(50_000))
   await limitLog(log)
@@ -36,7 +36,7 @@ test('a log that grows too long is emptied in place and its content kept once', 
   expect((await readLog(log, 3)).map((each) => each.line.length)).toEqual([99, 99, 8])
 })
 
-test('a line without a time has that of the line before, or of the file', async () => {
+test('a line without a timestamp gets the time of the previous line, or of the file', async () => {
   await writeFile(log, 'early\n2026-01-02T03:04:05.678Z timed\n  at somewhere\n')
   const at = new Date('2026-01-02T03:04:05.678Z')
   expect(await readLog(log, 9)).toEqual([

@@ -4,13 +4,13 @@ import { stripVTControlCharacters } from 'node:util'
 import type { LogLine } from '../../../ports/model-runtime.ts'
 import { hasErrorCode } from './files.ts'
 
-/** Bytes of the end of a log that are ever read at once */
+/** Maximum bytes read from the end of a log */
 const TAIL_BYTES = 2 ** 20
-const LONGEST_LOG_BYTES = 8 * 2 ** 20
-const LONGEST_LINE = 4096
+const MAX_LOG_BYTES = 8 * 2 ** 20
+const MAX_LINE_LENGTH = 4096
 const POLL_MS = 300
 
-/** Keeps the log of the engine before as `<path>.1`, for the engine that is started now. */
+/** Renames the log of the previous engine to `<path>.1`. */
 export async function rotateLog(path: string): Promise<void> {
   try {
     await rename(path, `${path}.1`)
@@ -20,21 +20,21 @@ export async function rotateLog(path: string): Promise<void> {
 }
 
 /**
- * Keeps a log that an engine writes from growing without end. The engine holds the file open and appends, so its content
- * is moved and the file emptied; a line written in between is lost.
+ * Rotates the log of a running engine once it is too long. The engine appends to the open file, so the content is copied and the
+ * file truncated. A line written in between is lost.
  */
 export async function limitLog(path: string): Promise<void> {
   const size = await stat(path).then(
     (found) => found.size,
     () => 0,
   )
-  if (size <= LONGEST_LOG_BYTES) return
+  if (size <= MAX_LOG_BYTES) return
   await rm(`${path}.1`, { force: true })
   await copyFile(path, `${path}.1`)
   await truncate(path)
 }
 
-/** The last lines of a log, the rotated part included, oldest first. */
+/** The last lines of a log, including the rotated file, oldest first. */
 export async function readLog(path: string, limit: number): Promise<LogLine[]> {
   if (limit <= 0) return []
   const lines = await readTail(path)
@@ -42,7 +42,7 @@ export async function readLog(path: string, limit: number): Promise<LogLine[]> {
   return [...earlier, ...lines].slice(-limit)
 }
 
-/** Lines as they are written from now on, until the signal fires; the log may come later or be replaced. */
+/** Yields new lines until the signal aborts. The log may be created later or be replaced. */
 export async function* followLog(path: string, signal: AbortSignal): AsyncIterable<LogLine> {
   let file = await identify(path)
   let offset = file.size
@@ -74,15 +74,15 @@ async function readTail(path: string): Promise<LogLine[]> {
   const { size, changedAt } = await identify(path)
   const start = Math.max(0, size - TAIL_BYTES)
   const bytes = await readRange(path, start, size)
-  // A line that is only half in the tail is left out.
+  // Skip the first line of the tail, which may be cut off.
   return toLines(start === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1), changedAt)
 }
 
-/** An engine puts the time before each line; a line without, such as one of a crash, has the time of the line before. */
+/** Engines prefix each line with a timestamp. A line without one, as in a stack trace, gets the time of the previous line. */
 function toLines(bytes: Buffer, fallback: Date): LogLine[] {
   const lines: LogLine[] = []
   for (const raw of bytes.toString('utf8').split('\n')) {
-    const text = stripVTControlCharacters(raw).replaceAll('\0', '').trimEnd().slice(0, LONGEST_LINE)
+    const text = stripVTControlCharacters(raw).replaceAll('\0', '').trimEnd().slice(0, MAX_LINE_LENGTH)
     if (text === '') continue
     const [, time, message] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z) ?(.*)$/.exec(text) ?? []
     const at = time === undefined ? Number.NaN : Date.parse(time)

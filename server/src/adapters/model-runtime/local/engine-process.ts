@@ -5,7 +5,7 @@ import { hasErrorCode } from './files.ts'
 
 const run = promisify(execFile)
 
-/** How an engine is started. */
+/** The parameters for starting an engine process. */
 export interface EngineLaunch {
   program: string
   stateDirectory: string
@@ -16,16 +16,16 @@ export interface EngineLaunch {
   logPath: string
 }
 
-/** A process that was started as an engine. */
+/** A running engine process. */
 export interface EngineProcess {
   pid: number
   nonce: string | null
 }
 
-const PASSED_ON = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
-const PASSED_ON_FOR_GPUS = /^(CUDA|NVIDIA|GGML|VK|HIP|HSA|ROCR|NODE_LLAMA_CPP)_/
+const INHERITED_VARIABLES = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
+const INHERITED_GPU_VARIABLES = /^(CUDA|NVIDIA|GGML|VK|HIP|HSA|ROCR|NODE_LLAMA_CPP)_/
 
-/** Starts an engine that outlives this process. Its output goes to its log alone. */
+/** Starts an engine as a detached process that outlives the server. Its output goes only to its log. */
 export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
   const log = await open(launch.logPath, 'a', 0o600)
   try {
@@ -43,10 +43,10 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
       env: { ...pickEnvironment(launch.environment), BERTH_ENGINE_KEY: launch.apiKey },
       stdio: ['ignore', log.fd, log.fd],
     })
-    // A spawn that fails is seen as a process that has ended; without a listener it would end the server.
+    // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the server.
     child.on('error', () => {})
     child.unref()
-    // When memory runs out the kernel shall end an engine, which is started again, and not the database.
+    // If memory runs out, the kernel should kill an engine, which can be restarted, rather than the database.
     if (process.platform === 'linux' && child.pid !== undefined) {
       await writeFile(`/proc/${child.pid}/oom_score_adj`, '500').catch(() => {})
     }
@@ -56,16 +56,17 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
   }
 }
 
-/** What an engine may see of the server's environment: never a secret. */
+/** Filters the environment for an engine, so that it never contains secrets. */
 function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
   const picked: Record<string, string> = {}
   for (const [name, value] of Object.entries(environment)) {
-    if (value !== undefined && (PASSED_ON.test(name) || PASSED_ON_FOR_GPUS.test(name))) picked[name] = value
+    if (value !== undefined && (INHERITED_VARIABLES.test(name) || INHERITED_GPU_VARIABLES.test(name)))
+      picked[name] = value
   }
   return picked
 }
 
-/** Whether the process with this id is alive and was started with this nonce: an id alone may be another's by now. */
+/** True if a live process has this id and nonce. The id alone may have been reused by another process. */
 export async function isEngineAlive(pid: number, nonce: string): Promise<boolean> {
   if (!Number.isSafeInteger(pid) || pid <= 1) return false
   if (process.platform !== 'linux') {
@@ -75,7 +76,7 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
   return args !== null && matchNonce(args, nonce) && !(await isZombie(pid))
 }
 
-/** The living processes that were started as the engine of this folder. */
+/** The live engine processes of this state folder. */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
   const commands = process.platform === 'linux' ? await listLinuxCommands() : await listCommands(['-ax'])
   return commands
@@ -83,9 +84,8 @@ export async function findEngines(stateDirectory: string): Promise<EngineProcess
     .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
 }
 
-/** Sends SIGTERM to an engine, or SIGKILL to it and all that it started; an engine that is gone is no error. */
+/** Sends SIGTERM to an engine, or SIGKILL to its process group. Does nothing if it has already exited. */
 export function signalEngine(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
-  // Each engine leads a process group of its own.
   for (const target of signal === 'SIGKILL' ? [-pid, pid] : [pid]) {
     try {
       process.kill(target, signal)
@@ -120,7 +120,7 @@ async function readArguments(pid: number): Promise<string[] | null> {
   }
 }
 
-/** Whether a process has ended and only waits to be collected (proc_pid_stat(5)). */
+/** True if a process has exited but was not reaped yet (proc_pid_stat(5)). */
 async function isZombie(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return ['', 'Z', 'X'].includes(stat.slice(stat.lastIndexOf(')') + 2).charAt(0))
@@ -138,13 +138,13 @@ async function listCommands(selection: string[]): Promise<Command[]> {
         : [{ pid: Number(pid), args: splitCommand(command) }]
     })
   } catch (error) {
-    // ps ends with 1 when no process was selected.
+    // ps exits with 1 when no process matches.
     if (error instanceof Error && 'code' in error && error.code === 1) return []
     throw error
   }
 }
 
-/** Arguments as ps shows them, joined by blanks: the two values that matter are read up to the next option. */
+/** Splits the output of ps, which joins arguments with spaces, so that each option value extends to the next option. */
 function splitCommand(command: string): string[] {
   return command.split(/ (?=--[a-z])|(?<=--[a-z-]+) /)
 }

@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import type { FailureCode } from '../../../ports/model-runtime.ts'
 import { readJson } from './files.ts'
 
-/** What the server writes before it starts an engine. The engine ends when it is gone or has another nonce. */
+/** Written by the server before it starts an engine. The engine exits if the file disappears or contains another nonce. */
 export interface LaunchRecord {
   nonce: string
   launchedAt: number
   bootId: string
-  /** The kernel's count of processes killed for want of memory at that time */
+  /** The kernel's count of out-of-memory kills at launch */
   memoryKills: number | null
 }
 
-/** What an engine says of itself. */
+/** Written by an engine about itself. */
 export interface EngineRecord {
   pid: number
   phase: 'loading' | 'ready' | 'failed'
@@ -19,7 +19,7 @@ export interface EngineRecord {
   error: { code: FailureCode; message: string } | null
 }
 
-/** The files of one deployment. */
+/** The paths of the files of one deployment. */
 export function engineFiles(directory: string): Record<'launch' | 'engine' | 'instance' | 'log', string> {
   return {
     launch: join(directory, 'launch.json'),
@@ -29,8 +29,8 @@ export function engineFiles(directory: string): Record<'launch' | 'engine' | 'in
   }
 }
 
-/** The launch that counts in this folder; null when no engine should run. */
-export async function readLaunch(directory: string): Promise<LaunchRecord | null> {
+/** The current launch in this folder; null when no engine should run. */
+export async function readLaunchRecord(directory: string): Promise<LaunchRecord | null> {
   const record = await readJson(engineFiles(directory).launch)
   const { nonce, launched_at: launchedAt, boot_id: bootId, memory_kills: memoryKills } = record ?? {}
   if (typeof nonce !== 'string' || typeof launchedAt !== 'string' || typeof bootId !== 'string') return null
@@ -42,8 +42,8 @@ export async function readLaunch(directory: string): Promise<LaunchRecord | null
   }
 }
 
-/** What the engine of this launch has said last; null when it hasn't yet. */
-export async function readEngine(directory: string, nonce: string): Promise<EngineRecord | null> {
+/** The latest record of this launch's engine; null if it has not written one. */
+export async function readEngineRecord(directory: string, nonce: string): Promise<EngineRecord | null> {
   const record = await readJson(engineFiles(directory).engine)
   if (record === null || record['nonce'] !== nonce || typeof record['pid'] !== 'number') return null
   const { pid, phase, port, error } = record

@@ -1,60 +1,60 @@
 import { request, type Dispatcher } from 'undici'
-import { DownloadError, PassingFault, describeCause } from './download-errors.ts'
+import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
 
-/** One file to fetch. */
+/** A file to download. */
 export interface DownloadSource {
-  /** The file's name for people */
+  /** File name for messages */
   name: string
   url: string
-  /** Hex SHA-256 of the file where it is known beforehand */
+  /** Expected SHA-256 in hex; null when unknown */
   sha256: string | null
-  /** The hub that the URL belongs to: its headers are believed, and it alone gets the token */
+  /** The hub that serves the URL. Only its headers are trusted, and only it receives the token. */
   hub: { origin: string; token: string | null } | null
 }
 
-/** An open answer with the bytes of a file from `start` on. */
-export interface ByteAnswer {
+/** An open response with the bytes of a file from `start` on. */
+export interface ByteResponse {
   start: number
   total: number | null
-  /** The file's identity: the hub's checksum as `sha256:<hex>`, else the ETag, else the date of its last change */
+  /** Identifies the version of the file: the hub's checksum as `sha256:<hex>`, else `ETag`, else `Last-Modified` */
   validator: string | null
   body: Dispatcher.ResponseData['body']
 }
 
 type Headers = Dispatcher.ResponseData['headers']
 
-const MOST_REDIRECTS = 10
+const MAX_REDIRECTS = 10
 
 /**
- * Asks for a file from `offset` on (RFC 9110, section 14), following redirects without giving the hub's token away.
- * `validator` is what the bytes before `offset` belong to. Throws DownloadError or PassingFault.
+ * Requests a file from `offset` on (RFC 9110, section 14). Follows redirects without leaking the hub's token. `validator`
+ * identifies the version of the bytes before `offset`. Throws DownloadError or RetryableError.
  */
 export async function fetchBytes(
   source: DownloadSource,
   offset: number,
   validator: string | null,
   options: { dispatcher: Dispatcher; signal: AbortSignal },
-): Promise<ByteAnswer> {
+): Promise<ByteResponse> {
   let url = new URL(source.url)
   const linked: { sha256: string | null; size: number | null } = { sha256: null, size: null }
-  for (let hop = 0; hop <= MOST_REDIRECTS; hop++) {
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     const atHub = source.hub !== null && url.origin === source.hub.origin
-    const answer = await send(url, requestHeaders(source, atHub, offset, validator), options)
+    const response = await send(url, requestHeaders(source, atHub, offset, validator), options)
     if (atHub) {
-      linked.sha256 ??= readSha256(header(answer.headers, 'x-linked-etag'))
-      linked.size ??= readInteger(header(answer.headers, 'x-linked-size'))
+      linked.sha256 ??= readSha256(header(response.headers, 'x-linked-etag'))
+      linked.size ??= readInteger(header(response.headers, 'x-linked-size'))
     }
-    if (answer.statusCode === 200 || answer.statusCode === 206) return readAnswer(url, answer, linked)
-    await answer.body.dump().catch(() => {})
-    // What is here is longer than the file there: another file.
-    if (answer.statusCode === 416 && offset > 0) return await fetchBytes(source, 0, null, options)
-    const location = header(answer.headers, 'location')
-    if (answer.statusCode < 300 || answer.statusCode >= 400 || location === null) {
-      throw refuse(url, answer.statusCode, answer.headers, atHub, source)
+    if (response.statusCode === 200 || response.statusCode === 206) return readResponse(url, response, linked)
+    await response.body.dump().catch(() => {})
+    // The partial file is longer than the file on the server, so the file has changed.
+    if (response.statusCode === 416 && offset > 0) return await fetchBytes(source, 0, null, options)
+    const location = header(response.headers, 'location')
+    if (response.statusCode < 300 || response.statusCode >= 400 || location === null) {
+      throw toHttpError(url, response.statusCode, response.headers, atHub, source)
     }
     url = resolveRedirect(url, location)
   }
-  throw new DownloadError('download_failed', `${url.host} redirects in a circle.`)
+  throw new DownloadError('download_failed', `${url.host} redirected more than ${MAX_REDIRECTS} times.`)
 }
 
 async function send(
@@ -66,15 +66,16 @@ async function send(
     return await request(url, { dispatcher, signal, headers })
   } catch (error) {
     signal.throwIfAborted()
-    throw new PassingFault(describeUnreachable(url, describeCause(error)))
+    throw new RetryableError(describeUnreachable(url, describeCause(error)))
   }
 }
 
 function describeUnreachable(url: URL, cause: string): string {
   if (/ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|ECONNREFUSED|ETIMEDOUT|CONNECT_TIMEOUT/.test(cause)) {
-    const remedy =
-      'put the file on this host and name its path in the catalog, or set HF_ENDPOINT to a mirror'
-    return `Could not reach ${url.host} (no network, DNS or server: ${cause}); ${remedy}.`
+    return (
+      `Could not reach ${url.host} (${cause}). Check the network, set HF_ENDPOINT to a mirror, ` +
+      'or use a local file in the catalog.'
+    )
   }
   return `The connection to ${url.host} failed (${cause}).`
 }
@@ -91,49 +92,49 @@ function requestHeaders(
   }
   if (offset > 0) {
     headers['range'] = `bytes=${offset}-`
-    // Only a strong ETag may stand here (RFC 9110, section 13.1.5); other validators are compared in the answer.
+    // If-Range only allows strong ETags (RFC 9110, section 13.1.5). Other validators are compared with the response.
     if (validator !== null && validator.startsWith('"')) headers['if-range'] = validator
   }
   return headers
 }
 
-/** The next address of a redirect. What came over TLS is never followed to an address without. */
+/** Resolves a redirect. Throws DownloadError for a redirect from https to http or to another scheme. */
 export function resolveRedirect(from: URL, location: string): URL {
   const to = URL.parse(location, from.href)
   if (to === null || (to.protocol !== 'https:' && to.protocol !== 'http:')) {
-    throw new DownloadError('download_failed', `${from.host} redirects to an address that is no web address.`)
+    throw new DownloadError('download_failed', `${from.host} redirected to an invalid URL.`)
   }
   if (from.protocol === 'https:' && to.protocol === 'http:') {
     throw new DownloadError(
       'download_failed',
-      `${from.host} redirects from https to http (${to.host}), which is refused.`,
+      `${from.host} redirected from https to http (${to.host}), which is not allowed.`,
     )
   }
   return to
 }
 
-function readAnswer(
+function readResponse(
   url: URL,
-  answer: Dispatcher.ResponseData,
+  response: Dispatcher.ResponseData,
   linked: { sha256: string | null; size: number | null },
-): ByteAnswer {
-  const { headers, body } = answer
+): ByteResponse {
+  const { headers, body } = response
   const range = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(header(headers, 'content-range') ?? '')
   const encoding = header(headers, 'content-encoding')
   const length = readInteger(header(headers, 'content-length'))
-  const partial = answer.statusCode === 206
+  const partial = response.statusCode === 206
   const total = partial ? readInteger(range?.[3] ?? null) : length
-  const fault =
+  const defect =
     partial && total === null
-      ? 'answered a part of the file without saying which'
+      ? 'sent part of the file without a valid Content-Range'
       : encoding !== null && encoding !== 'identity'
-        ? `sends the file encoded as ${encoding}`
+        ? `sent the file with the unsupported encoding ${encoding}`
         : linked.size !== null && total !== null && linked.size !== total
-          ? `has ${total} bytes of the file instead of ${linked.size}`
+          ? `announced ${total} bytes instead of ${linked.size}`
           : null
-  if (fault !== null) {
+  if (defect !== null) {
     discard(body)
-    throw new DownloadError('download_failed', `${url.host} ${fault}.`)
+    throw new DownloadError('download_failed', `${url.host} ${defect}.`)
   }
   const etag = header(headers, 'etag') ?? header(headers, 'last-modified')
   return {
@@ -144,45 +145,48 @@ function readAnswer(
   }
 }
 
-function refuse(
+function toHttpError(
   url: URL,
   status: number,
   headers: Headers,
   atHub: boolean,
   source: DownloadSource,
-): DownloadError | PassingFault {
+): DownloadError | RetryableError {
   const { name } = source
   const reason = header(headers, 'x-error-code')
   if (status === 404 || status === 410 || (atHub && reason?.endsWith('NotFound') === true)) {
-    const hidden = status === 401 ? ', or it is private and HF_TOKEN must be set' : ''
-    return new DownloadError('model_not_found', `${url.host} has no ${name} (HTTP ${status})${hidden}.`)
+    const hint = status === 401 ? ' If it is private, set HF_TOKEN.' : ''
+    return new DownloadError(
+      'model_not_found',
+      `${name} was not found on ${url.host} (HTTP ${status}).${hint}`,
+    )
   }
   if (status === 401 || status === 403) {
     const remedy = !atHub
-      ? "check the model's address in the catalog"
+      ? 'Check the URL in the catalog'
       : source.hub?.token === null
-        ? "accept the model's license on its page there and set HF_TOKEN"
-        : "accept the model's license on its page there with the account of HF_TOKEN, and check the token"
+        ? "Accept the model's license on its page and set HF_TOKEN"
+        : "Accept the model's license on its page with the account of HF_TOKEN, and check the token"
     return new DownloadError(
       'download_failed',
-      `${url.host} refused access to ${name} (HTTP ${status}): ${remedy}.`,
+      `${url.host} denied access to ${name} (HTTP ${status}). ${remedy}.`,
     )
   }
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
-    return new PassingFault(
-      `${url.host} is not able to send ${name} now (HTTP ${status}).`,
+    return new RetryableError(
+      `${url.host} is temporarily unable to serve ${name} (HTTP ${status}).`,
       readRetryAfter(header(headers, 'retry-after')),
     )
   }
-  return new DownloadError('download_failed', `${url.host} answered HTTP ${status} for ${name}.`)
+  return new DownloadError('download_failed', `${url.host} returned HTTP ${status} for ${name}.`)
 }
 
-/** Ends an answer that nobody reads any more. */
-export function discard(body: ByteAnswer['body']): void {
+/** Closes a response without reading the rest. */
+export function discard(body: ByteResponse['body']): void {
   body.on('error', () => {}).destroy()
 }
 
-/** `Retry-After` in milliseconds: seconds or a date (RFC 9110, section 10.2.3). */
+/** Parses `Retry-After`, seconds or a date, into milliseconds (RFC 9110, section 10.2.3). */
 function readRetryAfter(value: string | null): number | null {
   if (value === null) return null
   const seconds = readInteger(value)

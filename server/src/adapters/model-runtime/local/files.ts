@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Whether an error is a Node system error with one of these codes, such as `ENOENT`. */
+/** True for a Node system error with one of these codes, such as `ENOENT`. */
 export function hasErrorCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code))
 }
 
-/** Makes a rename or a removal in a folder survive a loss of power. */
+/** Flushes a folder, so that renames and deletions in it survive a power loss. */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -17,7 +17,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Replaces a JSON file in one step: a reader sees the old content or the new, also after a crash. */
+/** Replaces a JSON file atomically and durably. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
@@ -36,7 +36,7 @@ export async function writeJson(path: string, value: unknown): Promise<void> {
   await syncDirectory(dirname(path))
 }
 
-/** Reads a JSON object; null when the file is missing or holds anything else. */
+/** Reads a JSON object. Returns null if the file is missing or contains anything else. */
 export async function readJson(path: string): Promise<Record<string, unknown> | null> {
   let text: string
   try {

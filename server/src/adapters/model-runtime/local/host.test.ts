@@ -4,7 +4,7 @@ import { chooseThreads, parseGpus } from './host.ts'
 const TWO = '0, GPU-aaaa-1, NVIDIA L4, 23034\n1, GPU-bbbb-2, NVIDIA L4, 23034\n'
 const L4 = { name: 'NVIDIA L4', memoryBytes: 23034 * 2 ** 20 }
 
-test('the GPUs are those that engines may see', () => {
+test('CUDA_VISIBLE_DEVICES filters the GPUs', () => {
   expect(parseGpus(TWO, undefined)).toEqual([L4, L4])
   expect(parseGpus(TWO, '1')).toEqual([L4])
   expect(parseGpus(TWO, 'GPU-bbbb, 0')).toEqual([L4, L4])
@@ -14,7 +14,7 @@ test('the GPUs are those that engines may see', () => {
   expect(parseGpus('No devices were found\n', undefined)).toEqual([])
 })
 
-test('engines that are busy together have no more threads than there are cores, but one each', () => {
+test('busy engines together use no more threads than cores, but at least one each', () => {
   expect(chooseThreads(2, 2)).toBe(1)
   expect(chooseThreads(16, 2)).toBe(8)
   expect(chooseThreads(7, 3)).toBe(2)

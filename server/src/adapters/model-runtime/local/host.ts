@@ -7,21 +7,21 @@ import type { LocalRuntimeSettings } from './settings.ts'
 
 const run = promisify(execFile)
 
-/** The part of the memory that engines may have; the rest is the server's, the database's and the system's. */
-const USABLE_SHARE = 0.9
+/** Share of the memory for engines. The rest is for the server, the database and the system. */
+const ENGINE_MEMORY_SHARE = 0.9
 
 interface Gpu {
   name: string
   memoryBytes: number
 }
 
-/** Memory of this host or of the container that it is, in bytes. */
+/** Memory of this host or container, in bytes. */
 function readHostMemory(): number {
   const limit = process.constrainedMemory()
   return limit > 0 && limit < totalmem() ? limit : totalmem()
 }
 
-/** The one instance type of this host: its GPUs when there are some that llama.cpp can use, else its CPU. */
+/** The single instance type of this host: all GPUs that llama.cpp can use, or the CPU if there are none. */
 export async function describeHost(
   settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment'>,
 ): Promise<InstanceOffer> {
@@ -36,16 +36,15 @@ export async function describeHost(
     gpuModel: gpus[0]?.name ?? null,
     vendor: gpus.length === 0 ? null : process.platform === 'darwin' ? 'apple' : 'nvidia',
     computeCapability: null,
-    memoryBytes: Math.floor(total * USABLE_SHARE),
+    memoryBytes: Math.floor(total * ENGINE_MEMORY_SHARE),
     formats: ['ggufv2'],
   }
 }
 
 /**
- * Threads for one engine. llama.cpp's threads wait for each other by spinning, so two engines with more threads than
- * cores between them slow each other down many times over. Each engine therefore gets a fixed share of the cores, for as
- * many engines as are expected to be busy together; a share that followed the number of engines would be wrong for
- * those already running.
+ * Threads per engine. llama.cpp's threads busy-wait for each other, so engines with more threads than cores in total slow each
+ * other down many times over. Each engine therefore gets an equal share of the cores, based on the expected number of busy
+ * engines. The actual number can't be used, because a running engine can't change its thread count.
  */
 export function chooseThreads(cores: number, expectedEngines: number): number {
   return Math.max(1, Math.floor(cores / Math.max(1, expectedEngines)))
@@ -75,7 +74,7 @@ async function findGpus(
   }
 }
 
-/** Reads the lines of `nvidia-smi` (index, UUID, name, MiB), leaving out what `CUDA_VISIBLE_DEVICES` hides. */
+/** Parses the output of `nvidia-smi` (index, UUID, name, MiB) and drops GPUs hidden by `CUDA_VISIBLE_DEVICES`. */
 export function parseGpus(lines: string, visible: string | undefined): Gpu[] {
   const chosen = visible?.split(',').map((item) => item.trim())
   return lines
@@ -90,8 +89,8 @@ export function parseGpus(lines: string, visible: string | undefined): Gpu[] {
     })
 }
 
-/** The kernel's count of processes killed for want of memory, of this container where it has its own; null if unknown. */
-export async function countMemoryKills(): Promise<number | null> {
+/** The kernel's count of out-of-memory kills, in this container if it has its own counter; null when unknown. */
+export async function countOutOfMemoryKills(): Promise<number | null> {
   for (const path of ['/sys/fs/cgroup/memory.events', '/proc/vmstat']) {
     const text = await readFile(path, 'utf8').catch(() => '')
     const count = /^oom_kill (\d+)$/m.exec(text)?.[1]
@@ -100,10 +99,10 @@ export async function countMemoryKills(): Promise<number | null> {
   return null
 }
 
-/** What changes when every process of this host or container has ended: the boot and the start of its first process. */
+/** Identifies the boot of this host or container, by the boot id and the start time of its first process. */
 export async function readBootId(): Promise<string> {
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
   const init = await readFile('/proc/1/stat', 'utf8').catch(() => '')
-  // Field 22 is the start time; the name before it is in parentheses and may hold blanks (proc_pid_stat(5)).
+  // Field 22 is the start time. The process name before it is in parentheses and may contain spaces (proc_pid_stat(5)).
   return `${boot.trim()}:${init.slice(init.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
 }

@@ -10,16 +10,16 @@ import type {
   ModelRuntime,
   ProvisionResult,
 } from '../../../ports/model-runtime.ts'
+import { createSerialQueue } from '../serial-queue.ts'
 import { createEngineControl } from './engine-control.ts'
 import { followLog, limitLog, readLog } from './engine-log.ts'
 import { engineFiles } from './engine-record.ts'
 import { hasErrorCode, readJson, writeJson } from './files.ts'
 import { chooseThreads, describeHost } from './host.ts'
-import { createSerialQueue } from './serial.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 import { createWeightStore } from './weights.ts'
 
-/** The memory of this host that a deployment holds. */
+/** The memory that a deployment has reserved on this host. */
 interface Reservation {
   startedAt: Date
   memoryBytes: number
@@ -30,29 +30,29 @@ const DEPLOYMENT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const LOG_CHECK_MS = 30_000
 
 /**
- * Opens the runtime that gives each deployment an engine process of its own on this host. Everything it knows is under
- * `DATA_DIR/engines/<deployment>`, so a server that starts again finds the engines of the one before; at most one
- * process may change deployments of one folder. Calls throw RangeError for an id that is no UUID.
+ * Creates the runtime that runs each engine as a process on this host. All state is in `DATA_DIR/engines/<deployment>`, so a
+ * restarted server finds its engines again. Only one server process may use a DATA_DIR. Methods throw RangeError if a deployment
+ * id is not a UUID.
  */
 export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<ModelRuntime> {
   await mkdir(join(given.dataDirectory, 'engines'), { recursive: true, mode: 0o700 })
-  // Engines are found by the folder on their command line, which must not depend on how DATA_DIR was spelled.
+  // Engines are identified by the folder in their command line, so the path must not depend on the spelling of DATA_DIR.
   const settings = { ...given, dataDirectory: await realpath(given.dataDirectory) }
   const root = join(settings.dataDirectory, 'engines')
   const host = await describeHost(settings)
   const engines = createEngineControl(settings, settings.engineProgram ?? ENGINE_PROGRAM)
   const weights = createWeightStore(settings)
-  const inTurn = createSerialQueue()
+  const runExclusive = createSerialQueue()
 
   const logCheck = setInterval(() => {
     limitLogs().catch((error: unknown) =>
-      settings.logger.warn({ err: error }, 'an engine log was not shortened'),
+      settings.logger.warn({ err: error }, 'could not rotate an engine log'),
     )
   }, LOG_CHECK_MS)
   logCheck.unref()
 
   function directoryOf(deploymentId: string): string {
-    if (!DEPLOYMENT_ID.test(deploymentId)) throw new RangeError('A deployment id must be a lower-case UUID.')
+    if (!DEPLOYMENT_ID.test(deploymentId)) throw new RangeError('A deployment id must be a lowercase UUID.')
     return join(root, deploymentId)
   }
 
@@ -66,22 +66,23 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
   async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
     const directory = directoryOf(spec.deploymentId)
-    const held = await readReservation(directory)
-    if (held !== null) return describeInstance(spec.deploymentId, host, held)
+    const existing = await readReservation(directory)
+    if (existing !== null) return describeInstance(spec.deploymentId, host, existing)
     const { variant, instanceType } = spec
     if (!host.formats.includes(variant.format) || instanceType !== host.instanceType) {
-      const message = `This host runs ${host.formats.join(', ')} on ${host.instanceType}, not ${variant.format} on ${instanceType}.`
+      const message = `This host supports ${host.formats.join(', ')} on ${host.instanceType}, not ${variant.format} on ${instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
     const others = await Promise.all(
       (await listDeploymentIds()).map((id) => readReservation(directoryOf(id))),
     )
-    const taken = others.flatMap((reservation) => reservation?.memoryBytes ?? [])
-    const reserved = taken.reduce((sum, bytes) => sum + bytes, 0)
+    const sizes = others.flatMap((reservation) => reservation?.memoryBytes ?? [])
+    const reserved = sizes.reduce((sum, bytes) => sum + bytes, 0)
     if (reserved + spec.memoryBytes > host.memoryBytes) {
       const message =
-        `The engine needs ${formatMemory(spec.memoryBytes)} of memory, but this host has ${formatMemory(host.memoryBytes)} ` +
-        `for engines, of which ${taken.length} others hold ${formatMemory(reserved)}.`
+        `The engine needs ${formatMemory(spec.memoryBytes)} of memory, but other deployments (${sizes.length}) use ` +
+        `${formatMemory(reserved)} of the ${formatMemory(host.memoryBytes)} that this host has for engines. ` +
+        'Terminate a deployment or choose a smaller model.'
       return { outcome: 'refused', code: 'no_capacity', message }
     }
     const reservation = { startedAt: new Date(), memoryBytes: spec.memoryBytes }
@@ -94,52 +95,54 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   }
 
   async function observe(deploymentId: string): Promise<EngineObservation> {
-    const seen = await engines.observe(directoryOf(deploymentId))
-    return seen.phase === 'absent' ? (weights.observe(deploymentId) ?? seen) : seen
+    const engine = await engines.observe(directoryOf(deploymentId))
+    return engine.phase === 'absent' ? (weights.observe(deploymentId) ?? engine) : engine
   }
 
   async function ensure(spec: EngineSpec): Promise<EngineObservation> {
     const directory = directoryOf(spec.deploymentId)
     if ((await readReservation(directory)) === null) {
-      const message = 'What this host had reserved for the deployment is gone.'
+      const message = 'The memory reservation on this host was lost.'
       return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
     }
-    const seen = await observe(spec.deploymentId)
-    if (seen.phase !== 'absent') return seen
-    // An engine that hangs outlives its launch: two of them would take the memory twice.
+    const before = await observe(spec.deploymentId)
+    if (before.phase !== 'absent') return before
+    // A hanging engine may outlive its launch record. Two engines would use twice the memory.
     if (!(await engines.stop(directory)))
-      return { phase: 'starting', message: 'The engine is being ended, to be started again.' }
-    const model = await weights.require(spec.deploymentId, spec.variant)
+      return { phase: 'starting', message: 'Waiting for the previous engine to stop.' }
+    const model = await weights.ensure(spec.deploymentId, spec.variant)
     if (model !== null) {
       try {
         await engines.launch(directory, engineArguments(spec, model, settings), spec.apiKey)
       } catch (error) {
         if (!hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw error
-        const message = 'The disk of DATA_DIR is full, so the engine could not be started.'
+        const message =
+          'The engine could not be started because the disk of DATA_DIR is full. Free up disk space and deploy again.'
         return { phase: 'failed', stage: 'engine_startup', code: 'disk_full', message }
       }
       settings.logger.info({ deploymentId: spec.deploymentId, model: basename(model) }, 'started an engine')
     }
-    const now = await observe(spec.deploymentId)
-    return now.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : now
+    const after = await observe(spec.deploymentId)
+    return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
   }
 
   async function stop(deploymentId: string): Promise<boolean> {
     const directory = directoryOf(deploymentId)
-    await weights.forget(deploymentId)
+    await weights.cancel(deploymentId)
     return await engines.stop(directory)
   }
 
   return {
     name: 'local',
     listOffers: async () => [host],
-    // Memory is counted one deployment at a time, so that two can't take the same.
-    provision: (spec) => inTurn(spec.deploymentId, () => inTurn('provision', () => reserve(spec))),
-    ensureEngine: (spec) => inTurn(spec.deploymentId, () => ensure(spec)),
+    // Only one reservation runs at a time, so that two deployments can't reserve the same memory.
+    provision: (spec) =>
+      runExclusive(spec.deploymentId, () => runExclusive('provision', () => reserve(spec))),
+    ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensure(spec)),
     observeEngine: observe,
-    stopEngine: (deploymentId) => inTurn(deploymentId, () => stop(deploymentId)),
+    stopEngine: (deploymentId) => runExclusive(deploymentId, () => stop(deploymentId)),
     release: (deploymentId) =>
-      inTurn(deploymentId, async () => {
+      runExclusive(deploymentId, async () => {
         if (!(await stop(deploymentId))) return false
         await rm(directoryOf(deploymentId), { recursive: true, force: true })
         return true
@@ -180,7 +183,7 @@ function describeInstance(
   return {
     outcome: 'provisioned',
     instance: {
-      // The last part of a UUIDv7 is random; the first is the time.
+      // The last part of a UUIDv7 is random, unlike the first, which is the time.
       instanceId: `local-${deploymentId.slice(-12)}`,
       clusterId: 'local',
       gpuAllocationId: host.gpuModel ?? 'host',

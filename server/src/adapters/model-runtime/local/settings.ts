@@ -1,45 +1,43 @@
-/** What the local runtime writes to the server's log. */
+/** The part of the server's logger that the local runtime uses. */
 export interface RuntimeLogger {
   info(details: object, message: string): void
   warn(details: object, message: string): void
 }
 
-/** How a broken download is tried again. */
+/** Retry policy for downloads. */
 export interface RetrySettings {
-  /** Tries without a byte of progress before a download fails; twice as many once a part is here */
+  /** Attempts without progress before a download fails; doubled once part of the file has arrived */
   attempts: number
-  /** First wait in milliseconds; doubled each time, up to a minute */
+  /** First backoff in milliseconds, doubled for each retry, up to a minute */
   baseDelayMs: number
-  /** Silence in milliseconds after which a connection counts as dead */
+  /** Milliseconds without data before a connection counts as lost */
   idleTimeoutMs: number
 }
 
-/** Settings of the runtime that runs engines as processes of this host. */
+/** Settings of the runtime that runs engines as processes on this host. */
 export interface LocalRuntimeSettings {
-  /** `DATA_DIR`: weights and the engines' state are kept below it */
+  /** `DATA_DIR`, with the weights and the state of the engines */
   dataDirectory: string
-  /** The folder that relative `file` weights of the catalog start from */
+  /** Base folder of relative `file` weights in the catalog */
   catalogDirectory: string
   huggingFace: {
     /** `HF_ENDPOINT`, default `https://huggingface.co` */
     endpoint: string
-    /** `HF_TOKEN`, for models whose license must be accepted */
+    /** `HF_TOKEN`, required for gated models */
     token: string | null
   }
   logger: RuntimeLogger
-  /**
-   * The server's environment. Of it an engine gets what finds programs, folders and GPUs, and nothing else.
-   */
+  /** The server's environment. Engines inherit only the variables that locate programs, folders and GPUs. */
   environment: Record<string, string | undefined>
-  /** Memory that engines may share, in bytes; default: the container's limit or the host's memory */
+  /** Memory for all engines in bytes; default: the container's limit or the host's memory */
   memoryBytes?: number | undefined
-  /** Engines that run at a time as a rule, which share the cores; default 2 */
+  /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
-  /** Proxies for downloads as `http://host:port`, and hosts (comma separated) reached without; default none */
+  /** Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none */
   proxy?: { http: string | null; https: string | null; exceptions: string | null } | undefined
   retry?: RetrySettings | undefined
-  /** Milliseconds that a model may take to load before it counts as failed; default 20 minutes */
-  loadingDeadlineMs?: number | undefined
-  /** The engine's program, run by this same Node; default `engine/src/main.ts` */
+  /** Milliseconds before loading a model counts as failed; default 20 minutes */
+  loadingTimeoutMs?: number | undefined
+  /** The engine script, run with the same Node; default `engine/src/main.ts` */
   engineProgram?: string | undefined
 }

@@ -5,29 +5,32 @@ import { DownloadError } from './download-errors.ts'
 import type { DownloadSource } from './fetch-bytes.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
-/** A weight file of a model: where it is kept, and where it comes from, null when it must be there already. */
+/** A weight file: its local path and its source. `source` is null for a local file, which must already exist. */
 export interface WeightFile {
   path: string
   name: string
   source: DownloadSource | null
 }
 
-type Places = Pick<LocalRuntimeSettings, 'dataDirectory' | 'catalogDirectory' | 'huggingFace'>
+type WeightLocations = Pick<LocalRuntimeSettings, 'dataDirectory' | 'catalogDirectory' | 'huggingFace'>
 
-/** The files of a model, the one that the engine is given first. Throws DownloadError for names that can't be right. */
-export function locateWeights(weights: WeightSource, places: Places): WeightFile[] {
-  const cache = join(places.dataDirectory, 'weights')
+/** Lists the weight files of a model. The first one is passed to the engine. Throws DownloadError for invalid names. */
+export function locateWeights(weights: WeightSource, locations: WeightLocations): WeightFile[] {
+  const cache = join(locations.dataDirectory, 'weights')
   if (weights.kind === 'file') {
-    const path = isAbsolute(weights.path) ? weights.path : resolve(places.catalogDirectory, weights.path)
+    const path = isAbsolute(weights.path) ? weights.path : resolve(locations.catalogDirectory, weights.path)
     return [{ path, name: weights.path, source: null }]
   }
   if (weights.kind === 'url') {
     const url = URL.parse(weights.url)
     if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-      throw new DownloadError('model_not_found', `The catalog's address of the weights is not a web address.`)
+      throw new DownloadError(
+        'model_not_found',
+        'The weights URL in the catalog must be an http or https URL.',
+      )
     }
     const sha256 = weights.sha256?.toLowerCase() ?? null
-    // The checksum is part of the place: the same address with another checksum is another file.
+    // The checksum is part of the path, because a URL with another checksum is another file.
     const folder = createHash('sha256')
       .update(`${weights.url}\n${sha256 ?? ''}`)
       .digest('hex')
@@ -36,7 +39,7 @@ export function locateWeights(weights: WeightSource, places: Places): WeightFile
     const source = { name, url: weights.url, sha256, hub: null }
     return [{ path: join(cache, 'url', folder, name), name, source }]
   }
-  return locateHubFiles(weights, cache, places.huggingFace)
+  return locateHubFiles(weights, cache, locations.huggingFace)
 }
 
 function locateHubFiles(
@@ -46,7 +49,7 @@ function locateHubFiles(
 ): WeightFile[] {
   const { repo, revision, files } = weights
   const repoParts = repo.split('/')
-  if (repoParts.length !== 2 || files.length === 0) throw badName(repo)
+  if (repoParts.length !== 2 || files.length === 0) throw invalidName(repo)
   const base = endpoint.replace(/\/+$/, '')
   const folder = [...repoParts, encodeURIComponent(revision)].map(requireSegment)
   return files.map((file) => {
@@ -64,17 +67,17 @@ function locateHubFiles(
   })
 }
 
-/** A part of a path that names something in its folder and nothing else, on every file system. */
+/** Checks that a path segment is a plain file name on every file system. Throws DownloadError. */
 function requireSegment(segment: string): string {
-  const plain = /^[A-Za-z0-9_%+@=(),-][A-Za-z0-9_%+@=(),. -]{0,199}$/.test(segment)
-  if (!plain || /\.partial(\.json)?$/.test(segment)) throw badName(segment)
+  const isPlain = /^[A-Za-z0-9_%+@=(),-][A-Za-z0-9_%+@=(),. -]{0,199}$/.test(segment)
+  if (!isPlain || /\.partial(\.json)?$/.test(segment)) throw invalidName(segment)
   return segment
 }
 
-function badName(name: string): DownloadError {
+function invalidName(name: string): DownloadError {
   return new DownloadError(
     'model_not_found',
-    `The catalog's name ${JSON.stringify(name)} can't be a weight file.`,
+    `The catalog contains an invalid weight file name: ${JSON.stringify(name)}.`,
   )
 }
 

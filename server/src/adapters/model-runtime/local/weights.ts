@@ -6,27 +6,27 @@ import { downloadFile, isGguf, type DownloadProgress } from './download.ts'
 import type { LocalRuntimeSettings, RetrySettings } from './settings.ts'
 import { locateWeights, type WeightFile } from './weight-files.ts'
 
-/** The cache of model weights, and the downloads into it. */
+/** The cache of model weights and its downloads. */
 export interface WeightStore {
-  /** Returns the path of weights that are here, or null after making sure that a download for the deployment goes on. */
-  require(deploymentId: string, variant: ModelVariant): Promise<string | null>
-  /** What is seen of a deployment's download; null when there is none or it succeeded. */
+  /** Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. */
+  ensure(deploymentId: string, variant: ModelVariant): Promise<string | null>
+  /** The state of a deployment's download; null if there is none or it has succeeded. */
   observe(deploymentId: string): EngineObservation | null
-  /** Ends a deployment's part in its download, or clears its failure. The file is kept as far as it came. */
-  forget(deploymentId: string): Promise<void>
-  /** Ends all downloads. */
+  /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
+  cancel(deploymentId: string): Promise<void>
+  /** Cancels all downloads. */
   close(): Promise<void>
 }
 
-/** The download of one file, which several deployments may wait for. */
+/** The download of one file, shared by all deployments that wait for it. */
 interface FileDownload {
   progress: DownloadProgress
   controller: AbortController
-  waiting: number
+  waiters: number
   done: Promise<void>
 }
 
-/** What one deployment waits for: its files, one after the other. */
+/** The download of all files of one deployment, one after the other. */
 interface WeightFetch {
   files: WeightFile[]
   index: number
@@ -51,7 +51,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
   const { http = null, https = null, exceptions = null } = settings.proxy ?? {}
   const dispatcher = new EnvHttpProxyAgent({
     ...timeouts,
-    // Empty rather than left out: what is left out would be taken from this process's environment.
+    // Empty strings, because undici reads omitted options from the environment.
     httpProxy: http ?? '',
     httpsProxy: https ?? '',
     noProxy: exceptions ?? '',
@@ -64,7 +64,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     const download: FileDownload = {
       progress: { received: 0, total: null, note: 'connecting' },
       controller,
-      waiting: 0,
+      waiters: 0,
       done: Promise.resolve(),
     }
     download.done = downloadFile(file.path, source, {
@@ -79,7 +79,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     return download
   }
 
-  /** Waits for a file's one download; the last to leave ends it. */
+  /** Waits for the shared download of a file. The last waiter to leave cancels it. */
   async function awaitFile(file: WeightFile, fetch: WeightFetch): Promise<void> {
     if (await isGguf(file.path)) return
     if (file.source === null) throw missingFile(file)
@@ -91,7 +91,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     fetch.controller.signal.throwIfAborted()
     download ??= startDownload(file, file.source)
     fetch.current = download
-    download.waiting += 1
+    download.waiters += 1
     const left = Promise.withResolvers<never>()
     const leave = () => left.reject(fetch.controller.signal.reason)
     fetch.controller.signal.addEventListener('abort', leave)
@@ -99,8 +99,8 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
       await Promise.race([download.done, left.promise])
     } finally {
       fetch.controller.signal.removeEventListener('abort', leave)
-      download.waiting -= 1
-      if (download.waiting === 0) {
+      download.waiters -= 1
+      if (download.waiters === 0) {
         download.controller.abort()
         await download.done.catch(() => {})
       }
@@ -119,12 +119,12 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     } catch (error) {
       if (fetch.controller.signal.aborted) return
       fetch.failure = toDownloadError(error)
-      settings.logger.warn({ deploymentId, err: error }, 'the download of model weights failed')
+      settings.logger.warn({ deploymentId, err: error }, 'downloading model weights failed')
     }
   }
 
   return {
-    async require(deploymentId, variant) {
+    async ensure(deploymentId, variant) {
       const running = fetches.get(deploymentId)
       if (running !== undefined) return null
       const fetch: WeightFetch = {
@@ -154,7 +154,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
       return fetch === undefined ? null : describeFetch(fetch)
     },
 
-    async forget(deploymentId) {
+    async cancel(deploymentId) {
       const fetch = fetches.get(deploymentId)
       if (fetch === undefined) return
       fetches.delete(deploymentId)
@@ -192,7 +192,7 @@ function describeFetch(fetch: WeightFetch): EngineObservation {
   }
 }
 
-/** `120 of 398 MB`, the unit once where both have the same. */
+/** `120 of 398 MB`: the unit appears once if both amounts share it. */
 function formatAmount(received: number, total: number): string {
   const [part, whole] = [formatFileSize(received), formatFileSize(total)]
   const unit = whole.split(' ')[1] ?? ''
@@ -204,12 +204,12 @@ function receivedBytes(download: FileDownload): number {
 }
 
 function missingFile(file: WeightFile): DownloadError {
-  const message = `The catalog's file ${file.name} is missing on this host or is not a GGUF file; put the model there.`
+  const message = `The file ${file.name} from the catalog is missing on this host or is not a GGUF file. Add it and deploy again.`
   return new DownloadError('model_not_found', message)
 }
 
 function toDownloadError(error: unknown): DownloadError {
   if (error instanceof DownloadError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new DownloadError('download_failed', `The weights could not be stored: ${reason}.`)
+  return new DownloadError('download_failed', `The weights could not be saved: ${reason}.`)
 }

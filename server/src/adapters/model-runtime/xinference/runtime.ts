@@ -7,7 +7,7 @@ import type {
   ModelRuntime,
   ProvisionResult,
 } from '../../../ports/model-runtime.ts'
-import { createSerialQueue } from '../local/serial.ts'
+import { createSerialQueue } from '../serial-queue.ts'
 import type { ModelEvent } from './response-schemas.ts'
 import { listLaunched, readNodes } from './cluster.ts'
 import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
