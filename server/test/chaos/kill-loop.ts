@@ -14,33 +14,33 @@ import type { ServerProcess } from '../support/process.ts'
 import { clientOf, createRandom, pickFrom, useServer } from './load.ts'
 import type { Load, LoadCounts, Tenant } from './load.ts'
 
-/** What is killed in a round: `start` is the server, and then the next one while it is starting. */
+/** Processes to kill in a round. `start` kills the server, and then its successor during the start. */
 const victims = ['server', 'server', 'start', 'engine', 'postgres', 'everything'] as const
 type Victim = (typeof victims)[number]
 
 export interface KillLoopOptions {
   rounds: number
   seed: number
-  /** Told one line for each round */
+  /** Receives one line per round */
   report?: (line: string) => void
 }
 
 export interface KillLoopSummary extends LoadCounts {
   rounds: number
   kills: Record<'server' | 'engine' | 'postgres', number>
-  /** Deployments whose creation was cut off and that were there nevertheless */
-  unanswered: number
-  /** From the start of the next server until all deployments were at rest, of each round */
+  /** Deployments that exist although the response to their creation was lost */
+  unacknowledged: number
+  /** For each round, seconds from the restart until all deployments had settled */
   recoverySeconds: number[]
-  /** From the start of the next server until it listened */
+  /** For each round, seconds from the restart until the server listened */
   startSeconds: number[]
 }
 
 const tenantCount = 2
 const callersPerTenant = 2
-const restMilliseconds = 60_000
-/** An engine that is killed more often within ten minutes is given up, and rightly so. */
-const killsPerEngine = 2
+const settleTimeoutMs = 60_000
+/** More kills within ten minutes would correctly fail the deployment. */
+const maxKillsPerEngine = 2
 
 interface Loop {
   dataDirectory: string
@@ -51,8 +51,8 @@ interface Loop {
 }
 
 /**
- * Kills a server, its PostgreSQL and its engines at random moments under load, starts the server again each time, and throws
- * when something that was acknowledged is lost, a deployment is stuck or failed, or an engine runs without its deployment.
+ * Kills a server, its PostgreSQL and its engines at random moments under load, and restarts the server each time. Throws if an
+ * acknowledged change is lost, a deployment is stuck or failed, or an engine runs without its deployment.
  */
 export async function runKillLoop({ rounds, seed, report }: KillLoopOptions): Promise<KillLoopSummary> {
   const dataDirectory = await createDataDirectory()
@@ -66,8 +66,8 @@ export async function runKillLoop({ rounds, seed, report }: KillLoopOptions): Pr
       deleted: 0,
       chats: 0,
       reads: 0,
-      cutOff: 0,
-      unanswered: 0,
+      interrupted: 0,
+      unacknowledged: 0,
       kills: { server: 0, engine: 0, postgres: 0 },
       recoverySeconds: [],
       startSeconds: [],
@@ -81,31 +81,33 @@ export async function runKillLoop({ rounds, seed, report }: KillLoopOptions): Pr
       loop.tenants.push({ cookie: (await registerClient(url)).cookie(), creating: 0, deployments: new Map() })
     }
     for (let round = 1; round <= rounds; round++) {
-      // In turn, so that a few rounds have most kinds.
+      // Round-robin, so that a few rounds cover most victims.
       const victim = victims[round % victims.length]!
       try {
         const killedAfter = await killUnderLoad(loop, server, victim)
-        const begun = performance.now()
+        const restartedAt = performance.now()
         server = start(loop)
         if (victim === 'start') server = await killAtStart(loop, server)
         await server.listening
-        loop.summary.startSeconds.push((performance.now() - begun) / 1000)
+        loop.summary.startSeconds.push((performance.now() - restartedAt) / 1000)
         const counts = await verify(loop, server)
-        loop.summary.recoverySeconds.push((performance.now() - begun) / 1000)
+        loop.summary.recoverySeconds.push((performance.now() - restartedAt) / 1000)
         loop.summary.rounds = round
-        const rest = loop.summary.recoverySeconds.at(-1)!.toFixed(1)
-        report?.(`round ${round}: killed ${victim} after ${killedAfter} ms, at rest in ${rest} s, ${counts}`)
+        const seconds = loop.summary.recoverySeconds.at(-1)!.toFixed(1)
+        report?.(
+          `round ${round}: killed ${victim} after ${killedAfter} ms, settled in ${seconds} s, ${counts}`,
+        )
       } catch (error) {
         const lines = server.output().split('\n').slice(-30).join('\n')
         throw new Error(
-          `Round ${round} of seed ${seed}, ${victim} killed; the server's last lines:\n${lines}`,
+          `Round ${round} of seed ${seed} failed (killed ${victim}). The server's last lines:\n${lines}`,
           {
             cause: error,
           },
         )
       }
     }
-    await endAll(loop, server)
+    await shutDown(loop, server)
     return loop.summary
   } finally {
     server.child.kill('SIGKILL')
@@ -118,24 +120,24 @@ function start({ dataDirectory }: Loop): ServerProcess {
   return spawnServer({ DATA_DIR: dataDirectory })
 }
 
-/** Puts the server under load, kills at a random moment and waits for the server's end. Resolves to that moment in ms. */
+/** Puts the server under load, kills at a random moment, and waits until the server exits. Resolves to that moment in ms. */
 async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim): Promise<number> {
   const { random, summary } = loop
-  const load: Load = { url: await server.listening, counts: summary, dying: false, complaints: [] }
+  const load: Load = { url: await server.listening, counts: summary, isKilling: false, failures: [] }
   const seeds = Array.from({ length: tenantCount * callersPerTenant }, () => random() * 2 ** 32)
   const callers = seeds.map((seed, index) =>
     useServer(load, loop.tenants[index % tenantCount]!, createRandom(seed)),
   )
-  const moment = Math.round(random() * 4000)
-  await delay(moment)
+  const killedAfter = Math.round(random() * 4000)
+  await delay(killedAfter)
   const postgres = await findPostmaster(loop.dataDirectory)
   const engine = pickFrom(
     random,
     (await findEngineProcesses(loop.dataDirectory)).filter(
-      ({ deploymentId }) => (loop.engineKills.get(deploymentId) ?? 0) < killsPerEngine,
+      ({ deploymentId }) => (loop.engineKills.get(deploymentId) ?? 0) < maxKillsPerEngine,
     ),
   )
-  load.dying = true
+  load.isKilling = true
   if ((victim === 'engine' || victim === 'everything') && engine !== undefined) {
     signal(engine.pid, 'SIGKILL')
     loop.engineKills.set(engine.deploymentId, (loop.engineKills.get(engine.deploymentId) ?? 0) + 1)
@@ -145,18 +147,18 @@ async function killUnderLoad(loop: Loop, server: ServerProcess, victim: Victim):
     signal(postgres, 'SIGKILL')
     summary.kills.postgres += 1
   }
-  // A server that loses its PostgreSQL must end by itself.
+  // A server that loses its PostgreSQL must exit on its own.
   if (victim !== 'postgres') {
     server.child.kill('SIGKILL')
     summary.kills.server += 1
   }
   await server.exited
   await Promise.all(callers)
-  if (load.complaints.length > 0) throw new Error(load.complaints.join('\n'))
-  return moment
+  if (load.failures.length > 0) throw new Error(load.failures.join('\n'))
+  return killedAfter
 }
 
-/** Kills a server somewhere between its first line and a moment after it listens, and starts the next. */
+/** Kills a server at a random moment during its start or shortly after, and starts the next. */
 async function killAtStart(loop: Loop, server: ServerProcess): Promise<ServerProcess> {
   await delay(loop.random() * 4000)
   server.child.kill('SIGKILL')
@@ -165,16 +167,16 @@ async function killAtStart(loop: Loop, server: ServerProcess): Promise<ServerPro
   return start(loop)
 }
 
-/** Checks what a restart must have kept and mended; resolves to words about it. */
+/** Checks that the restart lost nothing and repaired everything; resolves to a summary. */
 async function verify(loop: Loop, server: ServerProcess): Promise<string> {
   const url = await server.listening
   const running: string[] = []
   for (const tenant of loop.tenants) {
     const client = clientOf(url, tenant)
     let items: any[] = []
-    const atRest = async () => {
+    const haveSettled = async () => {
       const answer = await client.get('/api/v1/model-deployments?limit=500')
-      if (answer.status !== 200) throw new Error(`the list was answered with ${answer.status}`)
+      if (answer.status !== 200) throw new Error(`the list of deployments answered ${answer.status}`)
       items = answer.body.items
       return items.every(({ id, status }) =>
         tenant.deployments.get(id) === 'deletion answered'
@@ -183,9 +185,9 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
       )
     }
     await waitUntil(
-      atRest,
-      restMilliseconds,
-      () => `all deployments to be at rest: ${JSON.stringify(items, null, 2)}`,
+      haveSettled,
+      settleTimeoutMs,
+      () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
     )
     const listed = new Set(items.map(({ id }) => id))
     const lost = [...tenant.deployments.keys()].filter((id) => !listed.has(id))
@@ -194,19 +196,19 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
       const known = tenant.deployments.get(id)
       if (status === 'failed' || (status === 'terminated' && known === 'created')) {
         const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
-        throw new Error(`${id} is ${status} and should not be: ${JSON.stringify(body.items, null, 2)}`)
+        throw new Error(`${id} is unexpectedly ${status}: ${JSON.stringify(body.items, null, 2)}`)
       }
-      if (known === undefined) loop.summary.unanswered += 1
+      if (known === undefined) loop.summary.unacknowledged += 1
       tenant.deployments.set(id, status === 'terminated' ? 'deletion answered' : 'created')
       if (status === 'running') running.push(id)
     }
   }
   await expectEngines(loop, running)
-  for (const tenant of loop.tenants) await expectAnswers(url, tenant)
+  for (const tenant of loop.tenants) await expectInference(url, tenant)
   return `${running.length} running`
 }
 
-/** Exactly one engine for each running deployment and no other. */
+/** Expects exactly one engine for each running deployment, and no others. */
 async function expectEngines({ dataDirectory }: Loop, running: readonly string[]): Promise<void> {
   let engines: string[] = []
   const wanted = running.toSorted().join(', ')
@@ -216,11 +218,11 @@ async function expectEngines({ dataDirectory }: Loop, running: readonly string[]
       return engines.toSorted().join(', ') === wanted
     },
     20_000,
-    () => `one engine for each of [${wanted}]; there are [${engines.toSorted().join(', ')}]`,
+    () => `one engine for each of [${wanted}]; found [${engines.toSorted().join(', ')}]`,
   )
 }
 
-async function expectAnswers(url: string, tenant: Tenant): Promise<void> {
+async function expectInference(url: string, tenant: Tenant): Promise<void> {
   const client = clientOf(url, tenant)
   const { body } = await client.get('/api/v1/model-deployments?limit=500')
   for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
@@ -232,18 +234,18 @@ async function expectAnswers(url: string, tenant: Tenant): Promise<void> {
             max_tokens: 4,
           })
         : client.post('/v1/embeddings', { model: id, input: 'Hi' })
-    // An engine that was killed unseen is restarted when a request finds it gone.
+    // A killed engine may be noticed, and restarted, only when a request fails.
     let answer = await ask()
     await waitUntil(
       async () => answer.status === 200 || (answer = await ask()).status === 200,
-      restMilliseconds,
-      () => `${id} to answer; it says ${answer.status} ${JSON.stringify(answer.body)}`,
+      settleTimeoutMs,
+      () => `${id} to answer 200; last response: ${answer.status} ${JSON.stringify(answer.body)}`,
     )
   }
 }
 
-/** Deletes everything, expects nothing to be left, and stops the server in order. */
-async function endAll(loop: Loop, server: ServerProcess): Promise<void> {
+/** Deletes all deployments, expects none to remain, and stops the server gracefully. */
+async function shutDown(loop: Loop, server: ServerProcess): Promise<void> {
   const url = await server.listening
   for (const tenant of loop.tenants) {
     for (const [id, known] of tenant.deployments) {
@@ -256,10 +258,10 @@ async function endAll(loop: Loop, server: ServerProcess): Promise<void> {
   for (const tenant of loop.tenants) await expectBilled(url, tenant)
   server.child.kill('SIGTERM')
   const code = await server.exited
-  if (code !== 0) throw new Error(`SIGTERM ended the server with ${code}`)
+  if (code !== 0) throw new Error(`the server exited with ${code} after SIGTERM`)
 }
 
-/** Every second of every deployment that ever ran is billed, no other, and nothing is amiss. */
+/** Expects exactly the running time of all deployments to be billed, without anomalies. */
 async function expectBilled(url: string, tenant: Tenant): Promise<void> {
   const client = clientOf(url, tenant)
   const { body: page } = await client.get('/api/v1/model-deployments?limit=500')
@@ -275,7 +277,7 @@ async function expectBilled(url: string, tenant: Tenant): Promise<void> {
     .filter(({ meter }: any) => meter === 'gpu_instance_seconds')
     .reduce((sum: number, total: any) => sum + Math.round(Number(total.total_quantity) * 1000), 0)
   if (billed !== used || summary.open_anomalies !== 0) {
-    throw new Error(`${used} ms were used and ${billed} are billed; ${JSON.stringify(summary)}`)
+    throw new Error(`used ${used} ms but billed ${billed} ms: ${JSON.stringify(summary)}`)
   }
 }
 
@@ -283,7 +285,7 @@ if (import.meta.main) {
   const { values } = parseArgs({ options: { rounds: { type: 'string' }, seed: { type: 'string' } } })
   const rounds = Number(values.rounds ?? 30)
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
-  if (!(rounds >= 1) || !(seed >= 0)) throw new RangeError('--rounds and --seed take numbers')
+  if (!(rounds >= 1) || !(seed >= 0)) throw new RangeError('--rounds and --seed must be numbers')
   console.log(`seed ${seed}`)
   const { recoverySeconds, startSeconds, ...counts } = await runKillLoop({
     rounds,
@@ -292,8 +294,8 @@ if (import.meta.main) {
   })
   console.log(counts)
   for (const [name, seconds] of Object.entries({
-    'until it listened': startSeconds,
-    'until all was at rest': recoverySeconds,
+    'until the server listened': startSeconds,
+    'until all deployments settled': recoverySeconds,
   })) {
     const sorted = seconds.toSorted((one, other) => one - other)
     const median = sorted[Math.floor(sorted.length / 2)]?.toFixed(1)

@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 
-/** What an account knows of one of its deployments: the server must not know less. */
-export type Knowledge = 'created' | 'deletion sent' | 'deletion answered'
+/** What the server has acknowledged about a deployment. A restart must not lose it. */
+export type Acknowledged = 'created' | 'deletion sent' | 'deletion answered'
 
-/** One account and what it was told. */
+/** An account with the acknowledged state of its deployments. */
 export interface Tenant {
   cookie: string
-  /** Creations under way */
+  /** Creations in flight */
   creating: number
-  deployments: Map<string, Knowledge>
+  deployments: Map<string, Acknowledged>
 }
 
 export interface LoadCounts {
@@ -18,11 +18,11 @@ export interface LoadCounts {
   deleted: number
   chats: number
   reads: number
-  /** Requests that the kill cut off */
-  cutOff: number
+  /** Requests interrupted by a kill */
+  interrupted: number
 }
 
-/** Numbers from 0 to 1 that a seed determines (mulberry32 of Tommy Ettinger, public domain). */
+/** A seeded random number generator from 0 to 1 (mulberry32 by Tommy Ettinger, public domain). */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -37,7 +37,7 @@ export function pickFrom<T>(random: () => number, items: readonly T[]): T | unde
   return items[Math.floor(random() * items.length)]
 }
 
-/** A caller with the session of a tenant. */
+/** A client with the tenant's session. */
 export function clientOf(url: string, tenant: Tenant): Client {
   const client = createClient(url)
   client.setCookie(tenant.cookie)
@@ -47,36 +47,36 @@ export function clientOf(url: string, tenant: Tenant): Client {
 export interface Load {
   url: string
   counts: LoadCounts
-  /** Becomes true right before something is killed: only then may a request be cut off or answered with a 5xx */
-  dying: boolean
-  /** Answers that should not have been */
-  complaints: string[]
-  /** What is deployed; both bundled models where nothing is said */
+  /** Set right before a kill. From then on requests may be interrupted or answered with a 5xx */
+  isKilling: boolean
+  /** Unexpected responses */
+  failures: string[]
+  /** Models to deploy; default both bundled models */
   models?: readonly [string, string] | undefined
 }
 
 const livePerTenant = 2
 
-/** Creates, deletes, chats and reads in random order until the server is gone. */
+/** Creates, deletes, chats and reads in random order until the server is killed. */
 export async function useServer(load: Load, tenant: Tenant, random: () => number): Promise<void> {
   const client = clientOf(load.url, tenant)
   const { counts } = load
   for (;;) {
     const live = [...tenant.deployments].flatMap(([id, known]) => (known === 'deletion answered' ? [] : [id]))
-    const one = pickFrom(random, live)
+    const target = pickFrom(random, live)
     const dice = random()
     try {
-      if (live.length + tenant.creating < livePerTenant && (one === undefined || dice < 0.4)) {
+      if (live.length + tenant.creating < livePerTenant && (target === undefined || dice < 0.4)) {
         await create(load, client, tenant, random)
-      } else if (one !== undefined) {
-        if (dice > 0.9) await remove(load, client, tenant, one)
-        else if (dice > 0.5) await chat(load, client, tenant, one)
-        else await read(load, client, one)
+      } else if (target !== undefined) {
+        if (dice > 0.9) await remove(load, client, tenant, target)
+        else if (dice > 0.5) await chat(load, client, tenant, target)
+        else await read(load, client, target)
       }
-      if (load.dying) return
+      if (load.isKilling) return
     } catch (error) {
-      if (!load.dying) load.complaints.push(`a request failed while nothing was killed: ${describe(error)}`)
-      counts.cutOff += 1
+      if (!load.isKilling) load.failures.push(`a request failed before the kill: ${describe(error)}`)
+      counts.interrupted += 1
       return
     }
     await delay(random() * 60)
@@ -84,12 +84,12 @@ export async function useServer(load: Load, tenant: Tenant, random: () => number
 }
 
 async function create(load: Load, client: Client, tenant: Tenant, random: () => number): Promise<void> {
-  const [often, seldom] = load.models ?? ['berth-tiny', 'berth-tiny-embedding']
-  const model_name = random() < 0.7 ? often : seldom
+  const [common, rare] = load.models ?? ['berth-tiny', 'berth-tiny-embedding']
+  const model_name = random() < 0.7 ? common : rare
   tenant.creating += 1
   try {
     const { status, body } = await client.post('/api/v1/model-deployments', { model_name })
-    if (status !== 201) return judge(load, 'create', status, [409])
+    if (status !== 201) return checkStatus(load, 'create', status, [409])
     load.counts.created += 1
     tenant.deployments.set(body.id, 'created')
   } finally {
@@ -98,10 +98,10 @@ async function create(load: Load, client: Client, tenant: Tenant, random: () => 
 }
 
 async function remove(load: Load, client: Client, tenant: Tenant, id: string): Promise<void> {
-  // Another caller of the tenant may have had its answer already.
+  // Another caller of the same tenant may already have its response.
   if (tenant.deployments.get(id) === 'created') tenant.deployments.set(id, 'deletion sent')
   const { status } = await client.delete(`/api/v1/model-deployments/${id}`)
-  if (status !== 200) return judge(load, 'delete', status, [])
+  if (status !== 200) return checkStatus(load, 'delete', status, [])
   load.counts.deleted += 1
   tenant.deployments.set(id, 'deletion answered')
 }
@@ -116,26 +116,26 @@ async function chat(load: Load, client: Client, tenant: Tenant, id: string): Pro
   }
   try {
     const { status } = await client.post('/v1/chat/completions', request)
-    // 400 is a model for embeddings, 502 and 503 one that is not up yet or no longer, 404 one that was terminated.
-    judge(load, 'chat', status, isDeleted() ? [200, 400, 404, 502, 503] : [200, 400, 502, 503])
+    // 400: an embedding model. 502 and 503: starting or stopping. 404: terminated.
+    checkStatus(load, 'chat', status, isDeleted() ? [200, 400, 404, 502, 503] : [200, 400, 502, 503])
     if (status === 200) load.counts.chats += 1
   } catch (error) {
-    // Its termination may cut a stream short.
-    if (!isDeleted() || load.dying) throw error
+    // Terminating the deployment may interrupt the stream.
+    if (!isDeleted() || load.isKilling) throw error
   }
 }
 
 async function read(load: Load, client: Client, id: string): Promise<void> {
   for (const path of ['', `/${id}`, `/${id}/events`, `/${id}/logs`, `/${id}/usage`]) {
     const { status } = await client.get(`/api/v1/model-deployments${path}`)
-    judge(load, `read ${path}`, status, [200])
+    checkStatus(load, `read ${path}`, status, [200])
     load.counts.reads += 1
   }
 }
 
-function judge(load: Load, what: string, status: number, expected: readonly number[]): void {
-  if (expected.includes(status) || (load.dying && status >= 500)) return
-  load.complaints.push(`${what} was answered with ${status}`)
+function checkStatus(load: Load, action: string, status: number, expected: readonly number[]): void {
+  if (expected.includes(status) || (load.isKilling && status >= 500)) return
+  load.failures.push(`${action} answered ${status}`)
 }
 
 function describe(error: unknown): string {

@@ -2,9 +2,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import { runManyProcesses } from './many-processes.ts'
 
-// `npm run test:many-processes` kills twenty times. Engines are found in /proc.
+// `npm run test:many-processes` kills twenty times. Linux only.
 test.skipIf(process.platform !== 'linux')(
-  'two APIs and two workers, three kill -9 under load: nothing acknowledged is lost, nothing is provisioned twice',
+  'two APIs and two workers, three kill -9 under load: no acknowledged change is lost, nothing is provisioned twice',
   { timeout: 300_000 },
   async () => {
     const database = await createTestDatabase()

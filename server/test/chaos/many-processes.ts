@@ -18,17 +18,17 @@ export interface ManyProcessesOptions {
   databaseUrl: string
   kills: number
   seed: number
-  /** Told one line for each kill */
+  /** Receives one line per kill */
   report?: (line: string) => void
 }
 
 export interface ManyProcessesSummary extends LoadCounts {
   kills: { api: number; worker: number }
-  /** Models that the cluster was asked to launch */
+  /** Number of launches on the cluster */
   launches: number
 }
 
-/** One of the four: what it is started with again after each kill. */
+/** One of the four processes, with the settings for its restart. */
 interface Member {
   role: 'api' | 'worker'
   settings: Record<string, string>
@@ -36,10 +36,10 @@ interface Member {
 }
 
 const tenantCount = 2
-const restMilliseconds = 60_000
-const longestLife = 2_500
+const settleTimeoutMs = 60_000
+const maxUptimeMs = 2_500
 
-/** All that is running: two APIs, two workers, and the callers of each API. */
+/** Two APIs, two workers, and the tenants that call them. */
 interface Fleet {
   members: Member[]
   tenants: Tenant[]
@@ -47,13 +47,13 @@ interface Fleet {
   random: () => number
   simulator: XinferenceSimulator
   databaseUrl: string
-  /** The ids of deployments in the order in which the cluster took their launches */
+  /** Model uids in order of their launches */
   launches: string[]
 }
 
 /**
- * Runs two APIs and two workers on one PostgreSQL over one Xinference cluster, kills random ones of them under load, and throws when
- * something that was acknowledged is lost, a deployment is stuck or failed, or one was provisioned or launched twice.
+ * Runs two APIs and two workers with one PostgreSQL and one Xinference cluster, and kills random ones under load. Throws if an
+ * acknowledged change is lost, or if a deployment is stuck, failed, or was provisioned or launched twice.
  */
 export async function runManyProcesses(options: ManyProcessesOptions): Promise<ManyProcessesSummary> {
   await using cleanup = new AsyncDisposableStack()
@@ -68,7 +68,7 @@ export async function runManyProcesses(options: ManyProcessesOptions): Promise<M
         `kill ${kill}: ${victim.role}, ${fleet.counts.created} created, ${fleet.counts.chats} chats`,
       )
     } catch (error) {
-      throw new Error(`Kill ${kill} of seed ${options.seed}, ${victim.role}:\n${lastLines(fleet)}`, {
+      throw new Error(`Kill ${kill} of seed ${options.seed} (${victim.role}) failed:\n${lastLines(fleet)}`, {
         cause: error,
       })
     }
@@ -79,7 +79,8 @@ export async function runManyProcesses(options: ManyProcessesOptions): Promise<M
     return server.exited
   })
   const codes = await Promise.all(stopped)
-  if (codes.some((code) => code !== 0)) throw new Error(`SIGTERM ended the servers with ${codes.join(', ')}`)
+  if (codes.some((code) => code !== 0))
+    throw new Error(`the servers exited with ${codes.join(', ')} after SIGTERM`)
   return { ...fleet.counts, kills: summary, launches: fleet.launches.length }
 }
 
@@ -92,22 +93,22 @@ async function startFleet(
   const launches = recordLaunches(simulator)
   const shared = {
     DATABASE_URL: databaseUrl,
-    SECRET_KEY: 'a secret that all of them have in common',
+    SECRET_KEY: 'a secret shared by all processes',
     RUNTIME: 'xinference',
     XINFERENCE_URLS: simulator.url,
     API_PROCESSES: '1',
     DRAIN_DELAY: '0',
   }
   const members: Member[] = []
-  cleanup.defer(() => endAll(members))
+  cleanup.defer(() => killAll(members))
   for (const role of ['api', 'api', 'worker', 'worker'] as const) {
     const dataDirectory = await createDataDirectory()
     cleanup.defer(() => removeDataDirectory(dataDirectory))
     const settings: Record<string, string> = { ...shared, ROLE: role, DATA_DIR: dataDirectory }
     const member = { role, settings, server: spawnServer(settings) }
     members.push(member)
-    await isUp(member)
-    // A port of its own, so that its callers find it again.
+    await waitForStart(member)
+    // Keep the port across restarts.
     if (role === 'api') member.settings = { ...settings, PORT: new URL(await member.server.listening).port }
   }
   const url = await members[0]!.server.listening
@@ -115,11 +116,11 @@ async function startFleet(
   while (tenants.length < tenantCount) {
     tenants.push({ cookie: (await registerClient(url)).cookie(), creating: 0, deployments: new Map() })
   }
-  const counts = { created: 0, deleted: 0, chats: 0, reads: 0, cutOff: 0 }
+  const counts = { created: 0, deleted: 0, chats: 0, reads: 0, interrupted: 0 }
   return { members, tenants, counts, random: createRandom(seed), simulator, databaseUrl, launches }
 }
 
-async function endAll(members: readonly Member[]): Promise<void> {
+async function killAll(members: readonly Member[]): Promise<void> {
   for (const { server } of members) server.child.kill('SIGKILL')
   await Promise.all(members.map(({ server }) => server.exited))
 }
@@ -134,42 +135,42 @@ function recordLaunches({ models }: XinferenceSimulator): string[] {
   return launches
 }
 
-async function isUp({ role, server }: Member): Promise<void> {
+async function waitForStart({ role, server }: Member): Promise<void> {
   if (role === 'api') return void (await server.listening)
-  await waitUntil(() => server.output().includes('"working"'), restMilliseconds, 'a worker to start')
+  await waitUntil(() => server.output().includes('"working"'), settleTimeoutMs, 'a worker to start')
 }
 
-/** Both APIs are called for a while, one of the four is killed and started again; the callers of the others notice nothing. */
+/** Calls both APIs, kills the victim and restarts it. Requests to the other API must not fail. */
 async function killUnderLoad(fleet: Fleet, victim: Member): Promise<void> {
   const { members, tenants, counts, random } = fleet
   const loads: { member: Member; load: Load }[] = []
   const callers: Promise<void>[] = []
   for (const member of members.filter(({ role }) => role === 'api')) {
     const url = await member.server.listening
-    // A Xinference that is asked to chat with a model for embeddings answers 500, which here would hide what matters.
-    const load: Load = { url, counts, dying: false, complaints: [], models: ['berth-tiny', 'berth-tiny'] }
+    // Chat models only: Xinference answers 500 to a chat with an embedding model, which would hide real errors.
+    const load: Load = { url, counts, isKilling: false, failures: [], models: ['berth-tiny', 'berth-tiny'] }
     loads.push({ member, load })
     for (const tenant of tenants) callers.push(useServer(load, tenant, createRandom(random() * 2 ** 32)))
   }
-  await delay(500 + random() * longestLife)
-  for (const { member, load } of loads) if (member === victim) load.dying = true
+  await delay(500 + random() * maxUptimeMs)
+  for (const { member, load } of loads) if (member === victim) load.isKilling = true
   victim.server.child.kill('SIGKILL')
   await victim.server.exited
   victim.server = spawnServer(victim.settings)
-  await isUp(victim)
-  for (const { load } of loads) load.dying = true
+  await waitForStart(victim)
+  for (const { load } of loads) load.isKilling = true
   await Promise.all(callers)
-  const complaints = loads.flatMap(({ load }) => load.complaints)
-  if (complaints.length > 0) throw new Error(complaints.join('\n'))
+  const failures = loads.flatMap(({ load }) => load.failures)
+  if (failures.length > 0) throw new Error(failures.join('\n'))
 }
 
-/** Everything comes to rest, is what was acknowledged, and was provisioned and launched once. */
+/** Expects all deployments to settle in their acknowledged state, provisioned and launched once. */
 async function verify(fleet: Fleet): Promise<void> {
   const { tenants, members, databaseUrl, launches, simulator } = fleet
   const url = await members[0]!.server.listening
   for (const tenant of tenants) {
     let items: any[] = []
-    const atRest = async () => {
+    const haveSettled = async () => {
       items = (await clientOf(url, tenant).get('/api/v1/model-deployments?limit=500')).body.items
       return items.every(({ id, status }) =>
         tenant.deployments.get(id) === 'deletion answered'
@@ -177,7 +178,11 @@ async function verify(fleet: Fleet): Promise<void> {
           : ['running', 'failed', 'terminated'].includes(status),
       )
     }
-    await waitUntil(atRest, restMilliseconds, () => `all to be at rest: ${JSON.stringify(items, null, 2)}`)
+    await waitUntil(
+      haveSettled,
+      settleTimeoutMs,
+      () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
+    )
     const statuses = new Map(items.map(({ id, status }) => [id, status]))
     for (const [id, known] of tenant.deployments) {
       const expected = { created: ['running'], 'deletion sent': ['running', 'terminated'] } as const
@@ -185,7 +190,7 @@ async function verify(fleet: Fleet): Promise<void> {
       if (!allowed.includes(statuses.get(id))) {
         const { body } = await clientOf(url, tenant).get(`/api/v1/model-deployments/${id}/events`)
         const events = JSON.stringify(body, null, 2)
-        throw new Error(`${id}, ${known}, is ${statuses.get(id) ?? 'lost'}: ${events}\n${lastLines(fleet)}`)
+        throw new Error(`${id} (${known}) is ${statuses.get(id) ?? 'lost'}: ${events}\n${lastLines(fleet)}`)
       }
     }
   }
@@ -210,8 +215,8 @@ async function verify(fleet: Fleet): Promise<void> {
         .toSorted()
       return held.join() === wanted.join()
     },
-    restMilliseconds,
-    () => `the cluster to hold [${wanted.join(', ')}]; it holds [${held.join(', ')}]`,
+    settleTimeoutMs,
+    () => `the cluster to run [${wanted.join(', ')}]; it runs [${held.join(', ')}]`,
   )
 }
 
@@ -224,7 +229,7 @@ if (import.meta.main) {
   const { values } = parseArgs({ options: { kills: { type: 'string' }, seed: { type: 'string' } } })
   const kills = Number(values.kills ?? 20)
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
-  if (!(kills >= 1) || !(seed >= 0)) throw new RangeError('--kills and --seed take numbers')
+  if (!(kills >= 1) || !(seed >= 0)) throw new RangeError('--kills and --seed must be numbers')
   console.log(`seed ${seed}`)
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-many-'))
   await chmod(dataDirectory, 0o755)

@@ -7,7 +7,7 @@ import { startLoadBalancer } from '../support/load-balancer.ts'
 import { createDataDirectory, removeDataDirectory, signal, spawnServer } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-const patient = { timeout: 30_000, interval: 50 }
+const pollOptions = { timeout: 30_000, interval: 50 }
 
 async function createSettings(changes: Record<string, string>): Promise<Record<string, string>> {
   const database = await createTestDatabase()
@@ -27,13 +27,13 @@ function start(settings: Record<string, string>): ServerProcess {
   return server
 }
 
-/** The processes that this one started (Linux). */
+/** Lists the process ids of a server's children (Linux). */
 async function findChildren({ child: { pid } }: ServerProcess): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.split(' ').filter(Boolean).map(Number)
 }
 
-function isThere(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
@@ -50,7 +50,7 @@ async function readProcesses(url: string): Promise<string[]> {
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'API_PROCESSES=3: one port, one /metrics, a killed process is replaced, and a SIGTERM ends all',
+  'API_PROCESSES=3: one port, one /metrics; a killed process is replaced; SIGTERM stops all',
   { timeout: 180_000 },
   async () => {
     const server = start(await createSettings({ API_PROCESSES: '3', DRAIN_DELAY: '0' }))
@@ -62,38 +62,38 @@ test.skipIf(process.platform !== 'linux')(
 
     const client = await registerClient(url)
     signal(before[0]!, 'SIGKILL')
-    await expect.poll(async () => (await findChildren(server)).length, patient).toBe(3)
-    await expect.poll(() => readProcesses(url), patient).toEqual(['2', '3', '4'])
+    await expect.poll(async () => (await findChildren(server)).length, pollOptions).toBe(3)
+    await expect.poll(() => readProcesses(url), pollOptions).toEqual(['2', '3', '4'])
     expect((await client.get('/v1/auth/session')).status).toBe(200)
 
     server.child.kill('SIGTERM')
     expect(await server.exited).toBe(0)
-    expect((await findChildren(server)).concat(before).filter(isThere)).toEqual([])
+    expect((await findChildren(server)).concat(before).filter(isAlive)).toEqual([])
   },
 )
 
 test.skipIf(process.platform !== 'linux')(
-  'API_PROCESSES=2: when the process that started them is killed, so are they, and the port is free',
+  'API_PROCESSES=2: killing the parent process ends its children and frees the port',
   async () => {
     const settings = await createSettings({ API_PROCESSES: '2', DRAIN_DELAY: '0' })
     const server = start(settings)
     const url = await server.listening
     const children = await findChildren(server)
     server.child.kill('SIGKILL')
-    await expect.poll(() => children.filter(isThere), patient).toEqual([])
+    await expect.poll(() => children.filter(isAlive), pollOptions).toEqual([])
     const next = start({ ...settings, PORT: new URL(url).port })
     expect(await next.listening).toBe(url)
   },
 )
 
-test('API_PROCESSES=2 on a database that is not there: one sentence says so, and exit code 1', async () => {
+test('API_PROCESSES=2 with an unreachable database: one error message, and exit code 1', async () => {
   const settings = await createSettings({ API_PROCESSES: '2' })
   const server = start({ ...settings, DATABASE_URL: 'postgres://berth:hunter22@127.0.0.1:1/berth' })
   expect(await server.exited).toBe(1)
   expect(server.output().match(/ECONNREFUSED 127\.0\.0\.1:1/g)).toHaveLength(1)
 })
 
-// Four starts of two processes each, while callers take what they can of the processor.
+// The long timeout covers four starts of two processes each under load.
 test(
   'a rolling restart of two APIs behind a load balancer drops no request',
   { timeout: 180_000 },
@@ -109,11 +109,11 @@ test(
     }
     const cookie = (await registerClient(balancer.url)).cookie()
     const statuses = new Map<number | string, number>()
-    const over = new AbortController()
+    const stop = new AbortController()
     const callers = Array.from({ length: 4 }, async () => {
       const client = createClient(balancer.url)
       client.setCookie(cookie)
-      while (!over.signal.aborted) {
+      while (!stop.signal.aborted) {
         const status = await client.get('/v1/auth/session').then(
           (answer) => answer.status,
           (error: unknown) => String(error),
@@ -129,8 +129,8 @@ test(
       balancer.remove(await old.listening)
     }
     const answered = statuses.get(200)!
-    await expect.poll(() => statuses.get(200), patient).toBeGreaterThan(answered)
-    over.abort()
+    await expect.poll(() => statuses.get(200), pollOptions).toBeGreaterThan(answered)
+    stop.abort()
     await Promise.all(callers)
     expect([...statuses.keys()]).toEqual([200])
   },

@@ -7,16 +7,16 @@ import type { ServerProcess } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { SimulatedResponse } from '../xinference/simulator/simulator.ts'
 
-const patient = { timeout: 30_000, interval: 50 }
+const pollOptions = { timeout: 30_000, interval: 50 }
 
-test('a worker that is frozen in mid-step is replaced by the other, and writes nothing when it goes on', async () => {
+test('a worker frozen during a step is replaced by the other one, and writes nothing when it resumes', async () => {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
   const simulator = await startXinferenceSimulator({ withEngines: false })
   onTestFinished(() => simulator.close())
   const shared = {
     DATABASE_URL: database.url,
-    SECRET_KEY: 'a secret that all of them have in common',
+    SECRET_KEY: 'a secret shared by all processes',
     RUNTIME: 'xinference',
     XINFERENCE_URLS: simulator.url,
     API_PROCESSES: '1',
@@ -34,19 +34,19 @@ test('a worker that is frozen in mid-step is replaced by the other, and writes n
   }
   const client = await registerClient(await (await start('api')).listening)
   const workers = [await start('worker'), await start('worker')]
-  for (const worker of workers) await expect.poll(() => worker.output(), patient).toContain('"working"')
+  for (const worker of workers) await expect.poll(() => worker.output(), pollOptions).toContain('"working"')
 
-  // Whoever asks for the launch is in the middle of its step until the answer comes.
+  // The worker that requests the launch stays inside its step until the response arrives.
   const refusal = Promise.withResolvers<SimulatedResponse>()
-  let asked = 0
+  let launchRequests = 0
   simulator.intercept = ({ method, path }) => {
     if (method !== 'POST' || path !== '/v1/models') return undefined
-    asked += 1
+    launchRequests += 1
     return refusal.promise
   }
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const { id } = body
-  await expect.poll(() => asked, patient).toBe(1)
+  await expect.poll(() => launchRequests, pollOptions).toBe(1)
   const [row] = await query(
     database.url,
     `SELECT leased_by, lease_number FROM deployments WHERE id = '${id}'`,
@@ -56,17 +56,17 @@ test('a worker that is frozen in mid-step is replaced by the other, and writes n
   simulator.intercept = null
 
   const read = async () => (await client.get(`/api/v1/model-deployments/${id}`)).body
-  await expect.poll(async () => (await read()).status, patient).toBe('running')
+  await expect.poll(async () => (await read()).status, pollOptions).toBe('running')
   const before = { deployment: await read(), events: (await client.get(eventsOf(id))).body }
 
-  // With this answer it would have the deployment fail.
+  // The frozen worker would fail the deployment because of this response.
   refusal.resolve({ status: 400, body: { detail: 'Model berth-tiny cannot be run on engine llama.cpp' } })
   frozen.child.kill('SIGCONT')
   workers.find((worker) => worker !== frozen)!.child.kill('SIGKILL')
-  // It alone is left, and it has begun with this one only after its old step.
+  // Only the resumed worker is left. It starts with the next deployment after it has finished its old step.
   const next = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
   const readNext = async () => (await client.get(`/api/v1/model-deployments/${next.body.id}`)).body.status
-  await expect.poll(readNext, patient).toBe('running')
+  await expect.poll(readNext, pollOptions).toBe('running')
   expect({ deployment: await read(), events: (await client.get(eventsOf(id))).body }).toEqual(before)
   expect([...simulator.models.keys()].filter((uid) => uid.includes(id))).toHaveLength(1)
 })

@@ -15,11 +15,11 @@ import {
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-const patient = { timeout: 30_000, interval: 50 }
+const pollOptions = { timeout: 30_000, interval: 50 }
 const root = resolve(import.meta.dirname, '../../..')
 const secretKey = randomBytes(32).toString('hex')
 
-/** A server that is killed at the test's end, when it still runs. */
+/** Starts a server that is killed at the end of the test. */
 function start(settings: Record<string, string>, node?: string, args?: string[]): ServerProcess {
   const server = spawnServer(settings, node, args)
   onTestFinished(async () => {
@@ -29,7 +29,7 @@ function start(settings: Record<string, string>, node?: string, args?: string[])
   return server
 }
 
-async function createPlace() {
+async function createSettings() {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
   const dataDirectory = await createDataDirectory()
@@ -37,7 +37,7 @@ async function createPlace() {
   return { DATA_DIR: dataDirectory, DATABASE_URL: database.url, DRAIN_DELAY: '0' }
 }
 
-test('settings that are wrong: exit code 1, every mistake named, no secret repeated', async () => {
+test('invalid settings: exit code 1, every error named, no secret printed', async () => {
   const server = start({
     PORT: 'eighty',
     LOG_LEVEL: 'loud',
@@ -52,7 +52,7 @@ test('settings that are wrong: exit code 1, every mistake named, no secret repea
   expect(server.output()).not.toMatch(/much-too-short|hunter22/)
 })
 
-test('settings of a file: they count where the environment has none, and a file that is not there is none', async () => {
+test('settings from a file: the environment takes precedence, and a missing file is ignored', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   expect(scripts.start).toBe('node server/bin/berth.mjs .env')
   const folder = await createDataDirectory()
@@ -63,49 +63,49 @@ test('settings of a file: they count where the environment has none, and a file 
   expect(await server.exited).toBe(1)
   const named = [...server.output().matchAll(/^ *- (\w+): /gm)].map(([, name]) => name)
   expect(new Set(named)).toEqual(new Set(['DATABASE_URL', 'SECRET_KEY']))
-  const without = start({ LOG_LEVEL: 'quiet' }, undefined, [`${file}.old`])
-  expect(await without.exited).toBe(1)
-  expect(without.output()).toMatch(/- LOG_LEVEL: .*quiet/)
+  const withoutFile = start({ LOG_LEVEL: 'quiet' }, undefined, [`${file}.old`])
+  expect(await withoutFile.exited).toBe(1)
+  expect(withoutFile.output()).toMatch(/- LOG_LEVEL: .*quiet/)
   const unreadable = start({}, undefined, [folder])
   expect(await unreadable.exited).toBe(1)
   expect(unreadable.output()).toContain(`Berth can't run: settings can't be read of ${folder}: `)
 })
 
-test('ROLE=api without a database and a key to share is refused with both named', async () => {
+test('ROLE=api without DATABASE_URL and SECRET_KEY: both are named', async () => {
   const server = start({ ROLE: 'api' })
   expect(await server.exited).toBe(1)
   expect(server.output()).toMatch(/- DATABASE_URL: .*ROLE=api/)
   expect(server.output()).toMatch(/- SECRET_KEY: .*ROLE=api/)
 })
 
-test('a database that is not there: exit code 1 and a sentence that says so without its password', async () => {
-  const { DATA_DIR } = await createPlace()
+test('an unreachable database: exit code 1 and an error message without the password', async () => {
+  const { DATA_DIR } = await createSettings()
   const server = start({ DATA_DIR, DATABASE_URL: 'postgres://berth:hunter22@127.0.0.1:1/berth' })
   expect(await server.exited).toBe(1)
   expect(server.output()).toMatch(/Berth can't run: .*ECONNREFUSED 127\.0\.0\.1:1/)
   expect(server.output()).not.toContain('hunter22')
 })
 
-test('ROLE=migrate brings the database up to date and exits 0, twice', async () => {
-  const place = await createPlace()
+test('ROLE=migrate migrates the database and exits 0, also when repeated', async () => {
+  const settings = await createSettings()
   for (const _ of [1, 2]) {
-    const server = start({ ...place, ROLE: 'migrate' })
+    const server = start({ ...settings, ROLE: 'migrate' })
     expect(await server.exited, server.output()).toBe(0)
     expect(server.output()).not.toContain('listening')
   }
-  const models = await query(place.DATABASE_URL, 'SELECT FROM deployable_models')
+  const models = await query(settings.DATABASE_URL, 'SELECT FROM deployable_models')
   expect(models.length).toBeGreaterThan(0)
 })
 
-test('ROLE=api and ROLE=worker: what the one is asked for the other brings up, and the one serves it', async () => {
-  const place = { ...(await createPlace()), SECRET_KEY: secretKey }
-  const api = start({ ...place, ROLE: 'api' })
+test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, and the API serves it', async () => {
+  const settings = { ...(await createSettings()), SECRET_KEY: secretKey }
+  const api = start({ ...settings, ROLE: 'api' })
   const client = await registerClient(await api.listening)
   const requested = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
   expect(requested.body).toMatchObject({ status: 'requested' })
-  expect(await findEngineProcesses(place.DATA_DIR)).toEqual([])
+  expect(await findEngineProcesses(settings.DATA_DIR)).toEqual([])
 
-  const worker = start({ ...place, ROLE: 'worker' })
+  const worker = start({ ...settings, ROLE: 'worker' })
   const { id } = await deployBundled(client)
   const answer = await client.post('/v1/chat/completions', {
     model: id,
@@ -113,14 +113,14 @@ test('ROLE=api and ROLE=worker: what the one is asked for the other brings up, a
     max_tokens: 4,
   })
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-  // What was asked for before there was a worker is brought up as well.
+  // The worker also starts the deployment that was requested before it ran.
   const readFirst = async () =>
     (await client.get(`/api/v1/model-deployments/${requested.body.id}`)).body.status
-  await expect.poll(readFirst, patient).toBe('running')
+  await expect.poll(readFirst, pollOptions).toBe('running')
   expect(worker.output()).not.toContain('listening')
 
   for (const each of [id, requested.body.id]) await client.delete(`/api/v1/model-deployments/${each}`)
-  await expect.poll(() => findEngineProcesses(place.DATA_DIR), patient).toEqual([])
+  await expect.poll(() => findEngineProcesses(settings.DATA_DIR), pollOptions).toEqual([])
   for (const server of [api, worker]) {
     server.child.kill('SIGTERM')
     expect(await server.exited).toBe(0)
@@ -131,7 +131,7 @@ test('ROLE=api and ROLE=worker: what the one is asked for the other brings up, a
 const oldNode = findOldNode()
 
 test.skipIf(oldNode === null)(
-  'Node below 24 (skipped where none is installed): a sentence says what to do',
+  'Node below 24 (skipped if none is installed): the error message says what to do',
   async () => {
     const server = start({}, oldNode!)
     expect(await server.exited).toBe(1)
@@ -139,7 +139,7 @@ test.skipIf(oldNode === null)(
   },
 )
 
-/** The machine's own Node, past the one that npm installed; null when that is new enough or absent. */
+/** Finds the system's own Node; null if it is new enough or not installed. */
 function findOldNode(): string | null {
   const directories = (process.env['PATH'] ?? '').split(':').filter((part) => !part.includes('node_modules'))
   for (const directory of directories) {

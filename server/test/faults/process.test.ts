@@ -14,11 +14,11 @@ import {
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-// One DATA_DIR goes through these tests in their order, as it would through an operator's hands.
+// These tests share one DATA_DIR and depend on their order.
 
-const patient = { timeout: 30_000, interval: 50 }
-const prompt = 'a prompt that nobody else should read'
-const longPrompt = 'a prompt that is being answered while the server stops'
+const pollOptions = { timeout: 30_000, interval: 50 }
+const prompt = 'a confidential prompt'
+const longPrompt = 'a prompt in flight during the shutdown'
 
 let dataDirectory: string
 let server: ServerProcess
@@ -68,7 +68,7 @@ afterAll(async () => {
   await removeDataDirectory(dataDirectory)
 })
 
-test('a server says `listening on http://…` and serves there', async () => {
+test('a server prints `listening on http://…` and serves there', async () => {
   expect(await server.listening).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   for (const path of ['/healthz', '/readyz']) {
     expect((await (await client()).get(path)).body).toEqual({ status: 'ok' })
@@ -77,7 +77,7 @@ test('a server says `listening on http://…` and serves there', async () => {
   await expectAnswer()
 })
 
-test('a second server on the same DATA_DIR is refused by name, and the first goes on', async () => {
+test('a second server with the same DATA_DIR exits with an error, and the first keeps running', async () => {
   const second = start()
   expect(await second.exited).toBe(1)
   expect(second.output()).toContain(`Another Berth server already uses the DATA_DIR ${dataDirectory}`)
@@ -85,9 +85,9 @@ test('a second server on the same DATA_DIR is refused by name, and the first goe
 })
 
 test(
-  'SIGTERM: no new requests, the stream under way is finished, exit code 0, PostgreSQL stops',
+  'SIGTERM: no new requests, the stream in flight is completed, exit code 0, PostgreSQL stops',
   {
-    // Shorter than the 30 s after which a server cuts what is still open.
+    // Below the 30 s after which a server closes open connections.
     timeout: 25_000,
   },
   async () => {
@@ -118,7 +118,7 @@ test(
     })
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let received = (await reader.read()).value ?? ''
-    // Held still, the engine is in the middle of its answer for as long as the test wants.
+    // Freezes the engine in the middle of its response.
     signal(engine, 'SIGSTOP')
     server.child.kill('SIGTERM')
     await expect
@@ -128,7 +128,7 @@ test(
             (answer) => answer.status,
             () => 'refused',
           ),
-        patient,
+        pollOptions,
       )
       .not.toBe(200)
     await expect
@@ -138,7 +138,7 @@ test(
             (answer) => answer.status,
             () => 'refused',
           ),
-        patient,
+        pollOptions,
       )
       .toBe('refused')
     expect(received).not.toContain('[DONE]')
@@ -156,7 +156,7 @@ test(
   },
 )
 
-test('the next server adopts the engine that runs', async () => {
+test('the next server adopts the running engine', async () => {
   const engine = await findEngine()
   server = start()
   await expectAnswer()
@@ -167,7 +167,7 @@ test('the next server adopts the engine that runs', async () => {
   })
 })
 
-test('kill -9: the next server adopts PostgreSQL and the engine, and the session is still good', async () => {
+test('kill -9: the next server adopts PostgreSQL and the engine, and sessions stay valid', async () => {
   const engine = await findEngine()
   const postgres = await findPostmaster(dataDirectory)
   const events = await readEvents()
@@ -180,7 +180,7 @@ test('kill -9: the next server adopts PostgreSQL and the engine, and the session
   expect(await readEvents()).toEqual(events)
 })
 
-test('a server whose PostgreSQL is killed ends with exit code 1 and says why; the next one goes on', async () => {
+test('a server whose PostgreSQL is killed exits with code 1 and the reason; the next one recovers', async () => {
   signal((await findPostmaster(dataDirectory))!, 'SIGKILL')
   expect(await server.exited).toBe(1)
   expect(server.output()).toMatch(/Berth can't run: .+/)
@@ -189,9 +189,9 @@ test('a server whose PostgreSQL is killed ends with exit code 1 and says why; th
   await expectAnswer()
 })
 
-test('no password, cookie, key or prompt is in anything that was written', async () => {
+test('no log contains a password, cookie, key or prompt', async () => {
   await (await client()).delete(`/api/v1/model-deployments/${deploymentId}`)
-  await expect.poll(() => findEngineProcesses(dataDirectory), patient).toEqual([])
+  await expect.poll(() => findEngineProcesses(dataDirectory), pollOptions).toEqual([])
   server.child.kill('SIGTERM')
   expect(await server.exited).toBe(0)
   const secretKey = (await readFile(join(dataDirectory, 'secret-key'), 'utf8')).trim()
