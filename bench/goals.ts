@@ -120,7 +120,7 @@ export function judge(
   samples: readonly Sample[],
 ): { value: number | null; range: [number, number] | null; rounds: number } {
   const workload = workloads.find((each) => each.name === name)
-  if (workload === undefined) throw new Error(`There is no work ${name}.`)
+  if (workload === undefined) throw new Error(`There is no workload ${name}.`)
   const valid = samples.filter((sample) => sample.workload === name && isValid(sample, workload))
   const values = [...Map.groupBy(valid, ({ round }) => round).values()].flatMap((round) => {
     const find = (target: string) => round.find((sample) => sample.target === target)

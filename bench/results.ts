@@ -83,7 +83,7 @@ function renderGoals(samples: readonly Sample[]): string {
       passes(goal.aim),
     ]
   })
-  return table(['work', 'Berth', 'range', 'rounds', 'must', 'reached', 'aim', 'reached'], rows)
+  return table(['workload', 'Berth', 'range', 'rounds', 'must', 'reached', 'aim', 'reached'], rows)
 }
 
 interface Column {
