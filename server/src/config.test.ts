@@ -60,7 +60,6 @@ const badValues: Record<string, string[]> = {
     'https://a.example, b',
   ],
   INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
-  INFERENCE_CLIENT: ['fetch', 'both'],
   INFERENCE_CONNECT_TIMEOUT_MS: [...notNumbers, '0', '600001'],
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: [...notNumbers, '0'],
   INFERENCE_IDLE_TIMEOUT_MS: [...notNumbers, '0'],

@@ -39,8 +39,6 @@ export interface Config {
   /** Bytes of a request body on the inference routes */
   inferenceBodyLimit: number
   inference: {
-    /** What speaks HTTP with engines: Berth’s own client, or undici */
-    client: 'native' | 'undici'
     /** Milliseconds: until a connection to an engine stands, then until its answer begins, then between two pieces of it */
     timeouts: { connect: number; firstByte: number; idle: number }
     /** Requests under way at most; more wait, `queued` for one deployment, and are refused after `queueMilliseconds` */
@@ -153,7 +151,6 @@ const environment = z.object({
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
   CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
-  INFERENCE_CLIENT: oneOf(['native', 'undici']).default('native'),
   INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
   INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
@@ -255,7 +252,6 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
     inference: {
-      client: settings.INFERENCE_CLIENT,
       timeouts: {
         connect: settings.INFERENCE_CONNECT_TIMEOUT_MS,
         firstByte: settings.INFERENCE_FIRST_BYTE_TIMEOUT_MS,

@@ -1,222 +1,219 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
 import { path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
-describe.each(['native', 'undici'])('with the %s client', (INFERENCE_CLIENT) => {
-  const patience = { timeout: 20_000 }
-  const megabyte = 1024 * 1024
+const patience = { timeout: 20_000 }
+const megabyte = 1024 * 1024
 
-  let gateway: Gateway
-  let engine: Gateway['engine']
-  let client: Gateway['client']
-  let id: string
-  beforeAll(async () => {
-    gateway = await startGateway({ INFERENCE_CLIENT, INFERENCE_IDLE_TIMEOUT_MS: '1000' })
-    ;({ engine, client, id } = gateway)
+let gateway: Gateway
+let engine: Gateway['engine']
+let client: Gateway['client']
+let id: string
+beforeAll(async () => {
+  gateway = await startGateway({ INFERENCE_IDLE_TIMEOUT_MS: '1000' })
+  ;({ engine, client, id } = gateway)
+})
+afterAll(() => gateway.close())
+
+const drained = () => gateway.drained()
+
+/** A connection of its own, on which a test writes every byte. */
+async function openSocket(): Promise<Socket & { text(): string }> {
+  const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  let received = ''
+  socket.setEncoding('latin1').on('error', () => {})
+  socket.on('data', (text: string) => {
+    received += text
   })
-  afterAll(() => gateway.close())
+  return Object.assign(socket, { text: () => received })
+}
 
-  const drained = () => gateway.drained()
+function head(lines: string[]): string {
+  const own = [`POST ${path} HTTP/1.1`, `cookie: ${client.cookie()}`, 'content-type: application/json']
+  return [...own, ...lines, '', ''].join('\r\n')
+}
 
-  /** A connection of its own, on which a test writes every byte. */
-  async function openSocket(): Promise<Socket & { text(): string }> {
-    const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
-    await once(socket, 'connect')
-    let received = ''
-    socket.setEncoding('latin1').on('error', () => {})
-    socket.on('data', (text: string) => {
-      received += text
-    })
-    return Object.assign(socket, { text: () => received })
-  }
+const host = 'host: localhost'
+const body = () => JSON.stringify({ model: id })
+const chunked = 'transfer-encoding: chunked'
+const hidden = 'POST /v1/user/logout HTTP/1.1\r\nhost: localhost\r\n\r\n'
 
-  function head(lines: string[]): string {
-    const own = [`POST ${path} HTTP/1.1`, `cookie: ${client.cookie()}`, 'content-type: application/json']
-    return [...own, ...lines, '', ''].join('\r\n')
-  }
+test.each<[string, () => string]>([
+  [
+    'both lengths',
+    () => head([host, chunked, `content-length: ${body().length}`]) + toChunk(body()) + `0\r\n\r\n${hidden}`,
+  ],
+  ['both lengths, the other way', () => head([host, `content-length: 4`, chunked]) + `0\r\n\r\n${hidden}`],
+  [
+    'two lengths',
+    () => head([host, `content-length: ${body().length}`, 'content-length: 0']) + body() + hidden,
+  ],
+  ['a list of lengths', () => head([host, `content-length: ${body().length}, 0`]) + body()],
+  ['a length with a sign', () => head([host, `content-length: +${body().length}`]) + body()],
+  ['an unknown coding', () => head([host, 'transfer-encoding: xchunked']) + toChunk(body()) + '0\r\n\r\n'],
+  [
+    'a coding after chunked',
+    () => head([host, 'transfer-encoding: chunked, identity']) + toChunk(body()) + '0\r\n\r\n',
+  ],
+  ['a chunk size with a sign', () => `${head([host, chunked])}+2\r\n{}\r\n0\r\n\r\n`],
+  ['a chunk size with a prefix', () => `${head([host, chunked])}0x2\r\n{}\r\n0\r\n\r\n`],
+  ['a chunk longer than its size', () => `${head([host, chunked])}1\r\n{}\r\n0\r\n\r\n`],
+  ['chunks ended by bare line feeds', () => `${head([host, chunked])}2\n{}\n0\n\n`],
+  [
+    'headers ended by bare line feeds',
+    () => head([host, `content-length: 2`]).replaceAll('\r\n', '\n') + '{}',
+  ],
+  ['a space before a colon', () => `${head([host, `content-length : ${body().length}`])}${body()}`],
+  ['a folded header', () => head([host, 'x-a: 1\r\n  content-length: 0'])],
+  ['two hosts', () => `${head([host, 'host: elsewhere', `content-length: ${body().length}`])}${body()}`],
+  ['no host', () => `${head([`content-length: ${body().length}`])}${body()}`],
+])('a request with %s is refused, its connection closed, and no engine asked', async (_what, write) => {
+  const before = engine.requests.length
+  const socket = await openSocket()
+  socket.write(write())
+  await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
+  expect(socket.text()).toMatch(/^HTTP\/1\.1 400 /)
+  expect(socket.text().match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+  expect(engine.requests.length).toBe(before)
+  expect((await client.get('/v1/auth/session')).status).toBe(200)
+})
 
-  const host = 'host: localhost'
-  const body = () => JSON.stringify({ model: id })
-  const chunked = 'transfer-encoding: chunked'
-  const hidden = 'POST /v1/user/logout HTTP/1.1\r\nhost: localhost\r\n\r\n'
+test('of what the caller sends an engine gets the body alone: no cookie, no credentials, nothing hop by hop', async () => {
+  engine.answer((socket) => socket.write(wholeAnswer('{}')))
+  const socket = await openSocket()
+  const odd = [
+    'authorization: Bearer sk-mine',
+    'proxy-authorization: Basic x',
+    'te: trailers',
+    'x-secret: s',
+    'connection: keep-alive, x-secret',
+    'keep-alive: timeout=9',
+    'upgrade: websocket',
+    'x-forwarded-for: 1.2.3.4',
+    'content-encoding: identity',
+    'trailer: x-t',
+  ]
+  socket.write(head([host, ...odd, chunked]) + toChunk(body(), ';x=y') + '0\r\nx-t: 1\r\n\r\n')
+  await vi.waitFor(() => expect(socket.text()).toMatch(/^HTTP\/1\.1 200 .*\{\}$/s), patience)
+  socket.destroy()
+  const { headers, body: received } = engine.last()
+  expect(received).toBe(JSON.stringify({ model: `dep-${id}` }))
+  expect(Object.keys(headers).toSorted()).toEqual([
+    'accept',
+    'authorization',
+    'connection',
+    'content-length',
+    'content-type',
+    'host',
+    'x-request-id',
+  ])
+  expect(headers['connection']).toBe('keep-alive')
+  expect(headers['authorization']).not.toContain('sk-mine')
+})
 
-  test.each<[string, () => string]>([
-    [
-      'both lengths',
-      () =>
-        head([host, chunked, `content-length: ${body().length}`]) + toChunk(body()) + `0\r\n\r\n${hidden}`,
-    ],
-    ['both lengths, the other way', () => head([host, `content-length: 4`, chunked]) + `0\r\n\r\n${hidden}`],
-    [
-      'two lengths',
-      () => head([host, `content-length: ${body().length}`, 'content-length: 0']) + body() + hidden,
-    ],
-    ['a list of lengths', () => head([host, `content-length: ${body().length}, 0`]) + body()],
-    ['a length with a sign', () => head([host, `content-length: +${body().length}`]) + body()],
-    ['an unknown coding', () => head([host, 'transfer-encoding: xchunked']) + toChunk(body()) + '0\r\n\r\n'],
-    [
-      'a coding after chunked',
-      () => head([host, 'transfer-encoding: chunked, identity']) + toChunk(body()) + '0\r\n\r\n',
-    ],
-    ['a chunk size with a sign', () => `${head([host, chunked])}+2\r\n{}\r\n0\r\n\r\n`],
-    ['a chunk size with a prefix', () => `${head([host, chunked])}0x2\r\n{}\r\n0\r\n\r\n`],
-    ['a chunk longer than its size', () => `${head([host, chunked])}1\r\n{}\r\n0\r\n\r\n`],
-    ['chunks ended by bare line feeds', () => `${head([host, chunked])}2\n{}\n0\n\n`],
-    [
-      'headers ended by bare line feeds',
-      () => head([host, `content-length: 2`]).replaceAll('\r\n', '\n') + '{}',
-    ],
-    ['a space before a colon', () => `${head([host, `content-length : ${body().length}`])}${body()}`],
-    ['a folded header', () => head([host, 'x-a: 1\r\n  content-length: 0'])],
-    ['two hosts', () => `${head([host, 'host: elsewhere', `content-length: ${body().length}`])}${body()}`],
-    ['no host', () => `${head([`content-length: ${body().length}`])}${body()}`],
-  ])('a request with %s is refused, its connection closed, and no engine asked', async (_what, write) => {
-    const before = engine.requests.length
-    const socket = await openSocket()
-    socket.write(write())
-    await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
-    expect(socket.text()).toMatch(/^HTTP\/1\.1 400 /)
-    expect(socket.text().match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
-    expect(engine.requests.length).toBe(before)
-    expect((await client.get('/v1/auth/session')).status).toBe(200)
-  })
+test('Expect: 100-continue is answered by the gateway and goes no further', async () => {
+  const socket = await openSocket()
+  socket.write(head([host, 'expect: 100-continue', `content-length: ${body().length}`]))
+  await vi.waitFor(() => expect(socket.text()).toContain('HTTP/1.1 100 Continue'), patience)
+  socket.write(body())
+  await vi.waitFor(() => expect(socket.text()).toContain('HTTP/1.1 200 OK'), patience)
+  socket.destroy()
+  expect(engine.last().headers).not.toHaveProperty('expect')
+})
 
-  test('of what the caller sends an engine gets the body alone: no cookie, no credentials, nothing hop by hop', async () => {
-    engine.answer((socket) => socket.write(wholeAnswer('{}')))
-    const socket = await openSocket()
-    const odd = [
-      'authorization: Bearer sk-mine',
-      'proxy-authorization: Basic x',
-      'te: trailers',
-      'x-secret: s',
-      'connection: keep-alive, x-secret',
-      'keep-alive: timeout=9',
-      'upgrade: websocket',
-      'x-forwarded-for: 1.2.3.4',
-      'content-encoding: identity',
-      'trailer: x-t',
-    ]
-    socket.write(head([host, ...odd, chunked]) + toChunk(body(), ';x=y') + '0\r\nx-t: 1\r\n\r\n')
-    await vi.waitFor(() => expect(socket.text()).toMatch(/^HTTP\/1\.1 200 .*\{\}$/s), patience)
-    socket.destroy()
-    const { headers, body: received } = engine.last()
-    expect(received).toBe(JSON.stringify({ model: `dep-${id}` }))
-    expect(Object.keys(headers).toSorted()).toEqual([
-      'accept',
-      'authorization',
-      'connection',
-      'content-length',
-      'content-type',
-      'host',
-      'x-request-id',
-    ])
-    expect(headers['connection']).toBe('keep-alive')
-    expect(headers['authorization']).not.toContain('sk-mine')
-  })
-
-  test('Expect: 100-continue is answered by the gateway and goes no further', async () => {
-    const socket = await openSocket()
-    socket.write(head([host, 'expect: 100-continue', `content-length: ${body().length}`]))
-    await vi.waitFor(() => expect(socket.text()).toContain('HTTP/1.1 100 Continue'), patience)
-    socket.write(body())
-    await vi.waitFor(() => expect(socket.text()).toContain('HTTP/1.1 200 OK'), patience)
-    socket.destroy()
-    expect(engine.last().headers).not.toHaveProperty('expect')
-  })
-
-  test('a prompt of 10 MB reaches the engine byte for byte', async () => {
-    engine.answer((socket, request) =>
-      socket.write(wholeAnswer(JSON.stringify({ length: request.body.length }))),
-    )
-    const content = 'é"\\\n'.repeat(2_500_000 / 2)
-    const answer = await client.post(path, { model: id, messages: [{ role: 'user', content }], last: 1 })
-    expect(answer.status).toBe(200)
-    expect(JSON.parse(engine.last().body)).toEqual({
-      model: `dep-${id}`,
-      messages: [{ role: 'user', content }],
-      last: 1,
-    })
-  })
-
-  test('a caller who leaves while he sends his request: no engine is asked', async () => {
-    const before = engine.requests.length
-    const socket = await openSocket()
-    socket.write(head([host, `content-length: ${body().length}`]) + body().slice(0, 9))
-    await vi.waitFor(() => expect(socket.bytesWritten).toBeGreaterThan(0), patience)
-    socket.destroy()
-    await once(socket, 'close')
-    expect((await client.post(path, { model: id })).status).toBe(200)
-    expect(engine.requests.length).toBe(before + 1)
-  })
-
-  test.each(['before the first byte', 'in mid-answer', 'in mid-stream'])(
-    'a caller who leaves %s: the engine’s request ends within a second',
-    async (when) => {
-      engine.answer((socket) => {
-        if (when === 'in mid-answer') socket.write(wholeAnswer('x'.repeat(megabyte)).slice(0, -9))
-        if (when === 'in mid-stream') socket.write(streamHead + toChunk('data: {}\n\n'))
-      })
-      const before = engine.requests.length
-      const socket = await openSocket()
-      socket.write(head([host, `content-length: ${body().length}`]) + body())
-      await vi.waitFor(() => expect(engine.requests.length).toBe(before + 1), patience)
-      if (when !== 'before the first byte') {
-        await vi.waitFor(() => expect(socket.text()).toContain('\r\n\r\n'), patience)
-      }
-      socket.destroy()
-      await vi.waitFor(() => expect(engine.last().ended).toBe(true), { timeout: 1_000, interval: 10 })
-      await drained()
-    },
+test('a prompt of 10 MB reaches the engine byte for byte', async () => {
+  engine.answer((socket, request) =>
+    socket.write(wholeAnswer(JSON.stringify({ length: request.body.length }))),
   )
+  const content = 'é"\\\n'.repeat(2_500_000 / 2)
+  const answer = await client.post(path, { model: id, messages: [{ role: 'user', content }], last: 1 })
+  expect(answer.status).toBe(200)
+  expect(JSON.parse(engine.last().body)).toEqual({
+    model: `dep-${id}`,
+    messages: [{ role: 'user', content }],
+    last: 1,
+  })
+})
 
-  test('of two streams on one connection the second breaks off while the first goes on: the connection ends behind the first', async () => {
-    const streams: Socket[] = []
+test('a caller who leaves while he sends his request: no engine is asked', async () => {
+  const before = engine.requests.length
+  const socket = await openSocket()
+  socket.write(head([host, `content-length: ${body().length}`]) + body().slice(0, 9))
+  await vi.waitFor(() => expect(socket.bytesWritten).toBeGreaterThan(0), patience)
+  socket.destroy()
+  await once(socket, 'close')
+  expect((await client.post(path, { model: id })).status).toBe(200)
+  expect(engine.requests.length).toBe(before + 1)
+})
+
+test.each(['before the first byte', 'in mid-answer', 'in mid-stream'])(
+  'a caller who leaves %s: the engine’s request ends within a second',
+  async (when) => {
     engine.answer((socket) => {
-      streams.push(socket)
-      socket.write(streamHead + toChunk(`data: ${streams.length}\n\n`))
+      if (when === 'in mid-answer') socket.write(wholeAnswer('x'.repeat(megabyte)).slice(0, -9))
+      if (when === 'in mid-stream') socket.write(streamHead + toChunk('data: {}\n\n'))
+    })
+    const before = engine.requests.length
+    const socket = await openSocket()
+    socket.write(head([host, `content-length: ${body().length}`]) + body())
+    await vi.waitFor(() => expect(engine.requests.length).toBe(before + 1), patience)
+    if (when !== 'before the first byte') {
+      await vi.waitFor(() => expect(socket.text()).toContain('\r\n\r\n'), patience)
+    }
+    socket.destroy()
+    await vi.waitFor(() => expect(engine.last().ended).toBe(true), { timeout: 1_000, interval: 10 })
+    await drained()
+  },
+)
+
+test('of two streams on one connection the second breaks off while the first goes on: the connection ends behind the first', async () => {
+  const streams: Socket[] = []
+  engine.answer((socket) => {
+    streams.push(socket)
+    socket.write(streamHead + toChunk(`data: ${streams.length}\n\n`))
+  })
+  const socket = await openSocket()
+  const request = () => head([host, `content-length: ${body().length}`]) + body()
+  socket.write(request() + request())
+  await vi.waitFor(() => expect(streams).toHaveLength(2), patience)
+  streams[1]!.resetAndDestroy()
+  await vi.waitFor(() => expect(gateway.server.application.engines.inFlight.get(id)).toBe(1), patience)
+  streams[0]!.end(toChunk('data: [DONE]\n\n') + '0\r\n\r\n')
+  await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
+  expect(socket.text()).toMatch(/data: 1\n\n.*data: \[DONE\]\n\n\r\n0\r\n\r\n/s)
+  await drained()
+})
+
+test.each(['text/event-stream', 'application/json'])(
+  'a caller who does not read %s: the engine is held back, and after a while he is let go',
+  async (type) => {
+    const event = toChunk(`data: ${'x'.repeat(64 * 1024)}\n\n`)
+    let sent = 0
+    engine.answer((socket) => {
+      socket.write(streamHead.replace('text/event-stream', type))
+      const pump = () => {
+        while (sent < 512 * megabyte && socket.write(event)) sent += event.length
+      }
+      socket.on('drain', pump)
+      pump()
     })
     const socket = await openSocket()
-    const request = () => head([host, `content-length: ${body().length}`]) + body()
-    socket.write(request() + request())
-    await vi.waitFor(() => expect(streams).toHaveLength(2), patience)
-    streams[1]!.resetAndDestroy()
-    await vi.waitFor(() => expect(gateway.server.application.engines.inFlight.get(id)).toBe(1), patience)
-    streams[0]!.end(toChunk('data: [DONE]\n\n') + '0\r\n\r\n')
-    await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
-    expect(socket.text()).toMatch(/data: 1\n\n.*data: \[DONE\]\n\n\r\n0\r\n\r\n/s)
+    socket.pause()
+    socket.write(head([host, `content-length: ${body().length}`]) + body())
+    await vi.waitFor(() => expect(sent).toBeGreaterThan(0), patience)
+    await vi.waitFor(() => expect(engine.last().ended).toBe(true), patience)
+    // What the sockets of both sides hold in the kernel; the gateway itself holds some hundred KB.
+    expect(sent).toBeLessThan(32 * megabyte)
+    socket.destroy()
     await drained()
-  })
+  },
+)
 
-  test.each(['text/event-stream', 'application/json'])(
-    'a caller who does not read %s: the engine is held back, and after a while he is let go',
-    async (type) => {
-      const event = toChunk(`data: ${'x'.repeat(64 * 1024)}\n\n`)
-      let sent = 0
-      engine.answer((socket) => {
-        socket.write(streamHead.replace('text/event-stream', type))
-        const pump = () => {
-          while (sent < 512 * megabyte && socket.write(event)) sent += event.length
-        }
-        socket.on('drain', pump)
-        pump()
-      })
-      const socket = await openSocket()
-      socket.pause()
-      socket.write(head([host, `content-length: ${body().length}`]) + body())
-      await vi.waitFor(() => expect(sent).toBeGreaterThan(0), patience)
-      await vi.waitFor(() => expect(engine.last().ended).toBe(true), patience)
-      // What the sockets of both sides hold in the kernel; the gateway itself holds some hundred KB.
-      expect(sent).toBeLessThan(32 * megabyte)
-      socket.destroy()
-      await drained()
-    },
-  )
-
-  test('after all of it the process holds nothing that it did not hold before', async () => {
-    await gateway.expectUnchanged()
-  })
+test('after all of it the process holds nothing that it did not hold before', async () => {
+  await gateway.expectUnchanged()
 })

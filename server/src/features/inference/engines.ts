@@ -5,7 +5,6 @@ import { createAdmission } from './admission.ts'
 import type { Admission, AdmissionLimits } from './admission.ts'
 import type { EngineClient, EngineTimeouts } from './engine-client/client.ts'
 import { openNativeClient } from './engine-client/native-client.ts'
-import { openUndiciClient } from './engine-client/undici-client.ts'
 import { watchEngineHealth } from './engine-health.ts'
 import type { EngineHealth } from './engine-health.ts'
 import { createHeldBuffers } from './held-buffers.ts'
@@ -35,7 +34,6 @@ export interface EngineConnections {
 }
 
 export interface EngineSettings {
-  client: 'native' | 'undici'
   timeouts: EngineTimeouts
   limits: AdmissionLimits
   tracesEndpoint: URL | null
@@ -44,11 +42,11 @@ export interface EngineSettings {
 /** Opens no connection to an engine by itself. */
 export async function openEngineConnections(
   world: Pick<Services, 'db' | 'clock' | 'log' | 'notifications'>,
-  { client, timeouts, limits, tracesEndpoint }: EngineSettings,
+  { timeouts, limits, tracesEndpoint }: EngineSettings,
 ): Promise<EngineConnections> {
   const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
   const turn = createTurn()
-  const clients = client === 'undici' ? openUndiciClient(timeouts) : openNativeClient(timeouts, turn)
+  const clients = openNativeClient(timeouts, turn)
   const health = watchEngineHealth()
   const admission = createAdmission(limits, health)
   const targets = createTargetCache(world.notifications)
