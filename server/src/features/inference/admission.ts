@@ -1,137 +1,138 @@
 import { RateLimitedError } from '../../errors.ts'
-import type { EngineHealth } from './engine-health.ts'
+import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import type { EngineTarget } from './targets.ts'
 
-/** How many requests may be under way, and how many may wait for how long. */
+/** Limits on requests in flight and in the queue. */
 export interface AdmissionLimits {
   perUser: number
   perDeployment: number
-  /** Requests that wait for one deployment at most */
+  /** Most requests that wait for one deployment */
   queued: number
   queueMilliseconds: number
 }
 
-/** A request that wants to go to one of `targets`. */
-export interface Entrant {
+/** A request that can be sent to any of `targets`. */
+export interface AdmissionRequest {
   userId: number
   targets: readonly EngineTarget[]
-  /** Deployments that refused it already */
+  /** Ids of deployments that refused the connection */
   refusedBy: ReadonlySet<string>
-  /** Called once it may go, at once or later; it must leave by `leave` */
-  enter(target: EngineTarget): void
-  /** Called once it may not */
-  refuse(error: Error): void
+  /** Called once, immediately or later. The request must call `release` when it ends. */
+  admit(target: EngineTarget): void
+  /** Called instead of `admit` when the queue is full or the wait timed out. */
+  reject(error: Error): void
 }
 
 export interface Admission {
-  /** Requests under way by deployment */
-  inFlight: Map<string, number>
-  request(entrant: Entrant): void
-  /** The target that an entrant would go to next; null where all are full or refused it */
-  choose(entrant: Entrant): EngineTarget | null
-  leave(userId: number, deploymentId: string): void
-  /** Moves an entrant's place from one deployment to another */
-  move(from: string, to: string): void
-  /** Takes out an entrant that waits, because its caller has left */
-  cancel(entrant: Entrant): void
-  waiting(): number
+  /** Requests in flight by deployment id */
+  inFlight: ReadonlyMap<string, number>
+  request(request: AdmissionRequest): void
+  /** Returns the best target for a request; null when all are full or refused it. */
+  pickTarget(request: AdmissionRequest): EngineTarget | null
+  release(userId: number, deploymentId: string): void
+  /** Moves an admitted request to another deployment. */
+  transfer(from: string, to: string): void
+  /** Removes a queued request whose caller has left. */
+  cancel(request: AdmissionRequest): void
+  /** Requests in the queue */
+  queued(): number
   close(): void
 }
 
 interface Waiter {
-  entrant: Entrant
+  request: AdmissionRequest
   timer: NodeJS.Timeout
 }
 
 /**
- * Lets requests through while their user and one of their deployments have places; a few more wait, each for a short time, and
- * beyond that the answer is 429. Deployments are their users' own, so each user has a queue, and one that waits for a full
- * deployment is passed by those that want another.
+ * Admits requests within the limits of their user and deployment. A few more wait briefly in a queue; the rest get a 429.
+ * Deployments belong to one user, so each user has a queue. A request that waits for a full deployment does not block requests to
+ * other deployments.
  */
-export function createAdmission(limits: AdmissionLimits, health: EngineHealth): Admission {
+export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreakers): Admission {
   const inFlight = new Map<string, number>()
-  const users = new Map<number, number>()
+  const inFlightByUser = new Map<number, number>()
   const queues = new Map<number, Waiter[]>()
 
-  const busy = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
+  const load = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
 
-  function choose({ targets, refusedBy }: Entrant): EngineTarget | null {
+  function pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
     if (targets.length === 1 && refusedBy.size === 0) {
       const only = targets[0]!
-      return busy(only.deploymentId) < limits.perDeployment ? only : null
+      return load(only.deploymentId) < limits.perDeployment ? only : null
     }
-    const open = targets.filter(
-      ({ deploymentId }) => busy(deploymentId) < limits.perDeployment && !refusedBy.has(deploymentId),
+    const available = targets.filter(
+      ({ deploymentId }) => load(deploymentId) < limits.perDeployment && !refusedBy.has(deploymentId),
     )
-    const sound = open.filter(({ deploymentId }) => !health.isAiling(deploymentId))
-    const [first, ...others] = sound.length > 0 ? sound : open
+    const healthy = available.filter(({ deploymentId }) => !breakers.isOpen(deploymentId))
+    const [first, ...others] = healthy.length > 0 ? healthy : available
     if (first === undefined) return null
     return others.reduce(
-      (best, other) => (busy(other.deploymentId) < busy(best.deploymentId) ? other : best),
+      (best, other) => (load(other.deploymentId) < load(best.deploymentId) ? other : best),
       first,
     )
   }
 
-  function admit(entrant: Entrant): EngineTarget | null {
-    if ((users.get(entrant.userId) ?? 0) >= limits.perUser) return null
-    const target = choose(entrant)
+  function tryAdmit(request: AdmissionRequest): EngineTarget | null {
+    if ((inFlightByUser.get(request.userId) ?? 0) >= limits.perUser) return null
+    const target = pickTarget(request)
     if (target === null) return null
-    add(users, entrant.userId, 1)
+    add(inFlightByUser, request.userId, 1)
     add(inFlight, target.deploymentId, 1)
     return target
   }
 
-  function wait(entrant: Entrant): void {
-    const wanted = entrant.targets[0]!.deploymentId
-    const queue = queues.get(entrant.userId) ?? []
-    const before = queue.filter(({ entrant: { targets } }) => targets[0]!.deploymentId === wanted).length
-    if (before >= limits.queued) return entrant.refuse(tooBusy(limits))
+  function enqueue(request: AdmissionRequest): void {
+    const wanted = request.targets[0]!.deploymentId
+    const queue = queues.get(request.userId) ?? []
+    const ahead = queue.filter(({ request: { targets } }) => targets[0]!.deploymentId === wanted).length
+    if (ahead >= limits.queued) return request.reject(tooManyRequests(limits))
     const timer = setTimeout(() => {
-      cancel(entrant)
-      entrant.refuse(tooBusy(limits))
+      cancel(request)
+      request.reject(tooManyRequests(limits))
     }, limits.queueMilliseconds)
-    queue.push({ entrant, timer })
-    queues.set(entrant.userId, queue)
+    queue.push({ request, timer })
+    queues.set(request.userId, queue)
   }
 
-  function cancel(entrant: Entrant): void {
-    const queue = queues.get(entrant.userId)
-    const index = queue?.findIndex((waiter) => waiter.entrant === entrant) ?? -1
+  function cancel(request: AdmissionRequest): void {
+    const queue = queues.get(request.userId)
+    const index = queue?.findIndex((waiter) => waiter.request === request) ?? -1
     if (queue === undefined || index === -1) return
     clearTimeout(queue[index]!.timer)
     queue.splice(index, 1)
-    if (queue.length === 0) queues.delete(entrant.userId)
+    if (queue.length === 0) queues.delete(request.userId)
   }
 
-  function callWaiting(userId: number): void {
-    // A copy: who is called leaves the queue.
-    for (const { entrant } of queues.get(userId)?.slice() ?? []) {
-      const target = admit(entrant)
+  function admitQueued(userId: number): void {
+    // A copy, because `cancel` changes the queue.
+    for (const { request } of queues.get(userId)?.slice() ?? []) {
+      const target = tryAdmit(request)
       if (target === null) continue
-      cancel(entrant)
-      entrant.enter(target)
+      cancel(request)
+      request.admit(target)
     }
   }
 
   return {
     inFlight,
-    choose,
-    request(entrant) {
-      const target = admit(entrant)
-      if (target === null) wait(entrant)
-      else entrant.enter(target)
+    pickTarget,
+    request(request) {
+      const target = tryAdmit(request)
+      if (target === null) enqueue(request)
+      else request.admit(target)
     },
-    leave(userId, deploymentId) {
-      add(users, userId, -1)
+    release(userId, deploymentId) {
+      add(inFlightByUser, userId, -1)
       add(inFlight, deploymentId, -1)
-      if (queues.size > 0) callWaiting(userId)
+      if (queues.size > 0) admitQueued(userId)
     },
-    move(from, to) {
+    transfer(from, to) {
       add(inFlight, from, -1)
       add(inFlight, to, 1)
     },
     cancel,
-    waiting: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
+    queued: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
     close() {
       for (const queue of queues.values()) queue.forEach(({ timer }) => clearTimeout(timer))
       queues.clear()
@@ -145,9 +146,9 @@ function add<Key>(counts: Map<Key, number>, key: Key, change: number): void {
   else counts.delete(key)
 }
 
-function tooBusy({ queueMilliseconds }: AdmissionLimits): RateLimitedError {
+function tooManyRequests({ queueMilliseconds }: AdmissionLimits): RateLimitedError {
   return new RateLimitedError(
     queueMilliseconds / 1000,
-    'Too many of your requests are under way; try again soon.',
+    'Too many of your requests are in flight. Retry in a few seconds.',
   )
 }

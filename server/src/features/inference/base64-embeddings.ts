@@ -1,11 +1,11 @@
 /**
- * Turns embeddings that an engine answered as numbers into base64 of little-endian 32-bit floats, as OpenAI encodes them; null
- * where there are none to turn.
+ * Encodes the embeddings of a response as OpenAI does: base64 of little-endian 32-bit floats. Returns null when the response
+ * contains no embeddings as numbers.
  */
-export function encodeEmbeddings(answer: unknown): unknown {
-  const data = (answer as { data?: unknown } | null)?.data
+export function encodeEmbeddings(response: unknown): unknown {
+  const data = (response as { data?: unknown } | null)?.data
   if (!Array.isArray(data) || !data.some(hasNumbers)) return null
-  return { ...(answer as object), data: data.map((item) => (hasNumbers(item) ? encodeItem(item) : item)) }
+  return { ...(response as object), data: data.map((item) => (hasNumbers(item) ? encodeItem(item) : item)) }
 }
 
 function hasNumbers(item: unknown): item is { embedding: unknown[] } {

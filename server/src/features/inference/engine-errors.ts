@@ -1,12 +1,16 @@
 import { toOpenAiError } from './schemas.ts'
 
 /**
- * What an engine's error means: `gone` where it no longer has the model that the request was for, else the body for the caller.
- * FastAPI's `{"detail": …}`, in which Xinference answers, becomes OpenAI's shape; every other body stays as it is.
+ * Translates an error response of an engine: `model_lost` when the engine no longer has the model, otherwise the body for the
+ * caller. FastAPI's `{"detail": …}`, which Xinference sends, becomes OpenAI's shape. Any other body is returned unchanged.
  */
-export function readEngineError(status: number, bytes: Buffer, modelUid: string): Buffer | 'gone' {
+export function translateEngineError(
+  status: number,
+  bytes: Buffer,
+  modelUid: string,
+): Buffer | 'model_lost' {
   const text = bytes.toString()
-  if ((status === 400 || status === 404) && /not found/i.test(text) && text.includes(modelUid)) return 'gone'
+  if ((status === 400 || status === 404) && /not found/i.test(text) && text.includes(modelUid)) return 'model_lost'
   const detail = readDetail(text)
   if (detail === null) return bytes
   const code = status < 500 ? 'invalid_request_error' : 'engine_error'
@@ -22,7 +26,7 @@ function readDetail(text: string): string | null {
   }
   const { detail, error } = (body ?? {}) as { detail?: unknown; error?: unknown }
   if (error !== undefined || detail === undefined) return null
-  const told = typeof detail === 'string' ? detail : JSON.stringify(detail)
-  // Where inside a cluster it happened is nobody's business.
-  return told.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
+  const message = typeof detail === 'string' ? detail : JSON.stringify(detail)
+  // Xinference puts an address inside its cluster in front, which callers must not see.
+  return message.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
 }

@@ -1,279 +1,301 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Logger } from 'pino'
+import type { ResponseHandler, ResponseHead, UpstreamCall } from '../../gateway/upstream-client/upstream.ts'
+import { UpstreamError } from '../../gateway/upstream-client/upstream-error.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
 import { reportUnresponsiveEngine } from '../deployments/serving-deployments.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
-import type { Entrant } from './admission.ts'
-import { Answer } from './answer.ts'
-import { EngineFailure } from './engine-client/client.ts'
-import type { AnswerHandler, AnswerHead, EngineCall } from './engine-client/client.ts'
-import type { EngineConnections } from './engines.ts'
+import type { AdmissionRequest } from './admission.ts'
+import { BufferedRelay } from './buffered-relay.ts'
+import type { CallerReply, CallerRequest } from './caller.ts'
+import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
+import { modelLost, toGatewayError } from './gateway-errors.ts'
+import type { Inference } from './inference.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
+import type { RelayOwner, ResponseRelay } from './response-relay.ts'
+import { StreamMeter } from './stream-meter.ts'
+import { StreamRelay } from './stream-relay.ts'
 import type { EngineTarget } from './targets.ts'
 import type { RequestSpan } from './traces.ts'
-import { toUpstreamError } from './upstream-errors.ts'
 
-export type ExchangeDeps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'secretKey'> & {
-  engines: EngineConnections
+export interface ExchangeDeps extends Pick<Services, 'db' | 'runtime'> {
+  inference: Inference
   tokens: TokenJournal
 }
 
-export type InferencePath = '/v1/chat/completions' | '/v1/embeddings'
-
-/** What an exchange asks of the request and the reply of the framework. */
-export interface CallerRequest {
-  id: string
-  headers: IncomingHttpHeaders
-  viewer: Viewer
-  log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** True: the exchange itself counts and logs the request, and nobody else does */
-  accountedFor: boolean
-}
-export interface CallerReply {
-  raw: ServerResponse
-  getHeaders(): Record<string, number | string | string[] | undefined>
-  /** Answers with an error in the usual way */
-  send(error: unknown): unknown
-  /** From now on the answer is written to `raw` alone */
-  hijack(): unknown
-}
-
-/** Who asks, and who counts an exchange once it has ended. */
-export interface CallerSide {
+/** The caller's side of an exchange. */
+export interface Caller {
   request: CallerRequest
   reply: CallerReply
-  account(exchange: Exchange): void
+  onFinished(exchange: FinishedExchange): void
 }
 
 /**
- * One request's way to an engine and back. A class, because every request makes one: its methods are shared, where a record of
- * closures would be made anew a dozen times.
+ * One request on its way to an engine and back. A class, because one is created per request and instances share their methods.
  */
-export class Exchange implements AnswerHandler, Entrant {
-  readonly application: ExchangeDeps
+export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, FinishedExchange {
+  readonly deps: ExchangeDeps
   readonly path: InferencePath
-  readonly side: CallerSide
-  readonly asked: InferenceRequest
+  readonly caller: Caller
+  readonly reply: CallerReply
+  readonly request: InferenceRequest
   readonly targets: readonly EngineTarget[]
   readonly userId: number
-  readonly answer: Answer
-  refusedBy: ReadonlySet<string> = noneRefused
   target: EngineTarget | null = null
-  call: EngineCall | null = null
-  /** It has a place among the requests under way */
-  entered = false
+  /** Holds a place in admission */
+  admitted = false
+  refusedBy: ReadonlySet<string> = noRefusals
+  call: UpstreamCall | null = null
   retried = false
-  /** The engine has refused the authorization, which is renewed once */
+  /** The engine rejected the authorization, which is renewed once */
   unauthorized = false
   renewed = false
-  /** The caller's connection has ended, or his answer has */
+  relay: ResponseRelay | null = null
+  /** The caller's connection or the response has ended */
   closed = false
   usage: TokenUsage | null = null
   span: RequestSpan | null = null
-  /** Who broke the answer off, if anybody did */
   brokenBy: 'caller' | 'engine' | null = null
   readonly receivedAt: number
-  /** When a place was asked for */
-  askedAt = 0
-  /** When a place was free for it */
-  enteredAt = 0
-  dispatchedAt = 0
+  startedAt = 0
+  admittedAt = 0
+  sentAt = 0
   firstByteAt = 0
   endedAt = 0
 
   constructor(
-    application: ExchangeDeps,
+    deps: ExchangeDeps,
     path: InferencePath,
-    side: CallerSide,
-    asked: InferenceRequest,
+    caller: Caller,
+    request: InferenceRequest,
     targets: readonly EngineTarget[],
     receivedAt: number,
   ) {
-    this.receivedAt = receivedAt
-    this.application = application
+    this.deps = deps
     this.path = path
-    this.side = side
-    this.asked = asked
+    this.caller = caller
+    this.reply = caller.reply
+    this.request = request
     this.targets = targets
-    this.userId = side.request.viewer.userId
-    this.answer = new Answer(this, side.reply)
-    side.request.accountedFor = true
+    this.userId = caller.request.viewer.userId
+    this.receivedAt = receivedAt
+    caller.request.hasOwnAccessLog = true
   }
 
-  begin(): void {
-    this.askedAt = performance.now()
-    const { traces, admission } = this.application.engines
+  /** Starts the request: immediately when a deployment has room, otherwise from the queue. */
+  start(): void {
+    this.startedAt = performance.now()
+    const { traces, admission } = this.deps.inference
     if (traces !== null) {
-      const traceparent = this.side.request.headers['traceparent']
+      const traceparent = this.caller.request.headers['traceparent']
       const parent = typeof traceparent === 'string' ? traceparent : undefined
-      this.span = traces.begin(this.path, this.targets[0]!.modelName, parent)
+      this.span = traces.begin(this.path, this.modelName, parent)
     }
     admission.request(this)
   }
 
-  enter(target: EngineTarget): void {
-    this.entered = true
+  reject(error: Error): void {
+    if (!this.closed) void this.reply.send(error)
+  }
+
+  admit(target: EngineTarget): void {
+    this.admitted = true
     this.target = target
-    this.enteredAt = performance.now()
+    this.admittedAt = performance.now()
     this.send(target)
   }
 
-  refuse(error: Error): void {
-    if (!this.closed) void this.side.reply.send(error)
-  }
-
   send(target: EngineTarget): void {
-    const { engines } = this.application
-    engines.health.tries(target.deploymentId)
-    this.dispatchedAt = performance.now()
-    this.call = engines.clients.send(
+    const { breakers, client } = this.deps.inference
+    breakers.onSend(target.deploymentId)
+    this.sentAt = performance.now()
+    this.call = client.send(
       target.origin,
       {
         path: target.basePath === '' ? this.path : target.basePath + this.path,
-        streams: this.asked.stream,
-        requestId: this.side.request.id,
+        streams: this.request.streams,
+        requestId: this.caller.request.id,
         authorization: target.authorization,
         traceparent: this.span === null ? null : this.span.traceparent,
-        body: writeEngineBody(this.asked, target.modelUid),
+        body: writeEngineBody(this.request, target.modelUid),
       },
       this,
     )
   }
 
-  onHead(head: AnswerHead): Buffer | null {
-    this.unauthorized = head.status === 401 && this.application.runtime.authorizeEngine !== undefined
+  onHead(head: ResponseHead): Buffer | null {
+    this.unauthorized = head.status === 401 && this.deps.runtime.authorizeEngine !== undefined
     if (this.unauthorized && !this.renewed) return null
     this.firstByteAt = performance.now()
-    // Nothing is sent again from here on: a stream may be long, and the prompt with it.
-    this.asked.body = ''
-    const { health } = this.application.engines
-    if (head.status < 500) health.succeeded(this.target!.deploymentId)
-    else health.failed(this.target!.deploymentId)
-    return this.answer.begin(head)
+    // The request is not retried from here on, so its body need not stay in memory during a long stream.
+    this.request.body = ''
+    const { breakers } = this.deps.inference
+    if (head.status < 500) breakers.onSuccess(this.target!.deploymentId)
+    else breakers.onFailure(this.target!.deploymentId)
+    this.relay = this.openRelay(head)
+    return this.relay.buffer
+  }
+
+  openRelay(head: ResponseHead): ResponseRelay {
+    const { deps, request } = this
+    if (head.headers['content-type']?.startsWith('text/event-stream')) {
+      return new StreamRelay(deps, this, head, new StreamMeter(!request.includesUsage), true)
+    }
+    return new BufferedRelay(deps, this, head, head.status === 200 && request.wantsBase64)
   }
 
   onBody(bytes: Buffer): void {
-    if (!this.unauthorized) this.answer.take(bytes)
+    if (!this.unauthorized) this.relay = this.relay!.take(bytes)
   }
 
   onEnd(): void {
     this.call = null
     if (this.unauthorized && !this.renewed) return void this.renewAuthorization(this.target!)
-    this.leave()
-    if (this.unauthorized)
-      this.fail(new EngineFailure('broken', 'the engine accepts no authorization of ours'))
-    else this.answer.end()
+    this.release()
+    if (this.unauthorized) this.fail(new UpstreamError('broken', 'the engine rejected a renewed authorization'))
+    else this.relay!.end()
   }
 
-  /** The engine wants another authorization than it was sent; everything else is sent again as it was. */
+  /** Renews the authorization that the engine rejected and sends the same request again. */
   async renewAuthorization(target: EngineTarget): Promise<void> {
     this.renewed = true
-    const { runtime } = this.application
+    const { runtime } = this.deps
     try {
       target.authorization = await runtime.authorizeEngine!(target.engineUrl ?? '', target.authorization)
     } catch (error) {
-      this.leave()
+      this.release()
       if (!this.closed) this.fail(error)
       return
     }
     if (!this.closed) this.send(target)
   }
 
-  onFailure(failure: EngineFailure): void {
+  onError(error: UpstreamError): void {
     this.call = null
     const target = this.target!
-    // A connection that had been idle may have been closed while the request was on its way.
-    if (failure.kind === 'stale' && !this.retried) {
+    // The engine closed a keep-alive connection before the request arrived.
+    if (error.kind === 'stale' && !this.retried) {
       this.retried = true
       return this.send(target)
     }
-    this.application.engines.health.failed(target.deploymentId)
-    this.reportSilence(target)
-    if (failure.kind === 'refused' && this.sendElsewhere(target)) return
-    this.leave()
-    this.fail(failure)
+    this.deps.inference.breakers.onFailure(target.deploymentId)
+    this.requeueDeployment(target)
+    if (error.kind === 'refused' && this.failOver(target)) return
+    this.release()
+    this.fail(error)
   }
 
-  /** Tries another deployment after one has refused the connection; false where none is left. */
-  sendElsewhere({ deploymentId }: EngineTarget): boolean {
-    const { admission } = this.application.engines
+  /** Sends the request to another deployment; false when none is left. */
+  failOver({ deploymentId }: EngineTarget): boolean {
+    const { admission } = this.deps.inference
     this.refusedBy = new Set([...this.refusedBy, deploymentId])
-    const next = admission.choose(this)
+    const next = admission.pickTarget(this)
     if (next === null) return false
-    admission.move(deploymentId, next.deploymentId)
+    admission.transfer(deploymentId, next.deploymentId)
     this.target = next
     this.send(next)
     return true
   }
 
-  /** Gives the place up that the request has. */
-  leave(): void {
-    if (!this.entered) return
-    this.entered = false
-    this.application.engines.admission.leave(this.userId, this.target!.deploymentId)
-  }
-
-  /** The engine has ended before its answer: the caller gets an error, or sees that more was to come. */
+  /** Ends the exchange with an error response, or truncates a response that has begun. */
   fail(error: unknown): void {
     if (this.closed) return
     this.brokenBy = 'engine'
-    const { request, reply } = this.side
-    if (!reply.raw.headersSent) return void reply.send(toUpstreamError(error))
-    request.log.warn({ err: error, deployment: this.target!.deploymentId }, 'the engine broke off')
-    this.answer.breakOff()
+    if (!this.reply.raw.headersSent) return void this.reply.send(toGatewayError(error))
+    const { log } = this.caller.request
+    log.warn({ err: error, deployment: this.deploymentId }, 'the response of an engine was truncated')
+    this.relay?.truncate()
   }
 
-  /** Has a worker look at the engine soon; requests that fail together wake it once. */
-  reportSilence(target: EngineTarget): void {
-    reportUnresponsiveEngine(this.application, target).catch((error: unknown) =>
-      this.side.request.log.warn(
+  onWriteError(error: unknown): void {
+    this.call?.abort()
+    this.call = null
+    this.release()
+    this.fail(error)
+  }
+
+  /** Has a worker restart the engine and tells the caller to retry. */
+  onModelLost(): void {
+    const target = this.target!
+    this.requeueDeployment(target)
+    void this.reply.send(modelLost(target.modelName))
+  }
+
+  /** Requeues the deployment for a worker. Requests that fail together wake the worker once. */
+  requeueDeployment(target: EngineTarget): void {
+    reportUnresponsiveEngine(this.deps, target).catch((error: unknown) =>
+      this.caller.request.log.warn(
         { err: error, deployment: target.deploymentId },
-        'a silent engine could not be reported',
+        'could not requeue a deployment with an unresponsive engine',
       ),
     )
   }
 
-  /** Counts what was used, once. */
-  record(usage: TokenUsage | null): void {
+  /** Meters the request; later calls have no effect. */
+  recordUsage(usage: TokenUsage | null): void {
     const { target } = this
     if (target === null || this.usage !== null) return
     if (usage === null) {
-      const { log } = this.side.request
+      const { log } = this.caller.request
       return log.warn({ deployment: target.deploymentId }, 'the engine reported no usage')
     }
     this.usage = usage
-    this.application.tokens.record(target, usage)
+    this.deps.tokens.record(target, usage)
   }
 
-  /** The caller's connection has ended: his answer is complete, or he has left. */
+  /** Gives up the place in admission. */
+  release(): void {
+    if (!this.admitted) return
+    this.admitted = false
+    this.deps.inference.admission.release(this.userId, this.target!.deploymentId)
+  }
+
+  /** The caller's connection has closed: the response is complete or the caller left. */
   close(): void {
     if (this.closed) return
     this.closed = true
     this.endedAt = performance.now()
-    if (this.target === null) this.application.engines.admission.cancel(this)
-    if (!this.side.reply.raw.writableFinished) this.brokenBy ??= 'caller'
-    this.answer.close()
+    if (this.target === null) this.deps.inference.admission.cancel(this)
+    if (!this.reply.raw.writableFinished) this.brokenBy ??= 'caller'
+    this.relay?.close()
     this.call?.abort()
     this.call = null
-    this.leave()
-    this.side.account(this)
+    this.release()
+    this.span?.end(this)
+    this.caller.onFinished(this)
   }
 
-  /** What the caller was told; 499 where he left before. */
-  sentStatus(): number {
-    const { raw } = this.side.reply
+  get requestId(): string {
+    return this.caller.request.id
+  }
+
+  get modelName(): string {
+    return this.targets[0]!.modelName
+  }
+
+  get modelUid(): string {
+    return this.target!.modelUid
+  }
+
+  get streams(): boolean {
+    return this.request.streams
+  }
+
+  get deploymentId(): string | null {
+    return this.target === null ? null : this.target.deploymentId
+  }
+
+  get status(): number {
+    const { raw } = this.reply
     return raw.headersSent ? raw.statusCode : 499
   }
 
-  /** Milliseconds that the gateway itself took; see the metric. */
-  overhead(): number {
-    const { passedAt, wholeAt } = this.answer
-    const before = this.askedAt - this.receivedAt + (this.dispatchedAt - this.enteredAt)
-    return before + passedAt - (wholeAt > 0 ? wholeAt : this.firstByteAt)
+  get overheadMilliseconds(): number | null {
+    const { relay } = this
+    if (relay === null || relay.forwardedAt === 0) return null
+    const before = this.startedAt - this.receivedAt + (this.sentAt - this.admittedAt)
+    return before + relay.forwardedAt - (relay.completeAt > 0 ? relay.completeAt : this.firstByteAt)
   }
 }
 
-const noneRefused: ReadonlySet<string> = new Set()
+const noRefusals: ReadonlySet<string> = new Set()

@@ -1,103 +1,102 @@
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
-import { createTallyCounter, createTallyHistogram } from './tally.ts'
-import type { EngineConnections } from './engines.ts'
-import type { Exchange } from './exchange.ts'
+import { createFastCounter, createFastHistogram } from '../../gateway/fast-metrics.ts'
+import type { FinishedExchange } from './finished-exchange.ts'
+import type { Inference } from './inference.ts'
 
-const answerBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const durationBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const overheadBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
 
-/** Registers the metrics of the inference routes; what it returns counts an exchange that has ended. */
+/** Registers the metrics of the inference routes and returns a function that counts an ended exchange. */
 export function measureExchanges(
   register: Registry,
-  engines: EngineConnections,
-): (exchange: Exchange) => void {
+  inference: Pick<Inference, 'admission'>,
+): (exchange: FinishedExchange) => void {
   const registers = [register]
-  const requests = createTallyCounter(register, {
+  const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
-    help: 'Requests that were sent to an engine or waited for one; outcome is complete, caller_left or engine_broke',
+    help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left or engine_broke',
   })
-  const firstByte = createTallyHistogram(register, {
+  const firstByte = createFastHistogram(register, {
     name: 'berth_inference_first_byte_seconds',
-    help: 'Time from the arrival of a request’s body to the first byte of the engine’s answer',
-    buckets: answerBuckets,
+    help: 'Time from the arrival of a request body to the first byte of the engine’s response',
+    buckets: durationBuckets,
   })
-  const duration = createTallyHistogram(register, {
+  const duration = createFastHistogram(register, {
     name: 'berth_inference_duration_seconds',
-    help: 'Time from the arrival of a request’s body to the end of its answer',
-    buckets: answerBuckets,
+    help: 'Time from the arrival of a request body to the end of the response',
+    buckets: durationBuckets,
   })
-  const overhead = createTallyHistogram(register, {
+  const overhead = createFastHistogram(register, {
     name: 'berth_inference_overhead_seconds',
-    help: 'What the gateway itself adds: from the body’s arrival until it goes to the engine, without the time in the queue, and from the answer’s first byte (its last, where it is held until it is whole) until it goes to the caller',
+    help: 'Time that the gateway adds, without time in the queue: from the arrival of a request body until it is sent to the engine, plus from the first byte of the response (the last byte of a buffered response) until it is sent to the caller',
     buckets: overheadBuckets,
   })
-  const tokens = createTallyCounter(register, {
+  const tokens = createFastCounter(register, {
     name: 'berth_inference_tokens_total',
-    help: 'Tokens that were metered; direction is input or output',
+    help: 'Metered tokens; direction is input or output',
   })
   const inFlight = new Gauge({
     name: 'berth_inference_in_flight',
-    help: 'Requests that engines work on now',
+    help: 'Requests in flight at engines',
     registers,
     collect() {
       let sum = 0
-      for (const count of engines.inFlight.values()) sum += count
+      for (const count of inference.admission.inFlight.values()) sum += count
       this.set(sum)
     },
   })
-  const waiting = new Gauge({
+  const queued = new Gauge({
     name: 'berth_inference_waiting',
-    help: 'Requests that wait for a place now',
+    help: 'Requests in the admission queue',
     registers,
     collect() {
-      this.set(engines.admission.waiting())
+      this.set(inference.admission.queued())
     },
   })
-  void [inFlight, waiting]
+  void [inFlight, queued]
 
-  const byRoute = remember((route: string) => ({
+  const byRoute = memoize((route: string) => ({
     overhead: overhead({ route }),
-    byModel: remember((model: string) => ({
+    byModel: memoize((model: string) => ({
       firstByte: firstByte({ route, model }),
       duration: duration({ route, model }),
-      byStatus: remember((status: number) => ({
+      byStatus: memoize((status: number) => ({
         complete: requests({ route, model, status, outcome: 'complete' }),
         caller: requests({ route, model, status, outcome: 'caller_left' }),
         engine: requests({ route, model, status, outcome: 'engine_broke' }),
       })),
     })),
   }))
-  const tokensOf = remember((model: string) => ({
+  const tokensOf = memoize((model: string) => ({
     input: tokens({ model, direction: 'input' }),
     output: tokens({ model, direction: 'output' }),
   }))
 
   return (exchange) => {
-    const { brokenBy, usage, receivedAt, firstByteAt } = exchange
-    const model = exchange.targets[0]!.modelName
+    const { modelName, usage, receivedAt, firstByteAt, overheadMilliseconds } = exchange
     const route = byRoute(exchange.path)
-    const series = route.byModel(model)
-    series.byStatus(exchange.sentStatus())[brokenBy ?? 'complete'](1)
+    const series = route.byModel(modelName)
+    series.byStatus(exchange.status)[exchange.brokenBy ?? 'complete'](1)
     series.duration((exchange.endedAt - receivedAt) / 1000)
     if (firstByteAt > 0) series.firstByte((firstByteAt - receivedAt) / 1000)
-    if (exchange.answer.passedAt > 0) route.overhead(exchange.overhead() / 1000)
+    if (overheadMilliseconds !== null) route.overhead(overheadMilliseconds / 1000)
     if (usage === null) return
-    const counted = tokensOf(model)
-    counted.input(usage.inputTokens)
-    counted.output(usage.outputTokens)
+    const tokenSeries = tokensOf(modelName)
+    tokenSeries.input(usage.inputTokens)
+    tokenSeries.output(usage.outputTokens)
   }
 }
 
-/** Makes each thing once, by its key. */
-function remember<Key, Thing>(make: (key: Key) => Thing): (key: Key) => Thing {
-  const made = new Map<Key, Thing>()
+/** Caches the result of `create` for each key. */
+function memoize<Key, Value extends object>(create: (key: Key) => Value): (key: Key) => Value {
+  const values = new Map<Key, Value>()
   return (key) => {
-    let thing = made.get(key)
-    if (thing === undefined) {
-      thing = make(key)
-      made.set(key, thing)
+    let value = values.get(key)
+    if (value === undefined) {
+      value = create(key)
+      values.set(key, value)
     }
-    return thing
+    return value
   }
 }

@@ -1,32 +1,35 @@
 import { isUtf8 } from 'node:buffer'
 import { ApplicationError } from '../../errors.ts'
-import { locateMembers, replaceValues } from './json-edit.ts'
-import type { MemberValue } from './json-edit.ts'
-import { scanMembers } from './request-scan.ts'
+import { locateMembers, replaceValues } from '../../gateway/json-edit.ts'
+import type { MemberValue } from '../../gateway/json-edit.ts'
+import { createMemberScanner } from '../../gateway/json-scan.ts'
 
-/** What the gateway needs to know of a request; everything else passes through unread. */
+/** The fields of a request that the gateway reads. All others are forwarded unread. */
 export interface InferenceRequest {
   model: string
-  stream: boolean
-  /** The caller wants the usage chunk at the end of a stream */
+  streams: boolean
+  /** The caller asked for the usage chunk at the end of a stream */
   includesUsage: boolean
   wantsBase64: boolean
-  /** UTF-8 without a byte order mark; a short one in a string, one character for each byte */
+  /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
   body: Buffer | string
-  /** What is written for the engine in other words than in `body`, in the order of its bytes */
+  /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
 }
 
-/** Bytes of a body and what comes in their place; null: the engine's name for the model. */
+/** A replacement of the bytes from `start` to `end`. */
 interface Edit {
   start: number
   end: number
+  /** null stands for the engine's name of the model */
   text: string | null
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads a body; throws a 400 for what is seen not to be a JSON object with a `model`. */
+const scanMembers = createMemberScanner(['model', 'stream', 'stream_options', 'encoding_format'])
+
+/** Reads a request body. Throws a 400 unless it looks like a JSON object with a `model`; the engine validates the rest. */
 export function readInferenceRequest(bytes: Buffer): InferenceRequest {
   if (!isUtf8(bytes)) throw malformed('The body must be JSON in UTF-8.')
   const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
@@ -46,15 +49,15 @@ export function readInferenceRequest(bytes: Buffer): InferenceRequest {
     values !== null && scanned !== null ? scanned : locateMembers(body.toString('latin1'), editedNames)
   return {
     model,
-    stream: streams,
+    streams,
     includesUsage,
     wantsBase64: encoding_format === 'base64',
-    body: body.length < textBytes ? body.toString('latin1') : body,
+    body: body.length < maxTextBytes ? body.toString('latin1') : body,
     edits: toEdits(body, members, streams && !includesUsage),
   }
 }
 
-/** The values of members by their names; null where the body turns out to be no JSON. */
+/** Returns the values of members by name; null when a value is not valid JSON. */
 function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> | null {
   const values: Record<string, unknown> = {}
   try {
@@ -67,29 +70,29 @@ function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<str
 
 const editedNames = new Set(['model', 'stream_options'])
 
-/** What to change: each `model`, doubled ones too, and what asks for usage. */
-function toEdits(body: Buffer, members: readonly MemberValue[], asksUsage: boolean): Edit[] {
+/** Replaces each `model`, duplicates included, and asks for usage if the gateway needs it. */
+function toEdits(body: Buffer, members: readonly MemberValue[], addsUsage: boolean): Edit[] {
   const edits: Edit[] = []
   let hasOptions = false
   for (const { name, start, end } of members) {
     if (name === 'model') edits.push({ start, end, text: null })
     if (name !== 'stream_options') continue
     hasOptions = true
-    if (asksUsage) edits.push({ start, end, text: withUsage(body.toString('utf8', start, end)) })
+    if (addsUsage) edits.push({ start, end, text: withUsage(body.toString('utf8', start, end)) })
   }
-  if (asksUsage && !hasOptions) edits.unshift(insertUsage(body))
+  if (addsUsage && !hasOptions) edits.unshift(insertUsage(body))
   return edits
 }
 
 function insertUsage(body: Buffer): Edit {
   const at = body.indexOf('{') + 1
-  return { start: at, end: at, text: `"stream_options":{${usageAsked}},` }
+  return { start: at, end: at, text: `"stream_options":{${includeUsage}},` }
 }
 
-/** Bodies below this go out in one string with their heads, which costs less than writing several pieces. */
-const textBytes = 12 * 1024
+/** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
+const maxTextBytes = 12 * 1024
 
-/** The body for the engine: its own name for the model, and usage asked for at the end of a stream. */
+/** Writes the body for the engine, with the engine's name for the model. */
 export function writeEngineBody({ body, edits }: InferenceRequest, modelUid: string): string | Buffer[] {
   return typeof body === 'string' ? editText(body, edits, modelUid) : editBytes(body, edits, modelUid)
 }
@@ -115,15 +118,15 @@ function editBytes(body: Buffer, edits: readonly Edit[], modelUid: string): Buff
   return [...pieces, body.subarray(end)]
 }
 
-const usageAsked = '"include_usage":true'
+const includeUsage = '"include_usage":true'
 
-/** The options with usage asked for and all else as it is; what is neither an object nor null is the engine's to refuse. */
+/** Adds `include_usage` to stream options. Options that are neither an object nor null are left for the engine to reject. */
 function withUsage(options: string): string {
-  if (options === 'null') return `{${usageAsked}}`
+  if (options === 'null') return `{${includeUsage}}`
   if (!options.startsWith('{')) return options
-  const given = locateMembers(options, new Set(['include_usage']))
-  if (given.length > 0) return replaceValues(options, given, () => 'true')
-  return /^\{\s*\}$/.test(options) ? `{${usageAsked}}` : options.replace('{', `{${usageAsked},`)
+  const present = locateMembers(options, new Set(['include_usage']))
+  if (present.length > 0) return replaceValues(options, present, () => 'true')
+  return /^\{\s*\}$/.test(options) ? `{${includeUsage}}` : options.replace('{', `{${includeUsage},`)
 }
 
 function parseObject(body: Buffer): Record<string, unknown> {

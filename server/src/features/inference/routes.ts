@@ -2,19 +2,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
+import type { Log } from '../../log.ts'
 import type { Services } from '../../services.ts'
 import { listServingDeployments } from '../deployments/serving-deployments.ts'
-import { logExchange } from './account.ts'
+import { createAccessLog } from './access-log.ts'
 import { Exchange } from './exchange.ts'
-import type { CallerSide, InferencePath } from './exchange.ts'
-import type { ExchangeDeps } from './exchange.ts'
+import type { Caller, ExchangeDeps } from './exchange.ts'
+import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
 import { measureExchanges } from './metrics.ts'
 import { recordStatistics } from './record-statistics.ts'
 import { readInferenceRequest } from './request-body.ts'
 import {
   chatBody,
   embeddingsBody,
-  engineAnswer,
+  engineResponse,
   modelsBody,
   openAiErrorBody,
   toOpenAiError,
@@ -22,34 +23,36 @@ import {
 import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget } from './targets.ts'
 
-type Deps = ExchangeDeps & Pick<Services, 'config'>
-
 const tags = ['Inference']
 const errorStatuses = [400, 401, 403, 404, 413, 415, 429, 500, 502, 503, 504] as const
 const errors = Object.fromEntries(errorStatuses.map((status) => [status, openAiErrorBody]))
 
-/** The routes that speak OpenAI's protocol: in a scope of their own, because bodies stay raw and errors have another shape. */
-export function inferenceRoutes(app: App, application: Deps): void {
+interface Deps extends ExchangeDeps, Pick<Services, 'config' | 'secretKey'> {
+  log: Log
+}
+
+/** The routes of OpenAI's API. They need a scope of their own, because bodies stay raw and errors have OpenAI's shape. */
+export function inferenceRoutes(app: App, deps: Deps): void {
   app.setErrorHandler((error, request, reply) => {
-    // The caller has left, which ended the engine's request with an error that nobody needs to hear of.
+    // The caller has left, so the error has no recipient.
     if (reply.raw.destroyed) return reply.hijack()
-    const seen = toPublicError(error)
-    logServerError(seen, error, request)
-    const { status, body } = toOpenAiError(seen)
-    if (seen.retryAfterSeconds) reply.header('retry-after', seen.retryAfterSeconds)
+    const publicError = toPublicError(error)
+    logServerError(publicError, error, request)
+    const { status, body } = toOpenAiError(publicError)
+    if (publicError.retryAfterSeconds) reply.header('retry-after', publicError.retryAfterSeconds)
     return reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   })
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser('application/json', parseRawBodies(application.config.inferenceBodyLimit))
-  // The schemas of the bodies describe them in OpenAPI; what they hold is the engine's to judge.
+  app.addContentTypeParser('application/json', parseRawBodies(deps.config.inferenceBodyLimit))
+  // The body schemas are documentation: the engine validates the bodies.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
-  const measure = measureExchanges(app.metrics, application.engines)
-  const account = (exchange: Exchange) => {
+  const measure = measureExchanges(app.metrics, deps.inference)
+  const log = createAccessLog(deps.log)
+  const onFinished = (exchange: FinishedExchange) => {
     measure(exchange)
-    recordStatistics(application.engines.statistics, exchange)
-    exchange.span?.end(exchange)
-    logExchange(application.log, exchange)
+    recordStatistics(deps.inference.statistics, exchange)
+    log(exchange)
   }
   for (const [path, operationId, summary, body] of [
     ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],
@@ -58,11 +61,11 @@ export function inferenceRoutes(app: App, application: Deps): void {
     app.post(
       path,
       {
-        bodyLimit: application.config.inferenceBodyLimit,
+        bodyLimit: deps.config.inferenceBodyLimit,
         config: { permission: 'useOwnDeployments', cachesViewer: true },
-        schema: { operationId, summary, tags, body, response: { 200: engineAnswer, ...errors } },
+        schema: { operationId, summary, tags, body, response: { 200: engineResponse, ...errors } },
       },
-      (request, reply) => infer(application, path, { request, reply, account }),
+      (request, reply) => infer(deps, path, { request, reply, onFinished }),
     )
   }
 
@@ -78,7 +81,7 @@ export function inferenceRoutes(app: App, application: Deps): void {
       },
     },
     async ({ viewer }) => {
-      const serving = await listServingDeployments(application, viewer)
+      const serving = await listServingDeployments(deps, viewer)
       const byName = Map.groupBy(serving, ({ modelName }) => modelName)
       return {
         object: 'list' as const,
@@ -94,26 +97,26 @@ export function inferenceRoutes(app: App, application: Deps): void {
   )
 }
 
-/** Answers by itself, at once where memory knows where to go; what it throws is answered in the usual way. */
+/** Starts an exchange, which sends the response itself. Synchronous when the targets are cached. Errors are sent through Fastify. */
 function infer(
-  application: Deps,
+  deps: Deps,
   path: InferencePath,
-  side: CallerSide & { request: FastifyRequest; reply: FastifyReply },
+  caller: Caller & { request: FastifyRequest; reply: FastifyReply },
 ): void {
   const receivedAt = performance.now()
-  const { request, reply } = side
-  const asked = readInferenceRequest(request.body as Buffer)
+  const { request, reply } = caller
+  const inferenceRequest = readInferenceRequest(request.body as Buffer)
   request.body = undefined
-  const begin = (targets: readonly EngineTarget[]) => {
-    // Who left while the deployment was looked up leaves nothing to do.
+  const start = (targets: readonly EngineTarget[]) => {
+    // The caller may have left during the lookup.
     if (reply.raw.destroyed) return
-    const exchange = new Exchange(application, path, side, asked, targets, receivedAt)
-    exchange.begin()
+    const exchange = new Exchange(deps, path, caller, inferenceRequest, targets, receivedAt)
+    exchange.start()
     reply.raw.once('close', () => exchange.close())
   }
-  const recalled = recallTargets(application.engines.targets, request.viewer, asked.model)
-  if (recalled !== undefined) return begin(recalled)
-  loadTargets(application, request.viewer, asked.model)
-    .then(begin)
+  const cached = recallTargets(deps.inference.targets, request.viewer, inferenceRequest.model)
+  if (cached !== undefined) return start(cached)
+  loadTargets(deps, request.viewer, inferenceRequest.model)
+    .then(start)
     .catch((error: unknown) => reply.send(error))
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { PublicError } from '../../http/errors.ts'
 
-const model = z.string().describe("A deployment's id, its inference_model_uid, or the name of its model")
+const model = z.string().describe("A deployment's id or inference_model_uid, or a model name")
 
 export const chatBody = z
   .looseObject({
@@ -11,7 +11,7 @@ export const chatBody = z
   })
   .meta({
     id: 'ChatCompletionRequest',
-    description: 'As in OpenAI’s API; every field but `model` goes to the engine unchanged',
+    description: 'As in OpenAI’s API. Every field except `model` is forwarded to the engine unchanged.',
     examples: [{ model: 'berth-tiny', messages: [{ role: 'user', content: 'Hello!' }], stream: true }],
   })
 
@@ -19,24 +19,24 @@ export const embeddingsBody = z
   .looseObject({ model, input: z.unknown(), encoding_format: z.enum(['float', 'base64']).optional() })
   .meta({
     id: 'EmbeddingsRequest',
-    description: 'As in OpenAI’s API; every field but `model` goes to the engine unchanged',
-    examples: [{ model: 'berth-tiny-embedding', input: ['a ship', 'a harbour'] }],
+    description: 'As in OpenAI’s API. Every field except `model` is forwarded to the engine unchanged.',
+    examples: [{ model: 'berth-tiny-embedding', input: ['a ship', 'a harbor'] }],
   })
 
-export const engineAnswer = z
+export const engineResponse = z
   .looseObject({ object: z.string() })
-  .describe('The engine’s answer as it is; with `stream` server-sent events of chunks')
+  .describe('The engine’s response, unchanged; with `stream`, server-sent events with one chunk each')
 
 export const modelsBody = z
   .object({
     object: z.literal('list'),
     data: z.array(
       z.object({
-        id: z.string().describe('What a request’s `model` names'),
+        id: z.string().describe('Value for `model` in a request'),
         object: z.literal('model'),
-        created: z.int().describe('Seconds since 1970'),
+        created: z.int().describe('Unix time in seconds'),
         owned_by: z.string(),
-        deployments: z.array(z.string()).describe('The running deployments that share the requests'),
+        deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
       }),
     ),
   })
@@ -59,9 +59,9 @@ const types: Record<number, string> = {
   429: 'rate_limit_error',
 }
 
-/** An error in OpenAI's shape; what would be a 422 elsewhere is a 400 here. */
-export function toOpenAiError(seen: PublicError): { status: number; body: z.infer<typeof openAiErrorBody> } {
-  const status = seen.status === 422 ? 400 : seen.status
+/** Converts an error to OpenAI's shape. A 422 becomes a 400, because OpenAI's API has no 422. */
+export function toOpenAiError(error: PublicError): { status: number; body: z.infer<typeof openAiErrorBody> } {
+  const status = error.status === 422 ? 400 : error.status
   const type = types[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')
-  return { status, body: { error: { message: seen.detail, type, param: null, code: seen.code } } }
+  return { status, body: { error: { message: error.detail, type, param: null, code: error.code } } }
 }

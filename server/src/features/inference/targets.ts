@@ -5,79 +5,82 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { deriveEngineKey } from '../deployments/engine-spec.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
-import type { EngineConnections } from './engines.ts'
-import { findTargets } from './find-target.ts'
-import { toUpstreamError } from './upstream-errors.ts'
+import { findTargets } from './find-targets.ts'
+import { toGatewayError } from './gateway-errors.ts'
 
-/** A deployment that answers, with what a request to it needs. */
+/** A deployment that serves requests, with everything needed to send one. */
 export interface EngineTarget extends ServingDeployment {
   origin: string
-  /** What the engine's base address has before the paths of the API; mostly nothing */
+  /** Path of the engine's base address, usually empty */
   basePath: string
-  /** null: the engine asks for none. Replaced where it stands once the engine has refused it. */
+  /** Authorization header; null when the engine needs none. Replaced in place after the engine rejects it. */
   authorization: string | null
 }
 
-/** Where each user's requests go, in memory. */
+/** The targets of each user and model name, in memory. */
 export type TargetCache = NotifiedCache<readonly EngineTarget[]>
 
-/** For a minute at most, so that even a row changed past the triggers counts soon. */
+/** Entries live for at most a minute, in case a row changes without a notification. */
 export function createTargetCache(notifications: Notifications): TargetCache {
   return createNotifiedCache(notifications, 'deployment_changed', { limit: 20_000, milliseconds: 60_000 })
 }
 
-/** Longer names are none of a deployment, and fill no memory. */
-const longestName = 500
+/** Longer names match no deployment and are not cached. */
+const maxNameLength = 500
 
-/** Where a request for `model` may go as memory knows it; undefined where that does not know. */
+/** Returns the cached targets of `model`; undefined when they are not cached. */
 export function recallTargets(
   targets: TargetCache,
   { userId }: Viewer,
   model: string,
 ): readonly EngineTarget[] | undefined {
-  return model.length > longestName ? undefined : targets.get(`${userId} ${model}`)
+  return model.length > maxNameLength ? undefined : targets.get(`${userId} ${model}`)
 }
 
-/** As `recallTargets`, from the database; throws what the caller is told where there is none. */
+export interface TargetDeps extends Pick<Services, 'db' | 'runtime' | 'secretKey'> {
+  inference: { targets: TargetCache }
+}
+
+/** Reads the targets of `model` from the database and caches them. Throws the error for the caller when there are none. */
 export async function loadTargets(
-  application: Pick<Services, 'db' | 'runtime' | 'secretKey'> & { engines: EngineConnections },
+  deps: TargetDeps,
   viewer: Viewer,
   model: string,
 ): Promise<readonly EngineTarget[]> {
   const load = async () => ({
-    value: await toTargets(application, await findTargets(application, viewer, model)),
+    value: await toTargets(deps, await findTargets(deps, viewer, model)),
     userId: viewer.userId,
   })
-  if (model.length > longestName) return (await load()).value
-  const found = await application.engines.targets.find(`${viewer.userId} ${model}`, load)
+  if (model.length > maxNameLength) return (await load()).value
+  const found = await deps.inference.targets.find(`${viewer.userId} ${model}`, load)
   return found ?? []
 }
 
-/** Leaves out whom no authorization is to be had for; throws what the caller is told where nobody is left. */
+/** Omits deployments whose authorization can't be obtained. Throws if none is left. */
 async function toTargets(
-  application: Pick<Services, 'runtime' | 'secretKey'>,
-  found: readonly ServingDeployment[],
+  deps: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  deployments: readonly ServingDeployment[],
 ): Promise<EngineTarget[]> {
-  const results = await Promise.allSettled(found.map((serving) => toTarget(application, serving)))
+  const results = await Promise.allSettled(deployments.map((deployment) => toTarget(deps, deployment)))
   const targets = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const refused = results.find((result) => result.status === 'rejected')
-  if (targets.length === 0 && refused !== undefined) throw toUpstreamError(refused.reason)
+  const rejected = results.find((result) => result.status === 'rejected')
+  if (targets.length === 0 && rejected !== undefined) throw toGatewayError(rejected.reason)
   return targets
 }
 
 async function toTarget(
-  { runtime, secretKey }: Pick<Services, 'runtime' | 'secretKey'>,
-  serving: ServingDeployment,
+  { runtime, secretKey }: Pick<TargetDeps, 'runtime' | 'secretKey'>,
+  deployment: ServingDeployment,
 ): Promise<EngineTarget> {
-  const url = serving.engineUrl ?? ''
+  const url = deployment.engineUrl ?? ''
   const { origin, pathname } = new URL(url)
   return {
-    ...serving,
+    ...deployment,
     origin,
     basePath: pathname.replace(/\/+$/, ''),
     authorization:
       runtime.authorizeEngine === undefined
-        ? `Bearer ${deriveEngineKey(secretKey, serving.deploymentId)}`
+        ? `Bearer ${deriveEngineKey(secretKey, deployment.deploymentId)}`
         : await runtime.authorizeEngine(url),
   }
 }

@@ -1,23 +1,23 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Context } from '@opentelemetry/api'
-import type { Exchange } from './exchange.ts'
+import type { FinishedExchange } from './finished-exchange.ts'
 
 /** Traces of the inference routes; see `openTraces`. */
 export interface Traces {
-  /** Begins the span of a request, a child of the caller's where his `traceparent` names one */
+  /** Starts the span of a request, as a child of the span in the caller's `traceparent` header if there is one. */
   begin(path: string, model: string, traceparent: string | undefined): RequestSpan
   close(): Promise<void>
 }
 
 export interface RequestSpan {
-  /** The header that makes the engine's spans children of this one */
+  /** Header that makes the engine's spans children of this span */
   traceparent: string
-  end(exchange: Exchange): void
+  end(exchange: FinishedExchange): void
 }
 
 /**
- * Sends a span for each request to an OTLP collector over HTTP, in batches. The packages are loaded here, so that who has no
- * collector pays nothing. Names are those of OpenTelemetry's conventions for HTTP and generative AI; no content is sent.
+ * Sends one span per request to an OTLP collector over HTTP, in batches. The packages are loaded only when a collector is
+ * configured. Names follow OpenTelemetry's semantic conventions for HTTP and generative AI. Prompts and completions are not sent.
  */
 export async function openTraces(endpoint: URL): Promise<Traces> {
   const [{ BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] =
@@ -48,9 +48,9 @@ export async function openTraces(endpoint: URL): Promise<Traces> {
       return {
         traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
         end(exchange) {
-          const { brokenBy, usage, target, firstByteAt, receivedAt } = exchange
-          span.setAttribute('http.response.status_code', exchange.sentStatus())
-          if (target !== null) span.setAttribute('berth.deployment.id', target.deploymentId)
+          const { brokenBy, usage, deploymentId, firstByteAt, receivedAt } = exchange
+          span.setAttribute('http.response.status_code', exchange.status)
+          if (deploymentId !== null) span.setAttribute('berth.deployment.id', deploymentId)
           if (usage !== null) {
             span.setAttribute('gen_ai.usage.input_tokens', usage.inputTokens)
             span.setAttribute('gen_ai.usage.output_tokens', usage.outputTokens)

@@ -1,8 +1,8 @@
 import type { TokenUsage } from '../metering/record-tokens.ts'
 
-/** The `usage` of an OpenAI-style answer or chunk, or null where it has none that makes sense. */
-export function readUsage(answer: unknown): TokenUsage | null {
-  const usage = (answer as { usage?: unknown } | null | undefined)?.usage
+/** Reads the `usage` of an OpenAI-style response or chunk; null when it is missing or implausible. */
+export function readUsage(response: unknown): TokenUsage | null {
+  const usage = (response as { usage?: unknown } | null | undefined)?.usage
   if (typeof usage !== 'object' || usage === null) return null
   const { prompt_tokens, completion_tokens } = usage as Record<string, unknown>
   const inputTokens = toCount(prompt_tokens ?? 0)
@@ -10,21 +10,21 @@ export function readUsage(answer: unknown): TokenUsage | null {
   return inputTokens === null || outputTokens === null ? null : { inputTokens, outputTokens }
 }
 
-const mostTokens = 2 ** 31
+const tokenLimit = 2 ** 31
 
 function toCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < mostTokens
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < tokenLimit
     ? value
     : null
 }
 
-/** Bytes of an answer's end, and of the beginning of a long one, within which its usage is looked for. */
+/** Bytes at the end of a response, and at the start of a long one, that are searched for usage */
 export const edgeLength = 4096
 const usageName = '"usage"'
 
 /**
- * The usage in the last or the first bytes of a JSON answer (a character for each), without reading the rest: the last member of
- * that name whose value is an object. Within strings no quote stands unescaped, so no text that a model writes can pass for it.
+ * Reads the usage from the first or last bytes of a JSON response, one character per byte: the last member called `usage` whose
+ * value is an object. Quotes inside strings are escaped, so text that a model generates can't be mistaken for the member.
  */
 export function readEdgeUsage(edge: string): TokenUsage | null {
   for (
@@ -32,24 +32,24 @@ export function readEdgeUsage(edge: string): TokenUsage | null {
     at !== -1;
     at = at === 0 ? -1 : edge.lastIndexOf(usageName, at - 1)
   ) {
-    const start = skipTo(edge, at + usageName.length)
+    const start = findObject(edge, at + usageName.length)
     const usage = start < 0 ? null : parseObjectAt(edge, start)
     if (usage !== null) return readUsage({ usage })
   }
   return null
 }
 
-const opening = /[ \t\r\n]*:[ \t\r\n]*\{/y
+const objectValue = /[ \t\r\n]*:[ \t\r\n]*\{/y
 
-/** The position of the bracket that opens the value behind a name; -1 where that is no object. */
-function skipTo(text: string, from: number): number {
-  opening.lastIndex = from
-  return opening.test(text) ? opening.lastIndex - 1 : -1
+/** Returns the offset of the brace that opens the value after a name; -1 when the value is not an object. */
+function findObject(text: string, from: number): number {
+  objectValue.lastIndex = from
+  return objectValue.test(text) ? objectValue.lastIndex - 1 : -1
 }
 
-/** The object whose bracket opens at `start`, whatever follows it. */
+/** Parses the object that starts at `start` and ignores the text after it. */
 function parseObjectAt(text: string, start: number): unknown {
-  // Mostly it has none within itself, and ends where the first one does.
+  // Most usage objects are flat and end at the first brace.
   return parse(text.slice(start, text.indexOf('}', start) + 1)) ?? parse(sliceObject(text, start))
 }
 
@@ -61,15 +61,15 @@ function parse(text: string): unknown {
   }
 }
 
-/** The object whose bracket opens at `start`; nothing where it does not end. */
+/** Returns the text of the object that starts at `start`; empty when the object is incomplete. */
 function sliceObject(text: string, start: number): string {
-  const brackets = /"(?:[^"\\]|\\.)*"|[{}]/g
-  brackets.lastIndex = start
+  const stringOrBrace = /"(?:[^"\\]|\\.)*"|[{}]/g
+  stringOrBrace.lastIndex = start
   let depth = 0
-  for (let match = brackets.exec(text); match !== null; match = brackets.exec(text)) {
+  for (let match = stringOrBrace.exec(text); match !== null; match = stringOrBrace.exec(text)) {
     if (match[0] === '{') depth += 1
     if (match[0] === '}') depth -= 1
-    if (depth === 0) return text.slice(start, brackets.lastIndex)
+    if (depth === 0) return text.slice(start, stringOrBrace.lastIndex)
   }
   return ''
 }

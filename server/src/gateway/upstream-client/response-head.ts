@@ -1,33 +1,34 @@
-import { EngineFailure, keptHeaders } from './client.ts'
-import type { AnswerHead, AnswerHeaders } from './client.ts'
+import { keptHeaders } from './upstream.ts'
+import type { ResponseHead, ResponseHeaders } from './upstream.ts'
+import { UpstreamError } from './upstream-error.ts'
 
-/** Bytes of a head at most, those of informational answers before it included. */
-export const longestHead = 16 * 1024
+/** Most bytes in a head, including informational responses before it */
+export const maxHeadBytes = 16 * 1024
 
-/** How the end of a body is known, in the order of RFC 9112, section 6.3. */
+/** How the end of a body is determined (RFC 9112, section 6.3). */
 export type Framing = 'none' | 'chunked' | 'length' | 'close'
 
-export interface ParsedHead extends AnswerHead {
+export interface ParsedHead extends ResponseHead {
   framing: Framing
-  /** The engine takes another request on this connection */
+  /** The connection can be reused after the response */
   keepsAlive: boolean
 }
 
 const statusLine = /HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/y
 const headerLine = /([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)\r\n/y
 
-type KnownName = keyof AnswerHeaders
+type KeptName = keyof ResponseHeaders
 const kept: ReadonlySet<string> = new Set(keptHeaders)
 
 /**
- * Reads a head of HTTP/1.1 from its first byte to the blank line, which is left out. Strict, because what two readers read in two ways is how
- * requests are smuggled: lines end in CRLF, nothing is folded, and the length is given once and in one way.
+ * Parses an HTTP/1.1 response head up to the blank line, which is not part of `text`. The parser is strict, because a head that
+ * two parsers read differently enables request smuggling: lines end in CRLF, folding is rejected, and the length is given once.
  */
 export function parseHead(text: string): ParsedHead {
   statusLine.lastIndex = 0
   const start = statusLine.exec(text)
-  if (start === null) throw malformed('no status line of HTTP/1')
-  const headers: AnswerHeaders = {}
+  if (start === null) throw malformed('no HTTP/1 status line')
+  const headers: ResponseHeaders = {}
   const status = Number(start[2])
   let length: number | null = null
   let coding: string | null = null
@@ -36,24 +37,24 @@ export function parseHead(text: string): ParsedHead {
   while (position < text.length) {
     headerLine.lastIndex = position
     const line = headerLine.exec(text)
-    if (line === null) throw malformed('a header that is none')
+    if (line === null) throw malformed('a malformed header line')
     position = headerLine.lastIndex
     const name = line[1]!.toLowerCase()
     if (name === 'content-length') {
-      if (length !== null) throw malformed('two lengths')
+      if (length !== null) throw malformed('two content-length headers')
       length = readLength(line[2]!.trim())
     } else if (name === 'transfer-encoding') {
-      if (coding !== null) throw malformed('two transfer codings')
+      if (coding !== null) throw malformed('two transfer-encoding headers')
       coding = line[2]!.trim().toLowerCase()
     } else if (name === 'connection') {
       if (/\bclose\b/i.test(line[2]!)) keepsAlive = false
     } else if (kept.has(name)) {
-      headers[name as KnownName] ??= line[2]!.trim()
+      headers[name as KeptName] ??= line[2]!.trim()
     }
   }
   if (coding !== null) {
-    if (length !== null) throw malformed('a length and a transfer coding')
-    if (coding !== 'chunked' || start[1] === '0') throw malformed('an unknown transfer coding')
+    if (length !== null) throw malformed('both content-length and transfer-encoding')
+    if (coding !== 'chunked' || start[1] === '0') throw malformed('an unknown transfer-encoding')
   }
   const framing = toFraming(status, coding, length)
   return {
@@ -65,14 +66,14 @@ export function parseHead(text: string): ParsedHead {
   }
 }
 
-const beginning = Buffer.from('HTTP/1.')
+const headPrefix = Buffer.from('HTTP/1.')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-/** False where bytes without a blank line are certainly no beginning of a head: whoever sends them may wait for more forever. */
+/** False when bytes without a blank line cannot become a valid head, however many more bytes follow. */
 export function mayBecomeHead(bytes: Buffer): boolean {
-  const seen = Math.min(bytes.length, beginning.length)
-  if (bytes.compare(beginning, 0, seen, 0, seen) !== 0) return false
+  const seen = Math.min(bytes.length, headPrefix.length)
+  if (bytes.compare(headPrefix, 0, seen, 0, seen) !== 0) return false
   for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {
     if (bytes[at - 1] !== carriageReturn) return false
   }
@@ -86,10 +87,10 @@ function toFraming(status: number, coding: string | null, length: number | null)
 }
 
 function readLength(value: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw malformed('a length that is none')
+  if (!/^\d{1,15}$/.test(value)) throw malformed('a malformed content-length')
   return Number(value)
 }
 
-function malformed(what: string): EngineFailure {
-  return new EngineFailure('broken', `the engine’s answer has ${what}`)
+function malformed(problem: string): UpstreamError {
+  return new UpstreamError('broken', `the upstream response has ${problem}`)
 }

@@ -1,4 +1,4 @@
-/** Where a member of the outermost object has its value, in characters. */
+/** Where the value of a top-level member is, as character offsets. */
 export interface MemberValue {
   name: string
   start: number
@@ -6,8 +6,8 @@ export interface MemberValue {
 }
 
 /**
- * Finds the values of the outermost members called `names`, doubled ones included, in a text that was parsed as a JSON object
- * before: nothing is checked here.
+ * Finds the values of the top-level members called `names`, duplicates included. `text` must be a JSON object that a parser has
+ * accepted; nothing is validated here.
  */
 export function locateMembers(text: string, names: ReadonlySet<string>): MemberValue[] {
   const found: MemberValue[] = []
@@ -24,7 +24,7 @@ export function locateMembers(text: string, names: ReadonlySet<string>): MemberV
   return found
 }
 
-/** Replaces the values at `members`, which are in order, and leaves every other character as it is. */
+/** Replaces the values at `members`, which must be in order, and leaves every other character unchanged. */
 export function replaceValues(
   text: string,
   members: readonly MemberValue[],

@@ -4,18 +4,20 @@ import type { Viewer } from '../../viewer.ts'
 import { resolveDeployments } from '../deployments/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 
-const notReadySeconds = 5
+const retryAfterSeconds = 5
+
+type Deps = Pick<Services, 'db'>
 
 /**
- * The deployments that a request for `model` may go to, all running and answering; throws what the caller is told when there
- * is none. An id names one deployment, the engine's uid too, a model's name all that run it.
+ * Returns the viewer's running deployments that can serve `model`: a deployment id or the engine's uid selects one deployment,
+ * a model name selects all that run the model. Throws an error that explains the newest deployment's state when none can serve.
  */
 export async function findTargets(
-  application: Pick<Services, 'db'>,
+  deps: Deps,
   viewer: Viewer,
   model: string,
 ): Promise<[ServingDeployment, ...ServingDeployment[]]> {
-  const candidates = await resolveDeployments(application, viewer, model)
+  const candidates = await resolveDeployments(deps, viewer, model)
   const [ready, ...others] = candidates.filter(({ engineUrl }) => engineUrl !== null)
   if (ready !== undefined) return [ready, ...others]
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
@@ -30,7 +32,7 @@ export async function findTargets(
   throw new ApplicationError(
     'unavailable',
     'deployment_not_ready',
-    `The deployment of ${newest.modelName} is ${newest.status} and does not answer yet.`,
-    notReadySeconds,
+    `The deployment of ${newest.modelName} is ${newest.status} and not ready for requests. Retry in a few seconds.`,
+    retryAfterSeconds,
   )
 }

@@ -1,0 +1,155 @@
+import { limitStall, truncateResponse } from '../../gateway/response-stream.ts'
+import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
+import type { BatchedWrite } from '../../gateway/write-batch.ts'
+import { encodeEmbeddings } from './base64-embeddings.ts'
+import { writeResponseHead } from './caller.ts'
+import { EdgeMeter } from './edge-meter.ts'
+import { translateEngineError } from './engine-errors.ts'
+import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import { StreamRelay } from './stream-relay.ts'
+import { edgeLength, readEdgeUsage, readUsage } from './usage.ts'
+
+/** Responses up to this size are sent as one string together with their heads. */
+const maxTextBytes = 16 * 1024
+/** Most bytes of a response that must be rewritten */
+const maxRewrittenBytes = 128 * 1024 * 1024
+
+/**
+ * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
+ * streamed instead. Embeddings that the caller wants in base64 are rewritten.
+ */
+export class BufferedRelay implements ResponseRelay, BatchedWrite {
+  readonly deps: RelayDeps
+  readonly owner: RelayOwner
+  readonly head: ResponseHead
+  /** A short response that arrived in one piece, one character per byte */
+  text: string | null = null
+  buffer: Buffer | null = null
+  /** Bytes in `buffer` or `pieces` */
+  size = 0
+  /** The pieces of a response that is rewritten; null for all others */
+  pieces: Buffer[] | null
+  completeAt = 0
+  forwardedAt = 0
+  closed = false
+
+  constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead, rewrites: boolean) {
+    this.deps = deps
+    this.owner = owner
+    this.head = head
+    this.pieces = rewrites ? [] : null
+    const { buffers } = deps.inference
+    if (!rewrites && head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
+      this.buffer = buffers.take()
+    }
+  }
+
+  take(bytes: Buffer): ResponseRelay {
+    const { buffers } = this.deps.inference
+    if (this.pieces !== null) this.keepPiece(this.pieces, bytes)
+    else if (bytes.length === this.head.length && bytes.length <= maxTextBytes) {
+      this.text = bytes.toString('latin1')
+    } else if (this.size + bytes.length <= buffers.size) {
+      this.buffer ??= buffers.take()
+      // The client may have read the bytes into the buffer.
+      if (bytes.buffer !== this.buffer.buffer) bytes.copy(this.buffer, this.size)
+      this.size += bytes.length
+    } else return this.switchToStream(bytes)
+    return this
+  }
+
+  keepPiece(pieces: Buffer[], bytes: Buffer): void {
+    pieces.push(Buffer.from(bytes))
+    this.size += bytes.length
+    if (this.size > maxRewrittenBytes) throw new Error('the response is too long to rewrite')
+  }
+
+  switchToStream(bytes: Buffer): ResponseRelay {
+    const stream = new StreamRelay(this.deps, this.owner, this.head, new EdgeMeter(), false)
+    if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
+    this.releaseBuffer()
+    return stream.take(bytes)
+  }
+
+  end(): void {
+    this.completeAt = performance.now()
+    if (this.head.status === 200) this.meter()
+    this.deps.inference.writeBatch.flushOrDefer(this)
+  }
+
+  /** Records the usage, and encodes embeddings if the caller wants base64. */
+  meter(): void {
+    const body = this.body()
+    const parsed = this.pieces === null ? null : parseJson(body)
+    const end =
+      typeof body === 'string'
+        ? body.slice(-edgeLength)
+        : body.toString('latin1', Math.max(0, body.length - edgeLength))
+    this.owner.recordUsage(readEdgeUsage(end) ?? readUsage(parsed ?? parseJson(body)))
+    const encoded = parsed === null ? null : encodeEmbeddings(parsed)
+    if (encoded !== null) this.pieces = [Buffer.from(JSON.stringify(encoded))]
+  }
+
+  body(): string | Buffer {
+    if (this.text !== null) return this.text
+    if (this.pieces !== null) return Buffer.concat(this.pieces)
+    return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
+  }
+
+  flush(): void {
+    if (this.closed) return
+    // The journal must survive a crash before the caller has the response.
+    this.deps.tokens.write()
+    try {
+      if (this.head.status >= 400) this.sendError()
+      else this.send(this.head, this.body())
+    } catch (error) {
+      this.owner.onWriteError(error)
+    }
+  }
+
+  sendError(): void {
+    const { head, owner } = this
+    const body = this.body()
+    const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
+    const translated = translateEngineError(head.status, bytes, owner.modelUid)
+    if (translated === 'model_lost') return owner.onModelLost()
+    if (translated === bytes) return this.send(head, body)
+    const headers = { ...head.headers, 'content-type': 'application/json' }
+    this.send({ ...head, headers }, translated)
+  }
+
+  send(head: ResponseHead, body: string | Buffer): void {
+    const { reply } = this.owner
+    writeResponseHead(reply, head, body.length, false)
+    this.forwardedAt = performance.now()
+    if (typeof body === 'string') reply.raw.end(body, 'latin1')
+    else reply.raw.end(body)
+    if (reply.raw.writableLength > 0) limitStall(reply.raw, this.deps.inference.timeouts.idle)
+  }
+
+  truncate(): void {
+    truncateResponse(this.owner.reply.raw)
+  }
+
+  close(): void {
+    this.closed = true
+    if (this.owner.reply.raw.writableFinished) return this.releaseBuffer()
+    // Not released, because the socket may still be reading from it.
+    this.buffer = null
+    this.pieces = null
+  }
+
+  releaseBuffer(): void {
+    if (this.buffer !== null) this.deps.inference.buffers.release(this.buffer)
+    this.buffer = null
+  }
+}
+
+function parseJson(body: string | Buffer): unknown {
+  try {
+    return JSON.parse(typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body.toString())
+  } catch {
+    return null
+  }
+}

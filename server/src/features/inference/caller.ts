@@ -1,0 +1,37 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
+import type { Viewer } from '../../viewer.ts'
+import { toResponseHeaders } from './response-headers.ts'
+
+/** The parts of a Fastify request that an exchange uses. */
+export interface CallerRequest {
+  id: string
+  headers: IncomingHttpHeaders
+  viewer: Viewer
+  log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** True when the route itself measures and logs the request */
+  hasOwnAccessLog: boolean
+}
+
+/** The parts of a Fastify reply that an exchange uses. */
+export interface CallerReply {
+  raw: ServerResponse
+  getHeaders(): Record<string, number | string | string[] | undefined>
+  /** Sends an error response through Fastify. */
+  send(error: unknown): unknown
+  /** Takes the response from Fastify: from then on it is written to `raw`. */
+  hijack(): unknown
+}
+
+/** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */
+export function writeResponseHead(
+  reply: CallerReply,
+  { status, headers }: ResponseHead,
+  length: number | null,
+  streams: boolean,
+): void {
+  reply.raw.writeHead(status, toResponseHeaders(reply.getHeaders(), headers, length, streams))
+  // Until here an error could still be sent through Fastify.
+  reply.hijack()
+}

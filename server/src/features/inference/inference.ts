@@ -1,0 +1,79 @@
+import { createBufferPool } from '../../gateway/buffer-pool.ts'
+import type { BufferPool } from '../../gateway/buffer-pool.ts'
+import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import { createUpstreamClient } from '../../gateway/upstream-client/client.ts'
+import type { UpstreamClient, UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts'
+import { createWriteBatch } from '../../gateway/write-batch.ts'
+import type { WriteBatch } from '../../gateway/write-batch.ts'
+import type { Services } from '../../services.ts'
+import { openStatistics } from '../statistics/recorder.ts'
+import type { StatisticsRecorder } from '../statistics/recorder.ts'
+import { createAdmission } from './admission.ts'
+import type { Admission, AdmissionLimits } from './admission.ts'
+import { createTargetCache } from './targets.ts'
+import type { TargetCache } from './targets.ts'
+import { openTraces } from './traces.ts'
+import type { Traces } from './traces.ts'
+
+/** The state that the inference routes share between requests. */
+export interface Inference {
+  timeouts: UpstreamTimeouts
+  client: UpstreamClient
+  buffers: BufferPool
+  writeBatch: WriteBatch
+  /** By deployment id */
+  breakers: CircuitBreakers
+  admission: Admission
+  targets: TargetCache
+  statistics: StatisticsRecorder
+  /** null when no collector is configured */
+  traces: Traces | null
+  /** Requests in flight by deployment id */
+  inFlight: ReadonlyMap<string, number>
+  close(): Promise<void>
+}
+
+export interface InferenceSettings {
+  timeouts: UpstreamTimeouts
+  limits: AdmissionLimits
+  tracesEndpoint: URL | null
+}
+
+/** A response up to this size is held until it is complete, so that a broken one can still become a 502. */
+const bufferBytes = 256 * 1024
+
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'notifications'>
+
+/** Connects to no engine until the first request. */
+export async function openInference(
+  deps: Deps,
+  { timeouts, limits, tracesEndpoint }: InferenceSettings,
+): Promise<Inference> {
+  const traces = tracesEndpoint === null ? null : await openTraces(tracesEndpoint)
+  const writeBatch = createWriteBatch()
+  const client = createUpstreamClient(timeouts, writeBatch)
+  const breakers = createCircuitBreakers()
+  const admission = createAdmission(limits, breakers)
+  const targets = createTargetCache(deps.notifications)
+  const statistics = openStatistics(deps)
+  return {
+    timeouts,
+    client,
+    buffers: createBufferPool(bufferBytes),
+    writeBatch,
+    breakers,
+    admission,
+    targets,
+    statistics,
+    traces,
+    inFlight: admission.inFlight,
+    async close() {
+      admission.close()
+      targets.close()
+      await client.close()
+      await statistics.close()
+      await traces?.close()
+    },
+  }
+}

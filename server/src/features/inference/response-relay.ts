@@ -1,0 +1,44 @@
+import type { FlowControl } from '../../gateway/response-stream.ts'
+import type { TokenJournal } from '../metering/token-journal.ts'
+import type { TokenUsage } from '../metering/record-tokens.ts'
+import type { CallerReply } from './caller.ts'
+import type { Inference } from './inference.ts'
+import type { InferenceRequest } from './request-body.ts'
+
+/** Forwards the response of an engine to the caller. */
+export interface ResponseRelay {
+  /** Where the client should read a body of known length to; null to hand over the pieces */
+  readonly buffer: Buffer | null
+  /** When the engine's response was complete; 0 when it is forwarded before that. On the clock of `performance.now()`. */
+  readonly completeAt: number
+  /** When the head was handed to the caller's connection; 0 until then */
+  readonly forwardedAt: number
+  /** Takes the next bytes and returns the relay for the bytes after them. */
+  take(bytes: Buffer): ResponseRelay
+  /** The engine's response is complete. */
+  end(): void
+  /** The engine broke off after the head was sent. The caller gets what has arrived and sees that the response is truncated. */
+  truncate(): void
+  /** The caller's connection or the response has ended. */
+  close(): void
+}
+
+export interface RelayDeps {
+  inference: Pick<Inference, 'buffers' | 'writeBatch' | 'timeouts'>
+  tokens: Pick<TokenJournal, 'write'>
+}
+
+/** The exchange that a relay belongs to. */
+export interface RelayOwner {
+  readonly request: InferenceRequest
+  readonly reply: CallerReply
+  /** The engine's name for the model */
+  readonly modelUid: string
+  readonly call: FlowControl | null
+  /** Meters the request; null when the engine reported no usage. */
+  recordUsage(usage: TokenUsage | null): void
+  /** The engine no longer has the model; no response was sent. */
+  onModelLost(): void
+  /** Writing to the caller threw. */
+  onWriteError(error: unknown): void
+}

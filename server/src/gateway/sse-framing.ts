@@ -1,0 +1,52 @@
+// Event boundaries in `text/event-stream` (HTML standard, section 9.2.6). Texts have one character per byte.
+
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+/** A blank line in every combination of line endings that the standard allows */
+const eventEnd = /\r\n\r\n|\n\n|\r\r|\n\r\n|\r\n\n/g
+
+/** Returns the offset after the last complete event, or 0. The text before `scanned` is known to contain no event end. */
+export function endOfLastEvent(text: string, scanned: number): number {
+  let end = text.length
+  // The line feed that belongs to this carriage return may not have arrived.
+  if (text.charCodeAt(end - 1) === carriageReturn) end -= 1
+  for (; end > Math.max(scanned - 3, 1); end -= 1) {
+    const last = text.charCodeAt(end - 1)
+    if (last !== lineFeed && last !== carriageReturn) continue
+    const isPair = last === lineFeed && text.charCodeAt(end - 2) === carriageReturn
+    const before = text.charCodeAt(isPair ? end - 3 : end - 2)
+    if (before === lineFeed || before === carriageReturn) return end
+  }
+  return 0
+}
+
+/** Returns the bounds of the event around `at`: with the blank line that ends it, without those before it. */
+export function eventAround(text: string, at: number): { start: number; end: number } {
+  let start = at
+  while (start > 0 && !(isLineBreak(text, start - 1) && endsBlankLine(text, start))) start -= 1
+  eventEnd.lastIndex = at
+  return { start, end: eventEnd.exec(text) === null ? text.length : eventEnd.lastIndex }
+}
+
+/** Parses the `data` of an event as JSON; null when it is not JSON. */
+export function parseEventData(event: string): unknown {
+  const data = event
+    .split(/\r\n|\n|\r/)
+    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
+    .join('\n')
+  try {
+    return JSON.parse(Buffer.from(data, 'latin1').toString())
+  } catch {
+    return null
+  }
+}
+
+function isLineBreak(text: string, at: number): boolean {
+  return text[at] === '\n' || text[at] === '\r'
+}
+
+/** True when a blank line ends at `at`, which must follow a line break. */
+function endsBlankLine(text: string, at: number): boolean {
+  const last = text[at - 1] === '\n' && text[at - 2] === '\r' ? at - 2 : at - 1
+  return last === 0 || isLineBreak(text, last - 1)
+}

@@ -1,0 +1,94 @@
+import type { WriteBatch } from '../write-batch.ts'
+import { parseAddress, UpstreamConnection } from './connection.ts'
+import type { ConnectionPool } from './connection.ts'
+import type { UpstreamClient, UpstreamTimeouts } from './upstream.ts'
+
+const bufferBytes = 32 * 1024
+/** Most short responses fit; of a long one, only this much must be copied into the handler's buffer. */
+const headBytes = 4 * 1024
+/** Shorter than the keep-alive timeout of common engines, so that a request rarely meets a connection that is being closed */
+const keepAliveMilliseconds = 4_000
+
+/**
+ * Creates an HTTP/1.1 client with one read buffer and one timer for all connections, and one write per request. Idle connections
+ * are reused last in, first out, so that connections from a burst expire. Opens no connection until the first request.
+ */
+export function createUpstreamClient(timeouts: UpstreamTimeouts, writeBatch: WriteBatch): UpstreamClient {
+  const idle = new Map<string, UpstreamConnection[]>()
+  const all = new Set<UpstreamConnection>()
+  /** Connections whose responses ended in this event loop turn */
+  let returned: UpstreamConnection[] = []
+  const tick = Math.min(1000, Math.max(20, Math.min(...Object.values(timeouts)) / 4))
+  let timer: NodeJS.Timeout | null = null
+  /** Updated by each tick: reading the clock on every read would cost more than the read */
+  let now = 0
+
+  const buffer = Buffer.allocUnsafeSlow(bufferBytes)
+  const pool: ConnectionPool = {
+    buffer,
+    headBuffer: buffer.subarray(0, headBytes),
+    deadline: (kind) => now + timeouts[kind] + tick,
+    onIdle(connection) {
+      connection.deadline = now + keepAliveMilliseconds
+      // In a later turn: data that follows the response then closes the connection before another request uses it.
+      if (returned.push(connection) === 1) setImmediate(keepReturned)
+    },
+    onClosed(connection) {
+      all.delete(connection)
+      removeIdle(connection)
+      if (all.size > 0 || timer === null) return
+      clearInterval(timer)
+      timer = null
+    },
+  }
+
+  function keepReturned(): void {
+    const connections = returned
+    returned = []
+    for (const connection of connections) {
+      if (connection.closed) continue
+      const { origin } = connection.address
+      const kept = idle.get(origin)
+      if (kept === undefined) idle.set(origin, [connection])
+      else kept.push(connection)
+    }
+  }
+
+  function removeIdle(connection: UpstreamConnection): void {
+    const { origin } = connection.address
+    const kept = idle.get(origin)
+    if (kept === undefined) return
+    const index = kept.indexOf(connection)
+    if (index >= 0) kept.splice(index, 1)
+    if (kept.length === 0) idle.delete(origin)
+  }
+
+  function checkDeadlines(): void {
+    now = performance.now()
+    for (const connection of all) connection.checkDeadline(now)
+  }
+
+  function open(origin: string): UpstreamConnection {
+    if (timer === null) {
+      now = performance.now()
+      timer = setInterval(checkDeadlines, tick)
+    }
+    const connection = new UpstreamConnection(parseAddress(origin), pool)
+    all.add(connection)
+    return connection
+  }
+
+  return {
+    send(origin, request, handler) {
+      const connection = idle.get(origin)?.pop() ?? open(origin)
+      connection.send(request, handler)
+      writeBatch.flushOrDefer(connection)
+      return connection
+    },
+    size: () => all.size,
+    async close() {
+      for (const connection of all) connection.abort()
+      idle.clear()
+    },
+  }
+}

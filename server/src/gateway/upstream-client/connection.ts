@@ -1,0 +1,245 @@
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { BatchedWrite } from '../write-batch.ts'
+import { ResponseReader } from './response-reader.ts'
+import { lengthOf } from './upstream.ts'
+import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './upstream.ts'
+import { toUpstreamError, UpstreamError } from './upstream-error.ts'
+
+/** Where a connection goes. */
+export interface UpstreamAddress {
+  origin: string
+  hostname: string
+  port: number
+  secure: boolean
+  /** Value of the `host` header */
+  host: string
+}
+
+export function parseAddress(origin: string): UpstreamAddress {
+  const { protocol, hostname, port, host } = new URL(origin)
+  const secure = protocol === 'https:'
+  return {
+    origin,
+    hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (secure ? 443 : 80) : Number(port),
+    secure,
+    host,
+  }
+}
+
+/** What a connection needs from its pool. */
+export interface ConnectionPool {
+  /** Read buffer of all connections: its contents are consumed before the next connection reads */
+  readonly buffer: Buffer
+  /** The start of `buffer`, for heads: the body of a long response is read directly into the handler's buffer */
+  readonly headBuffer: Buffer
+  /** When the timeout `kind` expires if it starts now, on the pool's clock */
+  deadline(kind: 'connect' | 'firstByte' | 'idle'): number
+  /** The connection is ready for another request. */
+  onIdle(connection: UpstreamConnection): void
+  onClosed(connection: UpstreamConnection): void
+}
+
+/** An HTTP/1.1 connection that carries one request at a time. A class, because many exist and instances share their methods. */
+export class UpstreamConnection implements UpstreamCall, BatchedWrite {
+  readonly address: UpstreamAddress
+  readonly pool: ConnectionPool
+  readonly socket: Socket
+  connected = false
+  closed = false
+  paused = false
+  /** The connection has carried a complete response before */
+  reused = false
+  /** A byte has arrived since the request was sent */
+  receivedData = false
+  /** A request that is not written yet */
+  request: UpstreamRequest | null = null
+  handler: ResponseHandler | null = null
+  /** Reads the current response; null between requests */
+  reader: ResponseReader | null = null
+  /** When to give up unless data arrives, on the pool's clock */
+  deadline: number
+
+  constructor(address: UpstreamAddress, pool: ConnectionPool) {
+    this.address = address
+    this.pool = pool
+    this.deadline = pool.deadline('connect')
+    const { hostname: host, port, secure } = address
+    this.socket = secure
+      ? connectTls({
+          host,
+          port,
+          servername: /^[\d.]+$|:/.test(host) ? '' : host,
+          ALPNProtocols: ['http/1.1'],
+        })
+      : connect({
+          host,
+          port,
+          onread: {
+            buffer: () => this.nextReadBuffer(),
+            callback: (length, buffer) => this.onRead(length, buffer),
+          },
+        })
+    this.socket.setNoDelay(true)
+    if (secure) this.socket.on('data', (bytes: Buffer) => this.read(bytes))
+    this.socket
+      .once(secure ? 'secureConnect' : 'connect', () => this.onConnect())
+      .on('error', (error) => this.onSocketError(error))
+      .on('end', () => this.onSocketEnd())
+      .on('close', () => this.onSocketEnd())
+  }
+
+  /** Accepts a request. `flush` writes it. */
+  send(request: UpstreamRequest, handler: ResponseHandler): void {
+    this.request = request
+    this.handler = handler
+    this.reader = new ResponseReader(handler)
+    this.receivedData = false
+    if (this.connected) this.deadline = this.pool.deadline('firstByte')
+  }
+
+  /** Writes head and body with one system call. */
+  flush(): void {
+    const { request, socket } = this
+    this.request = null
+    if (this.closed || request === null) return
+    if (request.authorization !== null && unsafeInHeader.test(request.authorization)) {
+      const error = new UpstreamError('broken', 'the authorization header contains invalid characters')
+      // In a later turn: the handler must not be called while its request is being sent.
+      setImmediate(() => this.fail(error))
+      return
+    }
+    const head = composeHead(this.address.host, request)
+    if (typeof request.body === 'string') {
+      socket.write(head + request.body, 'latin1')
+      return
+    }
+    socket.cork()
+    socket.write(head, 'latin1')
+    for (const piece of request.body) socket.write(piece)
+    socket.uncork()
+  }
+
+  pause(): void {
+    this.paused = true
+    // The upstream is not responsible for the time that its reader takes.
+    this.deadline = Infinity
+    this.socket.pause()
+  }
+
+  resume(): void {
+    if (this.closed || !this.paused) return
+    this.paused = false
+    this.deadline = this.pool.deadline('idle')
+    this.socket.resume()
+  }
+
+  abort(): void {
+    this.detachHandler()
+    this.close()
+  }
+
+  /** Fails the request if its deadline has passed. The pool calls this periodically. */
+  checkDeadline(now: number): void {
+    if (now < this.deadline) return
+    if (!this.connected) this.fail(new UpstreamError('refused', 'connecting to the upstream timed out'))
+    else this.fail(new UpstreamError('timeout', 'the upstream did not respond in time'))
+  }
+
+  onConnect(): void {
+    this.connected = true
+    this.deadline = this.pool.deadline('firstByte')
+  }
+
+  nextReadBuffer(): Buffer {
+    const { reader, pool } = this
+    if (reader === null || reader.head === null) return pool.headBuffer
+    return reader.room === null || reader.room.length === 0 ? pool.buffer : reader.room
+  }
+
+  onRead(length: number, buffer: Uint8Array): boolean {
+    this.read(Buffer.from(buffer.buffer, buffer.byteOffset, length))
+    return true
+  }
+
+  onSocketError(error: Error): void {
+    this.fail(new UpstreamError(this.closeErrorKind(), error.message, { cause: error }))
+  }
+
+  onSocketEnd(): void {
+    if (this.closed) return
+    if (this.reader?.endsOnClose()) this.endResponse(false)
+    else this.fail(new UpstreamError(this.closeErrorKind(), 'the upstream closed the connection'))
+  }
+
+  closeErrorKind(): 'refused' | 'stale' | 'broken' {
+    if (!this.connected) return 'refused'
+    return this.reused && !this.receivedData ? 'stale' : 'broken'
+  }
+
+  read(bytes: Buffer): void {
+    const { reader } = this
+    // Unsolicited data on an idle connection must not become the response to the next request.
+    if (reader === null) return this.close()
+    this.receivedData = true
+    try {
+      reader.read(bytes)
+    } catch (error) {
+      return this.fail(toUpstreamError(error))
+    }
+    if (reader.handler === null) return
+    if (reader.complete) this.endResponse(reader.head!.keepsAlive && reader.excess === 0)
+    else if (reader.bodyStarted && !this.paused) this.deadline = this.pool.deadline('idle')
+  }
+
+  endResponse(keepsAlive: boolean): void {
+    const handler = this.handler!
+    this.detachHandler()
+    if (keepsAlive && this.socket.writableLength === 0) {
+      this.reused = true
+      if (this.paused) this.resume()
+      this.pool.onIdle(this)
+    } else this.close()
+    try {
+      handler.onEnd()
+    } catch (error) {
+      handler.onError(toUpstreamError(error))
+    }
+  }
+
+  detachHandler(): void {
+    if (this.reader !== null) this.reader.handler = null
+    this.reader = null
+    this.handler = null
+    this.request = null
+  }
+
+  fail(error: UpstreamError): void {
+    const { handler } = this
+    this.detachHandler()
+    this.close()
+    handler?.onError(error)
+  }
+
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    this.socket.destroy()
+    this.pool.onClosed(this)
+  }
+}
+
+const unsafeInHeader = /[^\t\x20-\x7e\x80-\xff]/
+
+function composeHead(host: string, request: UpstreamRequest): string {
+  const { path, streams, requestId, authorization, traceparent, body } = request
+  const fields =
+    `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n` +
+    `content-type: application/json\r\naccept: ${streams ? 'text/event-stream' : 'application/json'}\r\n` +
+    `x-request-id: ${requestId}\r\ncontent-length: ${lengthOf(body)}\r\n`
+  return `${fields}${authorization === null ? '' : `authorization: ${authorization}\r\n`}${
+    traceparent === null ? '' : `traceparent: ${traceparent}\r\n`
+  }\r\n`
+}
