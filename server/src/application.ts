@@ -1,15 +1,17 @@
 import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import type { SessionCache } from './features/accounts/session-cache.ts'
-import type { EngineConnections } from './features/inference/engines.ts'
+import type { Inference } from './features/inference/inference.ts'
 import type { Price } from './features/metering/prices.ts'
 import type { TokenJournal } from './features/metering/token-journal.ts'
+import type { Log } from './log.ts'
 import type { Services } from './services.ts'
 
 /** One running server: the services and the state that features own. */
 export interface Application extends Services {
+  log: Log
   prices: readonly Price[]
   sessions: SessionCache
-  engines: EngineConnections
+  inference: Inference
   tokens: TokenJournal
   /** null when payments go through Stripe */
   paymentSandbox: PaymentSandbox | null

@@ -18,23 +18,24 @@ import { createSessionCache } from './features/accounts/session-cache.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/store.ts'
 import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
-import { openEngineConnections } from './features/inference/engines.ts'
+import { openInference } from './features/inference/inference.ts'
 import { readPrices } from './features/metering/read-prices.ts'
 import { openTokenJournal } from './features/metering/token-journal.ts'
 import { openQueue } from './jobs/queue.ts'
-import { createLog } from './log.ts'
+import { openLog } from './log.ts'
+import type { Log } from './log.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
 import { readOrMakeSecretKey } from './secret-key.ts'
 
 export interface Overrides {
-  log?: Logger | undefined
+  log?: Log | undefined
   clock?: (() => Date) | undefined
   runtime?: ModelRuntime | undefined
 }
 
 /** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
-  const log = overrides.log ?? createLog(config)
+  const log = overrides.log ?? openLog(config)
   const clock = overrides.clock ?? (() => new Date())
   const opened = new AsyncDisposableStack()
   const lost = new AbortController()
@@ -82,8 +83,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => payments.close())
     const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
     opened.defer(() => runtime.close())
-    const engines = await openEngineConnections({ db, clock, log, notifications }, config.inference)
-    opened.defer(() => engines.close())
+    const inference = await openInference({ db, clock, log, notifications }, config.inference)
+    opened.defer(() => inference.close())
     const tokens = openTokenJournal({ db, clock, log }, config.dataDirectory)
     opened.defer(() => tokens.close())
     return {
@@ -97,7 +98,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
       jobs,
       mailer,
       runtime,
-      engines,
+      inference,
       tokens,
       payments,
       paymentSandbox,

@@ -1,27 +1,36 @@
 import { pino } from 'pino'
-import type { Logger } from 'pino'
+import type { Logger, LoggerOptions } from 'pino'
 import type { Config } from './config.ts'
 
-/** Writes JSON lines to stdout. */
-export function createLog({ logLevel }: Config): Logger {
-  // The driver hangs the whole connection on the errors of its pool.
+/** A pino logger that also takes finished lines. */
+export interface Log extends Logger {
+  /** Writes a line of JSON, which ends in a line feed, without formatting it. */
+  writeLine(line: string): void
+}
+
+export function createLog(options: LoggerOptions, write: (line: string) => void): Log {
+  return Object.assign(pino(options, { write }), { writeLine: write })
+}
+
+/** Creates the log of a process: JSON lines on stdout. */
+export function openLog({ logLevel }: Config): Log {
+  // The database driver attaches the whole connection to the errors of its pool.
   const options = { level: logLevel, name: 'berth', redact: { paths: ['err.client'], remove: true } }
   const stdout = pino.destination({ dest: 1, sync: true })
   let writable = true
   stdout.once('close', () => {
     writable = false
   })
-  // Lines go out together, ten times a second: one write for each would cost a busy server a tenth of its time.
+  // Lines are written ten times a second: a write for each line would take a tenth of a busy server's CPU time.
   let lines = ''
-  const write = () => {
+  const flush = () => {
     if (lines !== '' && writable) stdout.write(lines)
     lines = ''
   }
-  setInterval(write, 100).unref()
-  process.once('exit', write)
-  const gather = (line: string) => {
+  setInterval(flush, 100).unref()
+  process.once('exit', flush)
+  return createLog(options, (line) => {
     lines += line
-    if (lines.length >= 8_192) write()
-  }
-  return pino(options, { write: gather })
+    if (lines.length >= 8_192) flush()
+  })
 }

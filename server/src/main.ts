@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
 import { warningsOf } from './config/warnings.ts'
 import { createApplication } from './create-application.ts'
 import type { App } from './http/app.ts'
-import { createLog } from './log.ts'
+import { openLog } from './log.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
 import { startWorker } from './worker.ts'
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
   const endWithin = config.drainDelaySeconds * 1000 + drainMilliseconds + endMilliseconds
-  const log = createLog(config)
+  const log = openLog(config)
   logWarnings(config, log)
   return superviseProcesses({ count: config.apiProcesses, endWithin, stopping, log })
 }

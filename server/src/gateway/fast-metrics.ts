@@ -78,7 +78,7 @@ function toHistogramValues(name: string, buckets: readonly number[], { labels, c
   let cumulative = 0
   const values = [...buckets, '+Inf'].map((bound, index) => {
     cumulative += counts[index]!
-    return { labels: { ...labels, le: bound }, value: cumulative, metricName: `${name}_bucket` }
+    return { labels: { le: bound, ...labels }, value: cumulative, metricName: `${name}_bucket` }
   })
   return [
     ...values,

@@ -2,24 +2,24 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { locateMembers, replaceValues } from './json-edit.ts'
 
-test('finds a value between spaces, escapes and nested look-alikes', () => {
+test('locates values among whitespace, escapes and nested members of the same name', () => {
   const text =
     ' { "a" : {"model":"no","b":["}",{"model":1}]} ,\n"mo\\u0064el": "say \\"model\\": x" , "z":-1.5e3}'
   const members = locateMembers(text, new Set(['model', 'z']))
   expect(members.map(({ start, end }) => text.slice(start, end))).toEqual(['"say \\"model\\": x"', '-1.5e3'])
 })
 
-test('finds each of doubled members', () => {
+test('locates duplicate members', () => {
   const text = '{"model":"one","model":["two"]}'
   const edited = replaceValues(text, locateMembers(text, new Set(['model'])), () => '"three"')
   expect(edited).toBe('{"model":"three","model":"three"}')
 })
 
-test('finds nothing in an empty object', () => {
+test('locates nothing in an empty object', () => {
   expect(locateMembers(' {  } ', new Set(['model']))).toEqual([])
 })
 
-test('replaces one member of any object and leaves the others', () => {
+test('replaces one member of any object and leaves the others unchanged', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.string(), fc.jsonValue()),

@@ -6,8 +6,8 @@ import { createRegistry, openMetrics } from './cluster-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** True: the route itself counts and logs the request */
-    accountedFor: boolean
+    /** True when the route itself measures and logs the request */
+    hasOwnAccessLog: boolean
   }
   interface FastifyInstance {
     metrics: Registry
@@ -34,10 +34,10 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
   const readMetrics = openMetrics(metrics)
   app.decorate('metrics', metrics)
   app.decorate('readMetrics', readMetrics)
-  app.decorateRequest('accountedFor', false)
+  app.decorateRequest('hasOwnAccessLog', false)
   app.addHook('onResponse', (request, reply, done) => {
     done()
-    if (request.accountedFor) return
+    if (request.hasOwnAccessLog) return
     const { method } = request
     // The pattern, never the address itself: that may hold a token.
     const route = request.routeOptions.url ?? 'none'

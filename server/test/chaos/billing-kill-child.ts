@@ -1,8 +1,8 @@
 // Runs one billing step and kills its own process before the n-th PostgreSQL query.
 import pg from 'pg'
-import { pino } from 'pino'
 import { createApplication } from '../../src/create-application.ts'
 import { readConfig } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { steps } from './billing-steps.ts'
 import type { StepName } from './billing-steps.ts'
@@ -27,7 +27,7 @@ client.query = function countedQuery(this: pg.Client, ...parameters: unknown[]) 
 }
 
 const application = await createApplication(readConfig(process.env), {
-  log: pino({ level: 'silent' }),
+  log: createLog({ level: 'silent' }, () => {}),
   clock: () => new Date(Date.now() + input.clockOffset),
   runtime: createScriptedRuntime(),
 })

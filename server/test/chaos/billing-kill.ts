@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
-import { pino } from 'pino'
 import { createApplication } from '../../src/create-application.ts'
 import type { Application } from '../../src/application.ts'
 import { readConfig } from '../../src/config.ts'
@@ -15,6 +14,7 @@ import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { applyBillingEvent } from '../../src/features/billing/events.ts'
 import { publishSandboxPrices } from '../../src/features/billing/publish-prices.ts'
 import { addHours, floorHour } from '../../src/features/metering/hours.ts'
+import { createLog } from '../../src/log.ts'
 import { buildServer } from '../../src/server.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
@@ -63,7 +63,7 @@ export async function runBillingKills(options: {
   }
   const clock = createTestClock()
   const application = await createApplication(readConfig(settings), {
-    log: pino({ level: 'silent' }),
+    log: createLog({ level: 'silent' }, () => {}),
     clock: clock.now,
     runtime: createScriptedRuntime(),
   })

@@ -182,7 +182,7 @@ test('of two streams on one connection the second breaks off while the first goe
   socket.write(request() + request())
   await vi.waitFor(() => expect(streams).toHaveLength(2), patience)
   streams[1]!.resetAndDestroy()
-  await vi.waitFor(() => expect(gateway.server.application.engines.inFlight.get(id)).toBe(1), patience)
+  await vi.waitFor(() => expect(gateway.server.application.inference.inFlight.get(id)).toBe(1), patience)
   streams[0]!.end(toChunk('data: [DONE]\n\n') + '0\r\n\r\n')
   await vi.waitFor(() => expect(socket.closed).toBe(true), patience)
   expect(socket.text()).toMatch(/data: 1\n\n.*data: \[DONE\]\n\n\r\n0\r\n\r\n/s)

@@ -71,7 +71,7 @@ test('openai: a stream that is aborted ends, and what was seen of it is metered'
   await expect
     .poll(async () => (await requests()).output_tokens, { timeout: 20_000 })
     .toBeGreaterThanOrEqual(before.output_tokens + 3)
-  expect(server.application.engines.inFlight.size).toBe(0)
+  expect(server.application.inference.inFlight.size).toBe(0)
 })
 
 test('openai: embeddings.create, whose default encoding is base64', async () => {

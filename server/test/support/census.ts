@@ -35,11 +35,11 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
 
 /** Waits until nothing of any request is left in the gateway of `server`, nor at its `engine`. */
 export async function waitUntilDrained(server: TestServer, engine: MisbehavingEngine): Promise<void> {
-  const { engines } = server.application
+  const { inference } = server.application
   const left = () => [
-    engines.inFlight.size,
-    engines.admission.waiting(),
-    engines.clients.size(),
+    inference.inFlight.size,
+    inference.admission.queued(),
+    inference.client.size(),
     engine.open(),
   ]
   await vi.waitFor(() => expect(left()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })

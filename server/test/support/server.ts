@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import type { Application } from '../../src/application.ts'
 import { createApplication } from '../../src/create-application.ts'
 import type { Overrides } from '../../src/create-application.ts'
 import { readConfig } from '../../src/config.ts'
 import type { App } from '../../src/http/app.ts'
+import { createLog } from '../../src/log.ts'
 import { buildServer } from '../../src/server.ts'
 import { startWorker } from '../../src/worker.ts'
 import { createTestDatabase } from './database.ts'
@@ -36,7 +36,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const database = await createTestDatabase()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-server-'))
   const logs: string[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(line) })
+  const log = createLog({ level: 'debug' }, (line) => void logs.push(line))
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.url,

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Log } from '../../log.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 
@@ -6,7 +7,8 @@ import type { FinishedExchange } from './finished-exchange.ts'
  * every inference request has one, and pino takes five times as long to format it.
  */
 export function createAccessLog(log: Log): (exchange: FinishedExchange) => void {
-  const bindings = JSON.stringify(log.bindings()).slice(1, -1)
+  // pino omits the process and the host from `bindings()`.
+  const bindings = JSON.stringify({ pid: process.pid, hostname: hostname(), ...log.bindings() }).slice(1, -1)
   return (exchange) => {
     if (!log.isLevelEnabled('info')) return
     const { deploymentId, usage, firstByteAt, receivedAt, brokenBy } = exchange

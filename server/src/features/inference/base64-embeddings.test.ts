@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { encodeEmbeddings } from './base64-embeddings.ts'
 
-test('numbers become base64 of little-endian 32-bit floats, and all else stays', () => {
+test('embeddings become base64 of little-endian 32-bit floats; the rest is unchanged', () => {
   const answer = {
     object: 'list',
     data: [{ index: 0, embedding: [1, -0.5, 0.1] }],
@@ -18,6 +18,6 @@ test.each([
   [{ data: [] }],
   [{ data: [{ embedding: 'AACAPw==' }] }],
   [{ data: [null] }],
-])('there is nothing to turn in %j', (answer) => {
+])('%j contains no embeddings to encode', (answer) => {
   expect(encodeEmbeddings(answer)).toBeNull()
 })

@@ -4,13 +4,10 @@ import { toOpenAiError } from './schemas.ts'
  * Translates an error response of an engine: `model_lost` when the engine no longer has the model, otherwise the body for the
  * caller. FastAPI's `{"detail": …}`, which Xinference sends, becomes OpenAI's shape. Any other body is returned unchanged.
  */
-export function translateEngineError(
-  status: number,
-  bytes: Buffer,
-  modelUid: string,
-): Buffer | 'model_lost' {
+export function translateEngineError(status: number, bytes: Buffer, modelUid: string): Buffer | 'model_lost' {
   const text = bytes.toString()
-  if ((status === 400 || status === 404) && /not found/i.test(text) && text.includes(modelUid)) return 'model_lost'
+  if ((status === 400 || status === 404) && /not found/i.test(text) && text.includes(modelUid))
+    return 'model_lost'
   const detail = readDetail(text)
   if (detail === null) return bytes
   const code = status < 500 ? 'invalid_request_error' : 'engine_error'

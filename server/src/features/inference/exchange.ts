@@ -152,7 +152,8 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     this.call = null
     if (this.unauthorized && !this.renewed) return void this.renewAuthorization(this.target!)
     this.release()
-    if (this.unauthorized) this.fail(new UpstreamError('broken', 'the engine rejected a renewed authorization'))
+    if (this.unauthorized)
+      this.fail(new UpstreamError('broken', 'the engine rejected a renewed authorization'))
     else this.relay!.end()
   }
 

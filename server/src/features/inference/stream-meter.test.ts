@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { meterStream } from './stream-meter.ts'
+import { StreamMeter } from './stream-meter.ts'
 
 function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
-  const meter = meterStream(dropsUsage)
+  const meter = new StreamMeter(dropsUsage)
   let out = ''
   const text = input.toString('latin1')
   const edges = [
@@ -19,42 +19,45 @@ function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
 const content = 'data: {"choices":[{"delta":{"content":"…é"}}]}'
 const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7}}'
 
-test.each(['\n', '\r\n', '\r'])('lines that end in %j pass as they are, without the usage chunk', (end) => {
-  const blank = end + end
-  const before = [': hello', content, `event: x${end}id: 1${end}${content}`].join(blank) + blank
-  const after = `data: [DONE]${blank}`
-  const { output, usage: counted } = run(Buffer.from(before + usage + blank + after))
-  expect(output.toString()).toBe(before + after)
-  expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
-})
+test.each(['\n', '\r\n', '\r'])(
+  'events with line endings %j are forwarded unchanged, without the usage chunk',
+  (end) => {
+    const blank = end + end
+    const before = [': hello', content, `event: x${end}id: 1${end}${content}`].join(blank) + blank
+    const after = `data: [DONE]${blank}`
+    const { output, usage: counted } = run(Buffer.from(before + usage + blank + after))
+    expect(output.toString()).toBe(before + after)
+    expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
+  },
+)
 
-test('the usage chunk passes when it was asked for', () => {
+test('the usage chunk is forwarded when the caller asked for it', () => {
   const text = `${content}\n\n${usage}\n\ndata: [DONE]\n\n`
   const { output, usage: counted } = run(Buffer.from(text), { dropsUsage: false })
   expect(output.toString()).toBe(text)
   expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
 })
 
-test('usage beside a choice is counted and passes', () => {
+test('a chunk with usage and a choice is counted and forwarded', () => {
   const text = 'data: {"choices":[{"delta":{}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
   const { output, usage: counted } = run(Buffer.from(text))
   expect(output.toString()).toBe(text)
   expect(counted).toEqual({ inputTokens: 1, outputTokens: 2 })
 })
 
-test('without a report, chunks are counted', () => {
+test('without reported usage, each chunk counts as one output token', () => {
   const { usage: counted } = run(
     Buffer.from(`${content}\n\n${content}\n\n: comment\n\ndata: {"error":1}\n\n`),
   )
   expect(counted).toEqual({ inputTokens: 0, outputTokens: 2 })
 })
 
-test('what is left at the end passes, even cut off', () => {
+test('a truncated last event is forwarded', () => {
   const text = `${content}\n\ndata: {"choi`
   expect(run(Buffer.from(text)).output.toString()).toBe(text)
 })
 
-test('however the bytes are cut, the same comes out: bytes that are not UTF-8 and a byte order mark too', () => {
+test('the output is the same at every split, also for invalid UTF-8 and a byte order mark', () => {
   const pieces = [content, ': c', 'data: [DONE]', 'data: x\ndata: y', '\uFEFFdata: b', '']
   fc.assert(
     fc.property(
@@ -73,14 +76,14 @@ test('however the bytes are cut, the same comes out: bytes that are not UTF-8 an
   )
 })
 
-test('an event without an end does not fill the memory', () => {
-  const meter = meterStream(true)
+test('an event without an end is rejected before it fills the memory', () => {
+  const meter = new StreamMeter(true)
   expect(() => {
     for (let written = 0; written <= 9; written += 1) meter.take('a'.repeat(1024 * 1024))
-  }).toThrow('without an end')
+  }).toThrow('too long')
 })
 
-test('usage twice: the last counts, and none of its chunks passes', () => {
+test('of two usage chunks the last one counts, and neither is forwarded', () => {
   const second = usage.replace('5', '6')
   const { output, usage: counted } = run(Buffer.from(`${usage}\n\n${content}\n\n${second}\n\n`))
   expect(output.toString()).toBe(`${content}\n\n`)
@@ -88,7 +91,7 @@ test('usage twice: the last counts, and none of its chunks passes', () => {
 })
 
 test.each(['{"prompt_tokens":-1}', '{"prompt_tokens":1e99}', '{"completion_tokens":"7"}'])(
-  'usage that makes no sense is not counted: %s',
+  'implausible usage is not counted: %s',
   (absurd) => {
     const text = `${content}\n\ndata: {"choices":[],"usage":${absurd}}\n\n`
     const { output, usage: counted } = run(Buffer.from(text))
@@ -97,15 +100,15 @@ test.each(['{"prompt_tokens":-1}', '{"prompt_tokens":1e99}', '{"completion_token
   },
 )
 
-test('chunks with a usage of null pass', () => {
+test('chunks with null usage are forwarded', () => {
   const text = 'data: {"choices":[{"delta":{}}],"usage":null}\n\ndata: {"choices":[],"usage" : null}\n\n'
   expect(run(Buffer.from(text)).output.toString()).toBe(text)
 })
 
-test('an event is passed on as soon as its blank line is there; bytes pass at once where nothing is dropped', () => {
-  const meter = meterStream(true)
+test('an event is forwarded when its blank line arrives; bytes are forwarded immediately when nothing is dropped', () => {
+  const meter = new StreamMeter(true)
   const contentBytes = Buffer.from(content).toString('latin1')
   expect(meter.take(contentBytes + '\n')).toBe('')
   expect(meter.take('\ndata:')).toBe(`${contentBytes}\n\n`)
-  expect(meterStream(false).take('dat')).toBe('dat')
+  expect(new StreamMeter(false).take('dat')).toBe('dat')
 })

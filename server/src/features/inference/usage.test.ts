@@ -14,8 +14,8 @@ test.each([
   [{ usage: { prompt_tokens: 1.5 } }, null],
   [{ usage: { prompt_tokens: '3' } }, null],
   [{ usage: { prompt_tokens: 1, completion_tokens: 2 ** 31 } }, null],
-])('the usage of %j', (answer, expected) => {
-  expect(readUsage(answer)).toEqual(expected)
+])('the usage of %j', (response, expected) => {
+  expect(readUsage(response)).toEqual(expected)
 })
 
 test.each([
@@ -27,6 +27,6 @@ test.each([
   ['"usage":{"prompt_tokens":-3}}', null],
   ['"usage":[3]}', null],
   ['', null],
-])('the usage at the edge of %s', (edge, expected) => {
+])('the usage at the edge %s', (edge, expected) => {
   expect(readEdgeUsage(Buffer.from(edge).toString('latin1'))).toEqual(expected)
 })

@@ -1,7 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { getOwnDeployment } from '../deployments/get.ts'
-import type { EngineConnections } from '../inference/engines.ts'
 import { listMinutes } from './store.ts'
 import { findWindowStart, summarizeMinutes } from './summarize.ts'
 import type { StatisticsSummary, StatisticsWindow } from './summarize.ts'
@@ -15,9 +14,15 @@ export interface DeploymentStatistics extends StatisticsSummary {
   inFlight: number
 }
 
+/** The dependencies of the statistics routes. */
+export interface StatisticsDeps extends Pick<Services, 'db' | 'clock'> {
+  /** Requests in flight by deployment id */
+  inference: { inFlight: ReadonlyMap<string, number> }
+}
+
 /** Statistics of one of the viewer's deployments, a few seconds behind. Throws `NotFoundError` like `getOwnDeployment`. */
 export async function getStatistics(
-  { db, clock, engines }: Pick<Services, 'db' | 'clock'> & { engines: EngineConnections },
+  { db, clock, inference }: StatisticsDeps,
   viewer: Viewer,
   id: string,
   window: StatisticsWindow,
@@ -26,5 +31,5 @@ export async function getStatistics(
   const to = clock()
   const from = findWindowStart(window, to)
   const summary = summarizeMinutes(await listMinutes(db, deployment.id, from), window, from)
-  return { ...summary, window, from, to, inFlight: engines.inFlight.get(deployment.id) ?? 0 }
+  return { ...summary, window, from, to, inFlight: inference.inFlight.get(deployment.id) ?? 0 }
 }

@@ -1,14 +1,11 @@
 import { z } from 'zod'
 import type { App } from '../../http/app.ts'
 import { problems, protectedProblems } from '../../http/openapi.ts'
-import type { Services } from '../../services.ts'
-import type { EngineConnections } from '../inference/engines.ts'
 import { getStatistics } from './get.ts'
+import type { StatisticsDeps } from './get.ts'
 import { statisticsBody, statisticsQuery, toStatisticsBody } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock'> & { engines: EngineConnections }
-
-export function statisticsRoutes(app: App, application: Deps): void {
+export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
   app.get(
     '/api/v1/model-deployments/:deployment_id/statistics',
     {
@@ -27,6 +24,6 @@ export function statisticsRoutes(app: App, application: Deps): void {
       },
     },
     async ({ params, query, viewer }) =>
-      toStatisticsBody(await getStatistics(application, viewer, params.deployment_id, query.window)),
+      toStatisticsBody(await getStatistics(deps, viewer, params.deployment_id, query.window)),
   )
 }

@@ -2,16 +2,17 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { createTurn } from '../turn.ts'
-import type { AnswerHead, EngineClient, EngineFailure, EngineRequest } from './client.ts'
-import { openNativeClient } from './native-client.ts'
+import { createWriteBatch } from '../write-batch.ts'
+import { createUpstreamClient } from './client.ts'
+import type { ResponseHead, UpstreamClient, UpstreamRequest } from './upstream.ts'
+import type { UpstreamError } from './upstream-error.ts'
 
 const timeouts = { connect: 1_000, firstByte: 400, idle: 400 }
 const ok = (body: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
 let server: Server | null = null
 const accepted = new Set<Socket>()
-let client: EngineClient = openNativeClient(timeouts, createTurn())
+let client: UpstreamClient = createUpstreamClient(timeouts, createWriteBatch())
 afterEach(async () => {
   await client.close()
   for (const socket of accepted) socket.destroy()
@@ -21,8 +22,8 @@ afterEach(async () => {
   server = null
 })
 
-/** An engine whose connections are handled by a test, and a client of its own for it. */
-async function listen(handle: (socket: Socket) => void, allowed = timeouts): Promise<string> {
+/** Starts an upstream whose connections the test handles, and creates a client for it. */
+async function listen(handle: (socket: Socket) => void, clientTimeouts = timeouts): Promise<string> {
   const listening = createServer({ noDelay: true }, (socket) => {
     accepted.add(socket)
     socket.on('error', () => {})
@@ -30,11 +31,11 @@ async function listen(handle: (socket: Socket) => void, allowed = timeouts): Pro
   })
   server = listening.listen(0, '127.0.0.1')
   await once(listening, 'listening')
-  client = openNativeClient(allowed, createTurn())
+  client = createUpstreamClient(clientTimeouts, createWriteBatch())
   return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
 }
 
-const request = (changes: Partial<EngineRequest> = {}): EngineRequest => ({
+const request = (changes: Partial<UpstreamRequest> = {}): UpstreamRequest => ({
   path: '/v1/embeddings',
   streams: false,
   requestId: 'r-1',
@@ -44,38 +45,38 @@ const request = (changes: Partial<EngineRequest> = {}): EngineRequest => ({
   ...changes,
 })
 
-interface Heard {
-  head: AnswerHead | null
+interface Received {
+  head: ResponseHead | null
   body: string
-  failure: EngineFailure | null
+  error: UpstreamError | null
 }
 
-/** Sends a request; resolves when its answer has ended or failed. */
-function send(origin: string, changes: Partial<EngineRequest> = {}) {
-  const { promise, resolve } = Promise.withResolvers<Heard>()
-  const heard: Heard = { head: null, body: '', failure: null }
+/** Sends a request. `response` resolves when the response has ended or failed. */
+function send(origin: string, changes: Partial<UpstreamRequest> = {}) {
+  const { promise, resolve } = Promise.withResolvers<Received>()
+  const received: Received = { head: null, body: '', error: null }
   const call = client.send(origin, request(changes), {
     onHead(head) {
-      heard.head = head
+      received.head = head
       return null
     },
     onBody(bytes) {
-      heard.body += bytes.toString('latin1')
+      received.body += bytes.toString('latin1')
     },
-    onEnd: () => resolve(heard),
-    onFailure(failure) {
-      heard.failure = failure
-      resolve(heard)
+    onEnd: () => resolve(received),
+    onError(error) {
+      received.error = error
+      resolve(received)
     },
   })
-  return { call, answer: promise, heard }
+  return { call, response: promise, received }
 }
 
-/** Answers each request that comes in one read. */
-const answering = (text: () => string) => (socket: Socket) =>
+/** Responds to each request, which must arrive in one read. */
+const respondWith = (text: () => string) => (socket: Socket) =>
   void socket.on('data', () => socket.write(text()))
 
-test('a request is one head and one body: nothing more than an engine needs', async () => {
+test('a request has exactly one head with the required headers and one body', async () => {
   let received = ''
   const origin = await listen((socket) =>
     socket.on('data', (bytes: Buffer) => {
@@ -84,7 +85,7 @@ test('a request is one head and one body: nothing more than an engine needs', as
     }),
   )
   await send(origin, { authorization: 'Bearer k', traceparent: '00-1', streams: true, body: '{"é":1}' })
-    .answer
+    .response
   expect(received).toBe(
     'POST /v1/embeddings HTTP/1.1\r\n' +
       `host: ${origin.slice('http://'.length)}\r\nconnection: keep-alive\r\ncontent-type: application/json\r\n` +
@@ -93,7 +94,7 @@ test('a request is one head and one body: nothing more than an engine needs', as
   )
 })
 
-test('the pieces of a body arrive as one', async () => {
+test('the pieces of a body arrive as one body', async () => {
   let received = ''
   const origin = await listen((socket) =>
     socket.on('data', (bytes: Buffer) => {
@@ -101,33 +102,33 @@ test('the pieces of a body arrive as one', async () => {
       if (received.endsWith('}')) socket.write(ok('{}'))
     }),
   )
-  await send(origin, { body: [Buffer.from('{"a":'), Buffer.alloc(100_000, 'x'), Buffer.from('}')] }).answer
+  await send(origin, { body: [Buffer.from('{"a":'), Buffer.alloc(100_000, 'x'), Buffer.from('}')] }).response
   expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe(`{"a":${'x'.repeat(100_000)}}`)
 })
 
-test('authorization that would end its line is not sent', async () => {
-  const origin = await listen(answering(() => ok('{}')))
-  const { failure } = await send(origin, { authorization: 'k\r\nx: y' }).answer
-  expect(failure?.kind).toBe('broken')
+test('an authorization with a line break is not sent', async () => {
+  const origin = await listen(respondWith(() => ok('{}')))
+  const { error } = await send(origin, { authorization: 'k\r\nx: y' }).response
+  expect(error?.kind).toBe('broken')
 })
 
-test('a connection carries one request after the other; two at once take two', async () => {
+test('sequential requests reuse a connection; concurrent requests use one each', async () => {
   let opened = 0
   const origin = await listen((socket) => {
     opened += 1
-    answering(() => ok('{}'))(socket)
+    respondWith(() => ok('{}'))(socket)
   })
   for (const _ of [1, 2, 3]) {
-    await send(origin).answer
-    // An answer's connection is free from the next turn on.
+    await send(origin).response
+    // The connection is idle from the next turn on.
     await new Promise(setImmediate)
   }
   expect(opened).toBe(1)
-  await Promise.all([send(origin).answer, send(origin).answer])
+  await Promise.all([send(origin).response, send(origin).response])
   expect([opened, client.size()]).toEqual([2, 2])
 })
 
-test('a kept connection that ends before a byte of its next answer is stale, one that ends later is broken', async () => {
+test('a keep-alive connection that closes before the next response is stale, one that closes within it is broken', async () => {
   let requests = 0
   const origin = await listen((socket) =>
     socket.on('data', () => {
@@ -139,23 +140,23 @@ test('a kept connection that ends before a byte of its next answer is stale, one
   )
   const kinds = []
   for (const _ of [1, 2, 3, 4]) {
-    kinds.push((await send(origin).answer).failure?.kind)
+    kinds.push((await send(origin).response).error?.kind)
     await new Promise(setImmediate)
   }
   expect(kinds).toEqual([undefined, 'stale', undefined, 'broken'])
 })
 
-test('a connection that nobody accepts is refused, an engine that says nothing is silent', async () => {
+test('a closed port is refused, an upstream that sends nothing times out', async () => {
   const gone = await listen(() => {})
   server!.close()
   await once(server!, 'close')
   server = null
-  expect((await send(gone).answer).failure?.kind).toBe('refused')
+  expect((await send(gone).response).error?.kind).toBe('refused')
   const origin = await listen((socket) => void socket.resume())
-  expect((await send(origin).answer).failure?.kind).toBe('silent')
+  expect((await send(origin).response).error?.kind).toBe('timeout')
 })
 
-test('an engine may be silent behind its head as before it, and behind a byte of its body for less', async () => {
+test('the first-byte timeout applies until the first byte of the body, then the idle timeout applies', async () => {
   const origin = await listen(
     (socket) => {
       socket.on('data', () => {
@@ -165,11 +166,11 @@ test('an engine may be silent behind its head as before it, and behind a byte of
     },
     { connect: 60_000, firstByte: 60_000, idle: 100 },
   )
-  const { head, body, failure } = await send(origin).answer
-  expect([head?.status, body, failure?.kind]).toEqual([200, 'x', 'silent'])
+  const { head, body, error } = await send(origin).response
+  expect([head?.status, body, error?.kind]).toEqual([200, 'x', 'timeout'])
 })
 
-test('a call that is aborted ends its connection and tells nobody, before it was written and after', async () => {
+test('aborting a call closes its connection without calling the handler, before and after the request was written', async () => {
   const sockets: Socket[] = []
   const origin = await listen((socket) => void sockets.push(socket.resume()))
   const early = send(origin)
@@ -179,10 +180,10 @@ test('a call that is aborted ends its connection and tells nobody, before it was
   await vi.waitFor(() => expect(sockets.some((socket) => socket.bytesRead > 0)).toBe(true))
   late.call.abort()
   for (const socket of sockets) await vi.waitFor(() => expect(socket.closed).toBe(true))
-  expect([early.heard.failure, late.heard.failure, client.size()]).toEqual([null, null, 0])
+  expect([early.received.error, late.received.error, client.size()]).toEqual([null, null, 0])
 })
 
-test('a paused call reads no more, and is not thought silent meanwhile', async () => {
+test('a paused call reads nothing and does not time out', async () => {
   const origin = await listen((socket) => {
     socket.on('data', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n')
@@ -194,23 +195,23 @@ test('a paused call reads no more, and is not thought silent meanwhile', async (
       pump()
     })
   })
-  const { call, answer, heard } = send(origin)
-  await vi.waitFor(() => expect(heard.body).not.toBe(''))
+  const { call, response, received } = send(origin)
+  await vi.waitFor(() => expect(received.body).not.toBe(''))
   call.pause()
-  const seen = heard.body.length
+  const seen = received.body.length
   const until = performance.now() + 3 * timeouts.idle
   await vi.waitFor(() => expect(performance.now()).toBeGreaterThan(until), { timeout: 10_000 })
-  expect([heard.failure, heard.body.length]).toEqual([null, seen])
+  expect([received.error, received.body.length]).toEqual([null, seen])
   call.resume()
-  const { body, failure } = await answer
-  expect([failure, body.length >= 64 * 1024 * 1024]).toEqual([null, true])
+  const { body, error } = await response
+  expect([error, body.length >= 64 * 1024 * 1024]).toEqual([null, true])
 })
 
-test('an answer before the request was taken whole is heard, and its connection not used again', async () => {
+test('a response that arrives before the request was fully sent is read, and its connection is not reused', async () => {
   const origin = await listen((socket) => {
     socket.pause()
     socket.write(ok('{"early":1}'))
   })
-  const { body } = await send(origin, { body: [Buffer.alloc(64 * 1024 * 1024)] }).answer
+  const { body } = await send(origin, { body: [Buffer.alloc(64 * 1024 * 1024)] }).response
   expect([body, client.size()]).toEqual(['{"early":1}', 0])
 })

@@ -1,29 +1,29 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { AnswerReader } from './answer-reader.ts'
-import type { AnswerHead } from './client.ts'
+import { ResponseReader } from './response-reader.ts'
+import type { ResponseHead } from './upstream.ts'
 
-interface Heard {
-  heads: AnswerHead[]
+interface Received {
+  heads: ResponseHead[]
   body: string
-  whole: boolean
+  complete: boolean
   excess: number
   keepsAlive: boolean | undefined
   error: string | null
 }
 
-/** Reads what is written to one buffer piece by piece, as connections do. */
-function read(bytes: Buffer, cuts: readonly number[] = [], { reads = false } = {}): Heard {
-  const heads: AnswerHead[] = []
+/** Reads the bytes in pieces through one shared buffer, as connections do. */
+function read(bytes: Buffer, cuts: readonly number[] = [], { intoOwnBuffer = false } = {}): Received {
+  const heads: ResponseHead[] = []
   const body: Buffer[] = []
-  const reader = new AnswerReader({
+  const reader = new ResponseReader({
     onHead(head) {
       heads.push(head)
-      return reads ? Buffer.alloc(100) : null
+      return intoOwnBuffer ? Buffer.alloc(100) : null
     },
     onBody: (piece) => void body.push(Buffer.from(piece)),
     onEnd: () => {},
-    onFailure: () => {},
+    onError: () => {},
   })
   const shared = Buffer.alloc(bytes.length)
   let error: string | null = null
@@ -32,7 +32,7 @@ function read(bytes: Buffer, cuts: readonly number[] = [], { reads = false } = {
   try {
     for (const [index, end] of edges.slice(1).entries()) {
       const length = bytes.copy(shared, 0, edges[index], end)
-      if (reader.whole) excess += length
+      if (reader.complete) excess += length
       else if (reader.room !== null && reader.room.length >= length) {
         const { room } = reader
         shared.copy(room, 0, 0, length)
@@ -45,7 +45,7 @@ function read(bytes: Buffer, cuts: readonly number[] = [], { reads = false } = {
   return {
     heads,
     body: Buffer.concat(body).toString('latin1'),
-    whole: reader.whole,
+    complete: reader.complete,
     excess: excess + reader.excess,
     keepsAlive: reader.head?.keepsAlive,
     error,
@@ -56,15 +56,15 @@ const readText = (text: string) => read(Buffer.from(text, 'latin1'))
 const ok = 'HTTP/1.1 200 OK\r\n'
 const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`
 
-test('a head: known headers in lower case, the first of doubled ones, and the length', () => {
-  const { heads, whole } = readText(
+test('a head contains the kept headers in lower case, the first of duplicates, and the length', () => {
+  const { heads, complete } = readText(
     `${ok}Content-Type: \t application/json \r\nX-Request-ID:r\r\nset-cookie: a=b\r\nx-request-id: s\r\ncontent-length: 0\r\n\r\n`,
   )
   expect(heads).toMatchObject([
     { status: 200, headers: { 'content-type': 'application/json', 'x-request-id': 'r' }, length: 0 },
   ])
   expect(heads[0]?.headers).not.toHaveProperty('set-cookie')
-  expect(whole).toBe(true)
+  expect(complete).toBe(true)
 })
 
 test.each([
@@ -83,9 +83,9 @@ test.each([
   [`${chunked}2\r\n{}\r\n0\r\n\r\n`, '{}', true, true],
   [`${chunked}1;a=b;c="d"\r\n{\r\n0001\r\n}\r\n00;x\r\nx-t: 1\r\ny: 2\r\n\r\n`, '{}', true, true],
   [`${chunked}A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n`, '01234567890123456789', true, true],
-])('%j has its end where it should', (text, body, whole, keepsAlive) => {
-  expect(readText(text)).toMatchObject({ body, whole, keepsAlive, excess: 0, error: null })
-  expect(readText(`${text}HTTP`).excess).toBe(whole ? 4 : 0)
+])('the end of %j is detected', (text, body, complete, keepsAlive) => {
+  expect(readText(text)).toMatchObject({ body, complete, keepsAlive, excess: 0, error: null })
+  expect(readText(`${text}HTTP`).excess).toBe(complete ? 4 : 0)
 })
 
 test.each([
@@ -132,15 +132,15 @@ test.each([
   `${chunked}1;${'x'.repeat(17_000)}`,
   `${chunked}0\r\n${'x: y\r\n'.repeat(5_000)}`,
   `${ok}${'x: y\r\n'.repeat(5_000)}`,
-])('%j is refused, however it is cut', (text) => {
+])('%j is rejected at every split', (text) => {
   const bytes = Buffer.from(text, 'latin1')
   const { error } = readText(text)
-  expect(error).toMatch(/^the engine’s answer /)
+  expect(error).toMatch(/^the upstream response /)
   if (text.length > 200) return
   for (let cut = 1; cut < bytes.length; cut += 1) expect(read(bytes, [cut]).error).not.toBeNull()
 })
 
-test('what came before a chunk that is none has been told', () => {
+test('data before a malformed chunk is passed on', () => {
   expect(readText(`${chunked}2\r\n{}\r\nzz`)).toMatchObject({ body: '{}', error: expect.any(String) })
 })
 
@@ -151,40 +151,44 @@ const chunk = fc
     fc.constantFrom('', ';a', ';a=b;c="d"'),
   )
   .map(([data, extension]) => ({ data, wire: `${data.length.toString(16)}${extension}\r\n${data}\r\n` }))
-const answer = fc.oneof(
-  bytesOf.map((data) => ({ data, wire: `${ok}content-length: ${data.length}\r\n\r\n${data}`, whole: true })),
-  bytesOf.map((data) => ({ data, wire: `${ok}content-type: x\r\n\r\n${data}`, whole: false })),
+const response = fc.oneof(
+  bytesOf.map((data) => ({
+    data,
+    wire: `${ok}content-length: ${data.length}\r\n\r\n${data}`,
+    complete: true,
+  })),
+  bytesOf.map((data) => ({ data, wire: `${ok}content-type: x\r\n\r\n${data}`, complete: false })),
   fc.tuple(fc.array(chunk, { maxLength: 6 }), fc.constantFrom('', 'x: y\r\n')).map(([chunks, trailer]) => ({
     data: chunks.map(({ data }) => data).join(''),
     wire: `${chunked}${chunks.map(({ wire }) => wire).join('')}0\r\n${trailer}\r\n`,
-    whole: true,
+    complete: true,
   })),
 )
 
-test('an answer is the same however its bytes are cut', () => {
+test('a response reads the same at every split', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('', 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'),
-      answer,
+      response,
       fc.constantFrom('', 'HTTP/1.1 200 OK\r\n'),
       fc.array(fc.nat(), { maxLength: 12 }),
-      (before, { data, wire, whole }, more, cuts) => {
-        const bytes = Buffer.from(before + wire + (whole ? more : ''), 'latin1')
-        const expected = { body: data, whole, excess: whole ? more.length : 0, error: null }
-        for (const heard of [read(bytes), read(bytes, cuts)]) {
-          expect(heard).toMatchObject(expected)
-          expect(heard.heads).toHaveLength(1)
+      (before, { data, wire, complete }, more, cuts) => {
+        const bytes = Buffer.from(before + wire + (complete ? more : ''), 'latin1')
+        const expected = { body: data, complete, excess: complete ? more.length : 0, error: null }
+        for (const received of [read(bytes), read(bytes, cuts)]) {
+          expect(received).toMatchObject(expected)
+          expect(received.heads).toHaveLength(1)
         }
         for (let cut = 1; cut < bytes.length; cut += 1) expect(read(bytes, [cut])).toMatchObject(expected)
         expect(read(bytes, [...bytes.keys()])).toMatchObject(expected)
-        expect(read(bytes, cuts, { reads: true })).toMatchObject(expected)
+        expect(read(bytes, cuts, { intoOwnBuffer: true })).toMatchObject(expected)
       },
     ),
     { numRuns: 60 },
   )
 })
 
-test('whatever comes, it is an answer or refused, the same however it is cut', () => {
+test('arbitrary bytes are read or rejected the same way at every split', () => {
   const parts = ['HTTP/1.1 200 OK', '\r\n', '\r', '\n', ':', 'content-length', 'transfer-encoding', 'chunked']
   const noise = fc.array(fc.oneof(fc.constantFrom(...parts, '0', '1', 'a', ';', ' '), bytesOf), {
     maxLength: 14,
@@ -192,9 +196,13 @@ test('whatever comes, it is an answer or refused, the same however it is cut', (
   fc.assert(
     fc.property(fc.constantFrom('', ok, chunked), noise, (start, pieces) => {
       const bytes = Buffer.from(start + pieces.join(''), 'latin1')
-      const { body, whole, error } = read(bytes)
-      const once = read(bytes, [...bytes.keys()])
-      expect([once.body, once.whole, once.error === null]).toEqual([body, whole, error === null])
+      const { body, complete, error } = read(bytes)
+      const byteByByte = read(bytes, [...bytes.keys()])
+      expect([byteByByte.body, byteByByte.complete, byteByByte.error === null]).toEqual([
+        body,
+        complete,
+        error === null,
+      ])
     }),
     { numRuns: 500 },
   )

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApplication } from '../../../../src/create-application.ts'
 import { readConfig } from '../../../../src/config.ts'
+import { createLog } from '../../../../src/log.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { startTestServer } from '../../../support/server.ts'
@@ -185,7 +185,9 @@ test('a start with another catalog file: changed, left, returned and swapped nam
   }
   const start = async (entries: unknown[]) => {
     await writeFile(catalogFile, JSON.stringify({ models: entries }))
-    const again = await createApplication(readConfig(settings), { log: pino({ level: 'silent' }) })
+    const again = await createApplication(readConfig(settings), {
+      log: createLog({ level: 'silent' }, () => {}),
+    })
     await again.close()
     return (await client.get(`${path}?enabled_only=false`)).body.items
   }

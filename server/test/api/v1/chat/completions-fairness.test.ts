@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterEach(async () => {
   release()
   for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
-  await vi.waitFor(() => expect(server.application.engines.inFlight.size).toBe(0), patience)
+  await vi.waitFor(() => expect(server.application.inference.inFlight.size).toBe(0), patience)
 })
 afterAll(async () => {
   await server.close()
@@ -58,7 +58,7 @@ async function deploy(count: number) {
   return { person, ids, ask: (model = 'berth-tiny') => person.post(path, { model }) }
 }
 
-const waiting = () => server.application.engines.admission.waiting()
+const waiting = () => server.application.inference.admission.queued()
 
 test('above the limit of a deployment one request waits for a place, and the next is a 429 with Retry-After', async () => {
   engines[0]!.answer(hold)

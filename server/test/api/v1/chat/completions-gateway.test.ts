@@ -157,7 +157,7 @@ test.each(['before', 'after'])(
     expect(engine.last().aborted).toBe(false)
     leaving.abort()
     await expect.poll(() => engine.last().aborted, patience).toBe(true)
-    await expect.poll(() => server.application.engines.inFlight.size, patience).toBe(0)
+    await expect.poll(() => server.application.inference.inFlight.size, patience).toBe(0)
   },
 )
 

@@ -54,7 +54,7 @@ function chat(body: object = {}, signal: AbortSignal | null = null) {
 
 /** What is told once all that has ended is written. */
 async function read(window = '1h') {
-  await server.application.engines.statistics.flush()
+  await server.application.inference.statistics.flush()
   const { status, body } = await client.get(`${path}/${id}/statistics?window=${window}`)
   expect(status).toBe(200)
   return body
