@@ -1,13 +1,12 @@
-// Makes the meters, products and prices of the price file and of the instance types exist in the Stripe account of
-// STRIPE_SECRET_KEY. May be run again: what is there stays, an amount that changed gets a new price. `--api-base http://…` goes
-// somewhere else than to Stripe.
+// Creates the meters, products and prices of the price file and the instance types in the Stripe account of STRIPE_SECRET_KEY.
+// Safe to repeat: existing objects stay, and a changed amount gets a new price. `--api-base http://…` replaces Stripe's API.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Stripe } from 'stripe'
 import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
 import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
-import { mostPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
+import { maxPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
 import { ConfigError, readConfig } from '../server/src/config.ts'
 import type { Config } from '../server/src/config.ts'
 import {
@@ -20,7 +19,7 @@ import { readPrices } from '../server/src/features/metering/read-prices.ts'
 import type { InstanceType } from '../server/src/ports/model-runtime.ts'
 import type { MeteredPrice } from '../server/src/ports/payment-processor.ts'
 
-/** What Berth wants to be told of; Stripe's dashboard asks for it when an endpoint is made. */
+/** The event types for the webhook endpoint in Stripe's dashboard. */
 const webhookEvents = [
   'checkout.session.completed',
   'checkout.session.expired',
@@ -54,33 +53,35 @@ async function setUp(): Promise<void> {
   const config = readConfig(process.env)
   const secretKey = process.env.STRIPE_SECRET_KEY
   if (secretKey === undefined || secretKey.trim() === '') {
-    throw new ConfigError(["STRIPE_SECRET_KEY: give the account's secret key, from Stripe's dashboard"])
+    throw new ConfigError(["STRIPE_SECRET_KEY: set it to the account's secret key from Stripe's dashboard"])
   }
   const base = values['api-base']
   const stripe = new Stripe(secretKey.trim(), {
     maxNetworkRetries: 2,
-    ...(base === undefined ? {} : target(base)),
+    ...(base === undefined ? {} : toStripeHost(base)),
   })
   const prices = listPrices(config)
   const { created, subscriptions } = await publishPrices(stripe, await findInstallation(config), prices)
   for (const { key, unitAmountDecimal, currency } of prices) {
-    const what = created.includes(key) ? 'created  ' : 'unchanged'
-    console.log(`${what}  ${key}  ${unitAmountDecimal} ${currency}`)
+    const change = created.includes(key) ? 'created  ' : 'unchanged'
+    console.log(`${change}  ${key}  ${unitAmountDecimal} ${currency}`)
   }
   console.log(
     `${prices.length} prices, ${created.length} of them new; ${subscriptions} live subscriptions updated.`,
   )
-  console.log(`\nIn Stripe's dashboard, let a webhook endpoint of API version ${Stripe.API_VERSION} post to`)
+  console.log(
+    `\nIn Stripe's dashboard, create a webhook endpoint of API version ${Stripe.API_VERSION} with the URL`,
+  )
   console.log(`  ${config.publicUrl.href.replace(/\/$/, '')}/v1/billing/webhook`)
-  console.log(`with these events, and set STRIPE_WEBHOOK_SECRET to its signing secret:`)
+  console.log(`and the following events. Then set STRIPE_WEBHOOK_SECRET to its signing secret.`)
   console.log(`  ${webhookEvents.join('\n  ')}`)
 }
 
-/** What this installation charges for, by its settings: nothing is asked of the runtime. */
+/** All prices of this installation, derived from its settings without calling the runtime. */
 function listPrices(config: Config): MeteredPrice[] {
   const types = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
   const prices = listMeteredPrices(readPrices(config, types), new Date(), listInstances(config, types))
-  if (prices.length <= mostPrices) return prices
+  if (prices.length <= maxPrices) return prices
   const setting =
     config.kubernetes !== null
       ? 'KUBERNETES_INSTANCE_TYPES'
@@ -88,7 +89,7 @@ function listPrices(config: Config): MeteredPrice[] {
         ? 'INSTANCE_TYPES_FILE'
         : 'PRICES_FILE'
   throw new ConfigError([
-    `${setting}: a subscription takes ${mostPrices} prices, and these are ${prices.length}: leave out what you don't have`,
+    `${setting}: a subscription can have at most ${maxPrices} prices, but there are ${prices.length}. Remove the instance types that you don't have`,
   ])
 }
 
@@ -100,7 +101,7 @@ function listInstances({ kubernetes, xinference }: Config, types: readonly Insta
   }))
 }
 
-function target(base: string) {
+function toStripeHost(base: string) {
   const { hostname, port, protocol } = new URL(base)
   return {
     host: hostname,
@@ -109,7 +110,7 @@ function target(base: string) {
   } as const
 }
 
-/** The name under which this installation's subscriptions run; a server that never started has none. */
+/** The installation name, derived from the secret key; from an empty key if the server has never started. */
 async function findInstallation(config: Config): Promise<string> {
   const key =
     config.secretKey ??

@@ -1,4 +1,4 @@
-/** What Berth asks of a payment processor; its words are Stripe's, whose model this is. Money in the smallest currency unit. */
+/** The interface to a payment processor. It uses Stripe's model and terms; amounts are in the smallest currency unit. */
 
 export type CollectionMethod = 'charge_automatically' | 'send_invoice'
 
@@ -56,12 +56,12 @@ export interface ProcessorInvoice {
   created: Date
 }
 
-/** One thing that is charged for: a meter in one combination of its dimensions, `key` being its name at the processor. */
+/** The price of a meter in one combination of its dimensions. */
 export interface MeteredPrice {
-  /** E.g. `gpu_instance_seconds.local-cpu.local`: stable, unique, at most 100 characters */
+  /** The meter's name at the processor, e.g. `gpu_instance_seconds.local-cpu.local`: stable, unique, at most 100 characters */
   key: string
   displayName: string
-  /** Price of one unit in the currency's main unit, a decimal string */
+  /** Price per unit in the currency's main unit, a decimal string */
   unitAmountDecimal: string
   currency: string
 }
@@ -69,14 +69,14 @@ export interface MeteredPrice {
 export interface UsageEvent {
   priceKey: string
   customerId: string
-  /** The same for every attempt: what was taken once is not counted twice */
+  /** Idempotency key: the processor counts an event once per identifier */
   identifier: string
   at: Date
   /** A whole number of units */
   quantity: number
 }
 
-/** An event as the webhook tells it: what it is about is fetched again, never believed. */
+/** A webhook event. It only identifies the customer; the current state is fetched from the processor. */
 export interface ProcessorEvent {
   id: string
   type: string
@@ -86,27 +86,27 @@ export interface ProcessorEvent {
 
 export type SubscriptionResult =
   | { outcome: 'created'; subscription: ProcessorSubscription }
-  /** The card was refused, or wants its owner's consent; `message` is a sentence for a person */
+  /** The card was declined or needs its owner's authentication; `message` is a sentence for a person */
   | { outcome: 'card_refused'; code: string; message: string }
-  /** It failed at the processor, which would answer the same to the same key */
+  /** A permanent failure: the processor repeats it for the same idempotency key */
   | { outcome: 'failed'; error: Error }
 
-/** Calls throw on faults that may pass (network, 5xx, rate limits). What is unknown to the processor is null. */
+/** Methods throw on temporary failures (network, 5xx, rate limits) and return null for unknown objects. */
 export interface PaymentProcessor {
   readonly name: 'sandbox' | 'stripe'
   readonly publishableKey: string
-  /** Names the account at the processor and this installation in it; where it changes, what was known may be unknown there */
+  /** Identifies the processor account and this installation; after it changes, stored ids may be unknown to the processor */
   readonly account: string
-  /** Prices that a subscription takes */
-  readonly mostPrices: number
-  /** Idempotent by organization. `replaces`: the customer that it had, and that is no more. */
+  /** The maximum number of prices of a subscription */
+  readonly maxPrices: number
+  /** Idempotent per organization. `replaces`: the previous customer, which no longer exists. */
   createCustomer(customer: {
     organizationId: number
     email: string
     name: string
     replaces?: string | null | undefined
   }): Promise<string>
-  /** False for one that was deleted, or that another account of the processor has. */
+  /** False for a deleted customer and for one of another processor account. */
   hasCustomer(customerId: string): Promise<boolean>
   createSetupSession(setup: {
     customerId: string
@@ -115,23 +115,23 @@ export interface PaymentProcessor {
     purpose: 'payment_method_setup' | 'postpaid_activation'
     returnUrl: string
   }): Promise<SetupSession>
-  /** None where the customer is unknown. */
+  /** Empty for an unknown customer. */
   listCards(customerId: string): Promise<SavedCard[]>
-  /** A card of this customer, or null for one that is another's or unknown. */
+  /** null for an unknown card and for one of another customer. */
   findCard(customerId: string, cardId: string): Promise<SavedCard | null>
-  /** For new invoices, and for the subscription if there is one: the subscription's own value wins at the processor. */
+  /** Sets the default of the customer and of the subscription, if any, because a subscription's own default takes precedence. */
   setDefaultCard(customerId: string, subscriptionId: string | null, cardId: string): Promise<void>
   detachCard(cardId: string): Promise<void>
-  /** Subscribes to all prices that were published last, charged to the card; the same `idempotencyKey` never makes a second one. */
+  /** Subscribes to all published prices, charged to the card. Creates one subscription per `idempotencyKey`. */
   createSubscription(subscription: {
     customerId: string
     organizationId: number
     cardId: string
     idempotencyKey: string
   }): Promise<SubscriptionResult>
-  /** The customer's subscription that is not over, else the newest; null when there never was one, or the customer is unknown. */
+  /** The customer's subscription that has not ended, else the newest one; null without one or for an unknown customer. */
   findSubscription(customerId: string): Promise<ProcessorSubscription | null>
-  /** Makes a subscription one of this installation, whose prices it follows. */
+  /** Assigns a subscription to this installation, which then updates its prices. */
   claimSubscription(subscriptionId: string): Promise<void>
   setCollectionMethod(
     subscriptionId: string,
@@ -139,18 +139,18 @@ export interface PaymentProcessor {
     cardId: string | null,
   ): Promise<ProcessorSubscription>
   createPortalSession(customerId: string, returnUrl: string): Promise<string>
-  /** Newest first, without drafts; none where the customer is unknown. */
+  /** Newest first, without drafts; empty for an unknown customer. */
   listInvoices(customerId: string): Promise<ProcessorInvoice[]>
   sendUsage(event: UsageEvent): Promise<void>
-  /** What the processor has counted for a price in [from, to), both whole hours: to settle what an attempt left unknown. */
+  /** The processor's total for a price in [from, to), both whole hours; used to reconcile unconfirmed reports. */
   countUsage(priceKey: string, customerId: string, from: Date, to: Date): Promise<number>
-  /** The event that a webhook's raw body holds, or null for a wrong, old or future signature (5 minutes either way). */
+  /** Verifies a webhook and returns its event; null when the signature is invalid or its timestamp off by over 5 minutes. */
   readWebhook(rawBody: Buffer, signature: string, now: Date): ProcessorEvent | null
-  /** Events since then, oldest first: the sweep for webhooks that never arrived. */
+  /** Events since `since`, oldest first; used to backfill missed webhooks. */
   listEvents(since: Date): AsyncIterable<ProcessorEvent>
-  /** Makes what `prices` need (products, meters, prices) exist at the processor, for subscriptions to have; may be run again. */
+  /** Creates the products, meters and prices for `prices` and updates live subscriptions. Safe to repeat. */
   publishPrices(prices: readonly MeteredPrice[]): Promise<void>
-  /** The keys of the prices that were published last. */
+  /** The keys of the currently published prices. */
   listPublishedKeys(): Promise<string[]>
   close(): Promise<void>
 }

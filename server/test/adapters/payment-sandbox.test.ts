@@ -359,7 +359,7 @@ test('publishPrices: more than 20, or an amount that is too fine, is an error th
   const many = Array.from({ length: 21 }, (_, index) => ({ ...prices[0]!, key: `key-${index}` }))
   await expect(world.payments.publishPrices(many)).rejects.toThrow('20')
   const fine = [{ ...prices[0]!, unitAmountDecimal: '0.000000000000001' }]
-  await expect(world.payments.publishPrices(fine)).rejects.toThrow('too fine')
+  await expect(world.payments.publishPrices(fine)).rejects.toThrow('too many decimals')
 })
 
 describe('prices that left the list', () => {

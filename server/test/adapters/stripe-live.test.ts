@@ -5,7 +5,7 @@ import type { MeteredPrice } from '../../src/ports/payment-processor.ts'
 
 const secretKey = process.env.STRIPE_TEST_SECRET_KEY ?? ''
 
-/** Against Stripe itself, in test mode: `STRIPE_TEST_SECRET_KEY=sk_test_… npx vitest run --project system stripe-live`. */
+/** Runs against Stripe in test mode: `STRIPE_TEST_SECRET_KEY=sk_test_… npx vitest run --project system stripe-live`. */
 describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => {
   const run = `live${Date.now().toString(36)}`
   const stripe = new Stripe(secretKey === '' ? 'sk_test_none' : secretKey)
@@ -42,7 +42,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
     expect((await stripe.prices.list({ lookup_keys: [priceKey] })).data).toEqual(before.data)
   })
 
-  test('a customer with cards: the same one each time, one default, one removed', async () => {
+  test('customers and cards: creating is idempotent, a card can be the default and be removed', async () => {
     const { customerId, cardId } = await createCustomerWithCard('pm_card_visa')
     const again = await payments.createCustomer({ organizationId, email: 'other@example.com', name: 'Other' })
     expect(again).toBe(customerId)
@@ -56,7 +56,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
     expect(await payments.listCards(customerId)).toEqual([])
   })
 
-  test('a setup session and a portal session', async () => {
+  test('a setup session', async () => {
     const { customerId } = await createCustomerWithCard('pm_card_visa')
     const session = await payments.createSetupSession({
       customerId,
@@ -70,7 +70,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
   })
 
   test(
-    'a subscription, once for a key, with its collection method and usage',
+    'a subscription: one per idempotency key, with a collection method and usage',
     { timeout: 120_000 },
     async () => {
       const { customerId, cardId } = await createCustomerWithCard('pm_card_visa')
@@ -96,7 +96,7 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
       await payments.sendUsage(usage)
       await payments.sendUsage(usage)
       const end = new Date(hour.getTime() + 3_600_000)
-      // Stripe counts in its own time.
+      // Stripe aggregates meter events asynchronously.
       await expect
         .poll(() => payments.countUsage(priceKey, customerId, hour, end), { timeout: 90_000, interval: 2000 })
         .toBe(42)
@@ -105,13 +105,13 @@ describe.skipIf(!secretKey.startsWith('sk_test_'))('with real test keys', () => 
     },
   )
 
-  test('a card that is declined can’t be saved', async () => {
+  test('a declined card can’t be saved', async () => {
     await expect(createCustomerWithCard('pm_card_chargeDeclined')).rejects.toBeInstanceOf(
       Stripe.errors.StripeCardError,
     )
   })
 
-  test('events since a moment', async () => {
+  test('lists events since a time', async () => {
     const since = new Date(Date.now() - 60_000)
     const { customerId } = await createCustomerWithCard('pm_card_visa')
     await expect

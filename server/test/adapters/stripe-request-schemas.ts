@@ -7,7 +7,7 @@ import { Ajv } from 'ajv'
 import qs from 'qs'
 import { createGenerator } from 'ts-json-schema-generator'
 
-/** Every operation of Stripe that Berth calls, with the SDK's type of its parameters. */
+/** Every Stripe operation that Berth calls, with the SDK's parameter type. */
 const operations: Record<string, string> = {
   'POST /v1/customers': 'CustomerCreateParams',
   'GET /v1/customers/:id': 'CustomerRetrieveParams',
@@ -38,22 +38,22 @@ export const operationNames = Object.keys(operations)
 
 export interface RecordedCall {
   method: string
-  /** With the query */
+  /** Includes the query */
   path: string
   body: string
   idempotencyKey: string | null
 }
 
 export interface RequestSchemas {
-  /** The operation of a call; throws for one that is not listed here */
+  /** The operation of a call; throws for an unlisted one */
   nameOf(call: RecordedCall): string
-  /** What the SDK's types have against a call; empty where nothing */
+  /** Validation errors of a call against the SDK's types */
   problemsOf(call: RecordedCall): string[]
 }
 
 /**
- * Schemas of all requests from the types of the installed SDK, in closed form: its enums are open, so that the compiler takes any
- * string for them, and here they take what they list.
+ * Generates request schemas from the types of the installed SDK. The SDK's enums also accept any string; these schemas accept only
+ * the listed values.
  */
 export async function generateRequestSchemas(): Promise<RequestSchemas> {
   const types = fileURLToPath(import.meta.resolve('stripe')).replace(/\.js$/, '')
@@ -86,7 +86,7 @@ export async function generateRequestSchemas(): Promise<RequestSchemas> {
 
     function problemsOf(call: RecordedCall): string[] {
       const validate = validators.get(nameOf(call))
-      if (validate === undefined) throw new Error(`there is no schema for ${nameOf(call)}`)
+      if (validate === undefined) throw new Error(`${nameOf(call)} has no schema`)
       const query = call.path.split('?')[1] ?? ''
       validate(qs.parse(call.method === 'GET' ? query : call.body, { depth: 10, arrayLimit: 100 }))
       return (validate.errors ?? []).map(
@@ -103,11 +103,11 @@ function nameOf({ method, path }: RecordedCall): string {
   const name = operationNames.find((pattern) =>
     new RegExp(`^${pattern.replaceAll(':id', '(?!search$)[^/]+')}$`).test(given),
   )
-  if (name === undefined) throw new Error(`${given} is no operation that Berth is known to call`)
+  if (name === undefined) throw new Error(`${given} is missing from the list of operations`)
   return name
 }
 
-/** Drops the `string` beside an enum of strings, and takes a decimal for what the form has: text. */
+/** Removes `string` from open enums and accepts decimals as text, which is their form encoding. */
 function close(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(close)
   if (typeof part !== 'object' || part === null) return part
@@ -127,7 +127,7 @@ function close(part: unknown): unknown {
   return lists ? { ...closed, anyOf: alternatives.filter((each) => !isOpen(each)) } : closed
 }
 
-/** Path of the program of Stripe's command line. */
+/** The path of the Stripe CLI. */
 export function stripeCommand(): string {
   return createRequire(import.meta.url).resolve('@stripe/cli/bin/shim.js')
 }

@@ -14,7 +14,7 @@ export async function publishSandboxPrices(application: Deps): Promise<void> {
   const { db, prices, clock, payments } = application
   if (payments.name !== 'sandbox') return
   const offered = await listOfferedPrices(application)
-  const fits = offered.length <= payments.mostPrices
+  const fits = offered.length <= payments.maxPrices
   await payments.publishPrices(
     fits ? offered : listMeteredPrices(prices, clock(), await listPlacedInstances(db)),
   )
@@ -24,9 +24,9 @@ export async function publishSandboxPrices(application: Deps): Promise<void> {
 export async function checkPrices(application: Deps & Pick<Services, 'log'>): Promise<void> {
   const { payments, log } = application
   const offered = await listOfferedPrices(application)
-  if (offered.length > payments.mostPrices) {
+  if (offered.length > payments.maxPrices) {
     log.warn(
-      { prices: offered.length, most: payments.mostPrices },
+      { prices: offered.length, most: payments.maxPrices },
       'there are more instance types than a subscription can have prices: list the available ones in KUBERNETES_INSTANCE_TYPES, or remove the others from INSTANCE_TYPES_FILE',
     )
   }

@@ -1,7 +1,7 @@
 import { Decimal } from 'decimal.js'
 
 /** Enough digits for the exact product of any price and quantity. */
-const Exact = Decimal.clone({ precision: 100 })
+export const Exact = Decimal.clone({ precision: 100 })
 
 /** A decimal in the API's format: no exponent and no trailing zeros, e.g. `12.345` and `0`. */
 export function formatDecimal(value: string | Decimal): string {

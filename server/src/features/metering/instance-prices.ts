@@ -1,10 +1,9 @@
-import { Decimal } from 'decimal.js'
 import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
+import { Exact } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { findPrice } from './prices.ts'
 import type { Price } from './prices.ts'
 
-const Exact = Decimal.clone({ precision: 100 })
 const secondsPerHour = 3600
 
 /**

@@ -11,7 +11,7 @@ import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './stor
 type Deps = Pick<Services, 'db' | 'clock'> & { prices: readonly Price[] }
 
 /** The allowed lead of this machine's clock over the database's; it must be shorter than the 15 minutes before an hour is sealed. */
-const mostAheadMilliseconds = 5 * 60_000
+const maxAheadMilliseconds = 5 * 60_000
 
 /**
  * Writes the hourly buckets of every organization with unsealed usage and seals completed hours. Safe to run at any time. Does
@@ -19,7 +19,7 @@ const mostAheadMilliseconds = 5 * 60_000
  */
 export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<void> {
   const ahead = await measureClock(deps.db)
-  if (ahead > mostAheadMilliseconds) {
+  if (ahead > maxAheadMilliseconds) {
     deps.log.error(
       { aheadMilliseconds: ahead },
       "usage was not settled because this machine's clock is ahead of the database's: check its time synchronization",

@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe'
 import type { SubscriptionResult } from '../../../ports/payment-processor.ts'
 
-/** The object, or null when the processor doesn't know it (or knows it as somebody else's). */
+/** Awaits a request; null when Stripe has no such object in this account. */
 export async function nullIfMissing<Result>(request: Promise<Result>): Promise<Result | null> {
   try {
     return await request
@@ -12,7 +12,7 @@ export async function nullIfMissing<Result>(request: Promise<Result>): Promise<R
   }
 }
 
-/** A refusal of the card in words for its owner; null for any other error. */
+/** Converts a card error to a result with Stripe's message for the cardholder; null for other errors. */
 export function cardRefusal(error: unknown): Extract<SubscriptionResult, { outcome: 'card_refused' }> | null {
   if (!(error instanceof Stripe.errors.StripeCardError)) return null
   const code = error.decline_code ?? error.code ?? 'card_declined'
@@ -20,18 +20,18 @@ export function cardRefusal(error: unknown): Extract<SubscriptionResult, { outco
 }
 
 /**
- * True where the processor answered a request for good: asked again under the same idempotency key, it would answer the same, also
- * where that is a fault of its own (docs.stripe.com/api/idempotent_requests).
+ * True when Stripe has stored the error under the idempotency key, so that a retry returns the same error
+ * (docs.stripe.com/api/idempotent_requests).
  */
 export function isFinal(error: unknown): error is Stripe.errors.StripeError {
   if (!(error instanceof Stripe.errors.StripeError)) return false
   const { statusCode: status = 0, headers } = error
-  // A conflict and a limit of rate pass; 502 to 504 may be a proxy's, behind which the request goes on.
+  // Conflicts and rate limits are temporary. 502 to 504 may come from a proxy while the request is still in flight.
   const isRefused = status >= 400 && status < 500 && status !== 409 && status !== 429
   return isRefused || status === 500 || headers?.['idempotent-replayed'] === 'true'
 }
 
-/** True where usage with this identifier was counted before; Stripe gives no code of its own for it, so the words count. */
+/** True when a meter event with this identifier exists. Stripe documents no error code for it, so the message is matched too. */
 export function isDuplicateUsage(error: unknown): boolean {
   return (
     error instanceof Stripe.errors.StripeInvalidRequestError &&
@@ -39,7 +39,7 @@ export function isDuplicateUsage(error: unknown): boolean {
   )
 }
 
-/** True where a request made no sense for the object as it is now, such as detaching what is not attached. */
+/** True when a request does not fit the object's current state, e.g. detaching a card that is not attached. */
 export function isUnexpectedState(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeInvalidRequestError
 }

@@ -8,7 +8,7 @@ import type {
   SetupSession,
 } from '../../../ports/payment-processor.ts'
 
-/** A card in our words; null for a payment method of another kind. */
+/** Converts a payment method; null when it is not a card. */
 export function toSavedCard(method: Stripe.PaymentMethod, defaultId: string | null): SavedCard | null {
   const { card } = method
   if (card === undefined) return null
@@ -35,7 +35,7 @@ export function toSetupSession(session: Stripe.Checkout.Session): SetupSession {
   }
 }
 
-/** Periods live on the items; all of ours have the same one. */
+/** Converts a subscription. Stripe keeps periods on the items; all items of a Berth subscription have the same period. */
 export function toSubscription(subscription: Stripe.Subscription): ProcessorSubscription {
   const [item] = subscription.items.data
   if (item === undefined) throw new Error(`The subscription ${subscription.id} has no items`)

@@ -3,7 +3,7 @@ import type { PaymentProcessor, ProcessorSubscription } from '../../../ports/pay
 import { cardRefusal, isDuplicateUsage, isFinal, isUnexpectedState, nullIfMissing } from './errors.ts'
 import { toInvoice, toSavedCard, toSetupSession, toSubscription } from './objects.ts'
 import { findMeteredPrices, publishPrices } from './publish-prices.ts'
-import { mostPrices } from './update-subscriptions.ts'
+import { maxPrices } from './update-subscriptions.ts'
 import { parseEvent, readWebhook } from './webhooks.ts'
 
 export interface StripeOptions {
@@ -11,16 +11,16 @@ export interface StripeOptions {
   secretKey: string
   publishableKey: string
   webhookSecret: string
-  /** A short word that tells this installation from others that use the same account of the processor */
+  /** A short name that distinguishes this installation from others in the same Stripe account */
   installation: string
-  /** How requests travel; left out: over HTTPS to Stripe */
+  /** Defaults to HTTPS requests to Stripe */
   httpClient?: Stripe.HttpClient | undefined
 }
 
-/** Days that a customer has to pay an invoice that is sent. */
+/** Payment term of invoices that are sent. */
 const daysUntilDue = 30
 
-/** Payments through Stripe's API, as version 2026-10-28.endive has it. */
+/** A payment processor that uses Stripe's API, version 2026-10-28.endive. */
 export function createStripeProcessor(options: StripeOptions): PaymentProcessor {
   const { installation, webhookSecret } = options
   const stripe = new Stripe(options.secretKey, {
@@ -45,7 +45,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     }
     const id = meterIds.get(priceKey)
     if (id === undefined)
-      throw new Error(`The processor has no meter ${priceKey}: its price was not published`)
+      throw new Error(`The processor has no meter ${priceKey} because its price is not published`)
     return id
   }
 
@@ -53,11 +53,11 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     name: options.name,
     publishableKey: options.publishableKey,
     account: `${options.name} ${options.publishableKey} ${installation}`,
-    mostPrices,
+    maxPrices,
 
     async createCustomer({ organizationId, email, name, replaces = null }) {
       const generation = replaces === null ? '' : `-after-${replaces}`
-      // What is created never differs between attempts: another person's e-mail must not turn the key into an error.
+      // All attempts must send the same parameters, or Stripe rejects the idempotency key: the email is set by an update.
       const { id } = await stripe.customers.create(
         { metadata: { installation, organization_id: String(organizationId) } },
         { idempotencyKey: `${installation}-org-${organizationId}-customer${generation}` },
@@ -117,7 +117,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
 
     async createSubscription({ customerId, organizationId, cardId, idempotencyKey }) {
       const prices = await findMeteredPrices(stripe, installation)
-      if (prices.length === 0) throw new Error('The processor has no prices: publish them first')
+      if (prices.length === 0) throw new Error('No prices are published. Run npm run stripe:setup')
       try {
         const subscription = await stripe.subscriptions.create(
           {
@@ -179,7 +179,8 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     },
 
     async sendUsage({ priceKey, customerId, identifier, at, quantity }) {
-      if (!Number.isSafeInteger(quantity)) throw new Error(`Usage is sent in whole units, not ${quantity}`)
+      if (!Number.isSafeInteger(quantity))
+        throw new Error(`Usage is reported in whole units, not ${quantity}`)
       try {
         await stripe.billing.meterEvents.create({
           event_name: priceKey,

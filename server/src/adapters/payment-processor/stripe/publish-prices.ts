@@ -4,57 +4,54 @@ import type { MeteredPrice } from '../../../ports/payment-processor.ts'
 import { Exact, currencyDigits } from '../decimal.ts'
 import { nullIfMissing } from './errors.ts'
 import { idempotencyKeyFor } from './idempotency-key.ts'
-import { isSameKey, mostPrices, updateSubscriptions } from './update-subscriptions.ts'
+import { isSameKey, maxPrices, updateSubscriptions } from './update-subscriptions.ts'
 
-/** What a publication changed. */
+/** The changes made by publishing prices. */
 export interface PublishReport {
-  /** Keys of the prices that were made, because there was none of that amount */
+  /** Keys of the created prices */
   created: string[]
-  /** How many live subscriptions were brought to them */
+  /** Number of updated live subscriptions */
   subscriptions: number
 }
 
-/**
- * The prices that this installation published last, oldest first: those whose lookup key is the `berth_key` that they were made
- * with, and that did not leave its list since.
- */
+/** The prices that this installation currently publishes, oldest first: not replaced by a newer price and not retired. */
 export async function findMeteredPrices(stripe: Stripe, installation: string): Promise<Stripe.Price[]> {
   const mark = retiredMark(installation)
-  return (await listOurPrices(stripe)).filter(
+  return (await listBerthPrices(stripe)).filter(
     (price) => isCurrent(price) && price.metadata[mark] === undefined,
   )
 }
 
-/** The metadata of a price that left the list of an installation; others of the same account may have it in theirs. */
+/** The metadata key of prices that an installation has retired; other installations of the account may still publish them. */
 function retiredMark(installation: string): string {
   return `retired_${installation}`
 }
 
-async function listOurPrices(stripe: Stripe): Promise<Stripe.Price[]> {
+async function listBerthPrices(stripe: Stripe): Promise<Stripe.Price[]> {
   const prices = await Array.fromAsync(stripe.prices.list({ active: true, type: 'recurring', limit: 100 }))
   return prices.filter((price) => price.metadata.berth_key !== undefined).toReversed()
 }
 
-/** False for a price whose lookup key has moved on to its successor. */
+/** False for a replaced price: its lookup key was transferred to its successor. */
 function isCurrent(price: Stripe.Price): boolean {
   return price.lookup_key === price.metadata.berth_key
 }
 
 /**
- * Makes a product, a meter and a monthly price for each of `prices`, and nothing where they exist. Amounts can't be changed at
- * the processor: a new price takes the lookup key over, the old one is closed, and live subscriptions move to the new one. New
- * subscriptions have none of what is not in `prices` any more; live ones keep it.
+ * Creates missing products, meters and monthly prices, and updates live subscriptions. Stripe prices are immutable: for a new
+ * amount, a new price takes over the lookup key and the old one is deactivated. Prices that are not in `prices` are retired: new
+ * subscriptions omit them, live ones keep them.
  */
 export async function publishPrices(
   stripe: Stripe,
   installation: string,
   prices: readonly MeteredPrice[],
 ): Promise<PublishReport> {
-  if (prices.length > mostPrices) {
-    throw new Error(`A subscription takes ${mostPrices} prices at most, and there are ${prices.length}`)
+  if (prices.length > maxPrices) {
+    throw new Error(`A subscription can have at most ${maxPrices} prices, but there are ${prices.length}`)
   }
   const meters = await Array.fromAsync(stripe.billing.meters.list({ status: 'active', limit: 100 }))
-  const published = await listOurPrices(stripe)
+  const published = await listBerthPrices(stripe)
   const current: Stripe.Price[] = []
   const created: string[] = []
   for (const price of prices) {
@@ -70,7 +67,7 @@ export async function publishPrices(
     created.push(price.key)
   }
   const { updated, full } = await updateSubscriptions(stripe, installation, current)
-  // Only now: a price that a killed run had replaced is closed by the next one.
+  // Old prices are deactivated last, so that after a crash the next run can still find and replace them.
   for (const old of published) {
     const successor = current.find((price) => isSameKey(price, old))
     if (successor !== undefined && successor.id !== old.id) {
@@ -89,7 +86,7 @@ export async function publishPrices(
   }
   if (full.length > 0) {
     throw new Error(
-      `Subscriptions that have no room for all prices, because what they have in place of them was used: ${full.join(', ')}`,
+      `These subscriptions can't get all prices, because their retired prices have usage in this period: ${full.join(', ')}. Publish again after the period ends`,
     )
   }
   return { created, subscriptions: updated }
@@ -131,7 +128,7 @@ async function createPrice(
     transfer_lookup_key: true,
     metadata: { berth_key: price.key },
   }
-  // The predecessor tells a price that comes back from the one that it once was.
+  // The predecessor in the key distinguishes a price that returns to an earlier amount from the original.
   return stripe.prices.create(created, idempotencyKeyFor({ ...created, predecessor }))
 }
 
@@ -143,12 +140,12 @@ function isSamePrice(price: Stripe.Price, currency: string, amount: string, mete
   )
 }
 
-/** A price in the smallest unit of its currency, which Stripe takes with 12 decimals at most. */
+/** Converts a price to the currency's smallest unit, for which Stripe accepts up to 12 decimals. */
 function toMinorUnits({ key, unitAmountDecimal, currency }: MeteredPrice): string {
   const amount = new Exact(unitAmountDecimal).times(new Exact(10).pow(currencyDigits(currency)))
   if (amount.isNegative() || amount.decimalPlaces() > 12) {
     throw new Error(
-      `The price of ${key} can't be published: ${unitAmountDecimal} ${currency} is negative or too fine`,
+      `The price of ${key} can't be published: ${unitAmountDecimal} ${currency} is negative or has too many decimals`,
     )
   }
   return amount.toFixed()

@@ -1,15 +1,15 @@
 import type { Stripe } from 'stripe'
 import { idempotencyKeyFor } from './idempotency-key.ts'
 
-/** A subscription holds 20 items at most (docs.stripe.com/api/subscriptions/create). */
-export const mostPrices = 20
+/** The maximum number of items of a subscription (docs.stripe.com/api/subscriptions/create). */
+export const maxPrices = 20
 
 type ItemChange = Stripe.SubscriptionUpdateParams.Item
 
 /**
- * Brings this installation's live subscriptions to `prices`: a new one is added, a replaced one swapped. Prices that are not among
- * them stay on a subscription, since what they counted is charged at its period's end; where there is no room for others, those
- * of which nothing was used in the period give way. `full`: ids of subscriptions that still lack a price.
+ * Updates this installation's live subscriptions to `prices`: adds new prices and swaps replaced ones. Other prices stay, because
+ * their usage is charged at the end of the period, unless a subscription is full and they have no usage. `full` lists the ids of
+ * subscriptions that still lack a price.
  */
 export async function updateSubscriptions(
   stripe: Stripe,
@@ -28,11 +28,11 @@ export async function updateSubscriptions(
       if (item === undefined) added.push(price.id)
       else if (item.price.id !== price.id) changes.push({ id: item.id, price: price.id })
     }
-    const excess = items.length + added.length - mostPrices
+    const excess = items.length + added.length - maxPrices
     const others = items.filter((item) => !prices.some((price) => isSameKey(item.price, price)))
     const freed = excess > 0 ? (await findUnused(stripe, subscription, others)).slice(0, excess) : []
     if (freed.length < excess) full.push(subscription.id)
-    const room = mostPrices - items.length + freed.length
+    const room = maxPrices - items.length + freed.length
     for (const [index, price] of added.slice(0, room).entries()) {
       const item = freed[index]
       changes.push(item === undefined ? { price } : { id: item.id, price })
@@ -50,12 +50,12 @@ export async function updateSubscriptions(
   return { updated, full }
 }
 
-/** True for prices of the same usage: one of them replaced the other. */
+/** True for two prices of the same usage, one of which replaces the other. */
 export function isSameKey(one: Stripe.Price, other: Stripe.Price): boolean {
   return one.metadata.berth_key === other.metadata.berth_key
 }
 
-/** Those of a subscription's metered items of which nothing was used in the period. */
+/** The metered items without usage in the current period. */
 async function findUnused(
   stripe: Stripe,
   { customer }: Stripe.Subscription,

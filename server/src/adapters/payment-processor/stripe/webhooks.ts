@@ -2,12 +2,12 @@ import type { Stripe } from 'stripe'
 import type { ProcessorEvent } from '../../../ports/payment-processor.ts'
 import { fromSeconds } from './objects.ts'
 
-/** Seconds that a signature may be old, or ahead of our clock. */
+/** The allowed difference between a signature's timestamp and our clock. */
 const toleranceSeconds = 300
 
 /**
- * Checks `Stripe-Signature: t=…,v1=…` (docs.stripe.com/webhooks/signature) over the raw body. The SDK looks at the past alone,
- * so a timestamp in the future is refused here.
+ * Verifies `Stripe-Signature: t=…,v1=…` over the raw body (docs.stripe.com/webhooks/signature); null when it is invalid. The SDK
+ * rejects only old timestamps, so future ones are rejected here.
  */
 export function readWebhook(
   stripe: Stripe,
@@ -33,7 +33,7 @@ export function readWebhook(
   return isEvent(event) ? parseEvent(event) : null
 }
 
-/** The last `t`, because that is the one that the SDK has verified. */
+/** The last `t`, which is the one that the SDK verifies. */
 function signedAt(signature: string): number {
   const times = signature.split(',').filter((part) => part.startsWith('t='))
   return Number.parseInt(times.at(-1)?.slice(2) ?? '', 10)
@@ -58,11 +58,11 @@ export function parseEvent(event: Stripe.Event): ProcessorEvent {
   }
 }
 
-function findCustomerId(about: {
+function findCustomerId(object: {
   object?: string
   id?: string
   customer?: string | { id: string } | null
 }): string | null {
-  if (about.object === 'customer') return about.id ?? null
-  return typeof about.customer === 'string' ? about.customer : (about.customer?.id ?? null)
+  if (object.object === 'customer') return object.id ?? null
+  return typeof object.customer === 'string' ? object.customer : (object.customer?.id ?? null)
 }
