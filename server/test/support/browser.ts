@@ -7,20 +7,20 @@ interface Cookie {
   attributes: string[]
 }
 
-/** As much of a browser as redirects need: a jar of cookies for each site that minds their paths. */
+/** The parts of a browser that redirects need: a cookie jar per site that respects cookie paths. */
 export interface Browser {
-  /** Opens one address, a path of Berth's or a whole one, and follows nothing. */
+  /** Opens a URL or a path of Berth without following redirects. */
   open(address: string): Promise<Answer & { location: string }>
   /** A JSON request to Berth. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Follows redirects until one leads to an address that begins with `prefix`, and returns that one unopened. */
+  /** Follows redirects to the first URL that starts with `prefix` and returns it without opening it. */
   followTo(prefix: string, address: string): Promise<string>
-  /** Berth's cookie of that name. */
+  /** Returns Berth's cookie with this name. */
   cookie(name: string): Cookie | undefined
   setCookie(name: string, value: string, path: string): void
 }
 
-/** A browser for which Berth has the address `site`, though it listens at `serverUrl`. */
+/** Opens a browser that reaches Berth at `site`, while the server listens at `serverUrl`. */
 export function openBrowser(serverUrl: string, site: string): Browser {
   const jars = new Map<string, Map<string, Cookie>>()
 
@@ -30,14 +30,16 @@ export function openBrowser(serverUrl: string, site: string): Browser {
     return jar
   }
 
-  function keep(origin: string, line: string): void {
+  function storeCookie(origin: string, line: string): void {
     const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
     const name = pair.slice(0, pair.indexOf('='))
     const value = pair.slice(pair.indexOf('=') + 1)
     const path = attributes.find((each) => /^path=/i.test(each))?.slice(5) ?? '/'
     const key = `${name};${path}`
-    const gone = attributes.some((each) => /^expires=/i.test(each) && Date.parse(each.slice(8)) <= Date.now())
-    if (gone || value === '') jarOf(origin).delete(key)
+    const expired = attributes.some(
+      (each) => /^expires=/i.test(each) && Date.parse(each.slice(8)) <= Date.now(),
+    )
+    if (expired || value === '') jarOf(origin).delete(key)
     else jarOf(origin).set(key, { name, value, path, attributes })
   }
 
@@ -51,7 +53,7 @@ export function openBrowser(serverUrl: string, site: string): Browser {
       ...init,
       headers: { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '), ...init.headers },
     })
-    for (const line of response.headers.getSetCookie()) keep(url.origin, line)
+    for (const line of response.headers.getSetCookie()) storeCookie(url.origin, line)
     const text = await response.text()
     const isJson = /json/.test(response.headers.get('content-type') ?? '')
     const location = response.headers.get('location')
@@ -76,7 +78,7 @@ export function openBrowser(serverUrl: string, site: string): Browser {
       for (let hops = 0; hops < 10; hops += 1) {
         if (next.startsWith(prefix)) return next
         const answer = await send('GET', next)
-        if (answer.next === null) throw new Error(`${next} answered ${answer.status}: ${answer.body}`)
+        if (answer.next === null) throw new Error(`${next} returned ${answer.status}: ${answer.body}`)
         next = answer.next
       }
       throw new Error(`too many redirects after ${address}`)

@@ -5,10 +5,10 @@ import type { MisbehavingEngine } from './misbehaving-engine.ts'
 import type { TestServer } from './server.ts'
 
 const watched = ['TCPSocketWrap', 'TCPServerWrap', 'Timeout', 'Immediate', 'GetAddrInfoReqWrap']
-/** What the engine and the tests themselves may come to hold meanwhile. */
+/** Memory in bytes that the engine double and the tests may use themselves. */
 const tolerance = 24 * 1024 * 1024
 
-/** Counts what this process holds now: sockets, timers and memory. */
+/** Counts the sockets, timers and memory that this process holds now. */
 export async function createProcessCensus(): Promise<{ expectUnchanged(): Promise<void> }> {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
@@ -25,7 +25,7 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
   const memory = measure()
   return {
     async expectUnchanged() {
-      // Fewer is fine: an idle connection to the database may have ended.
+      // Lower counts are fine: an idle database connection may have closed.
       const grown = () => count().filter(([kind, now]) => now > before.get(kind)!)
       await expect.poll(grown, { timeout: 20_000 }).toEqual([])
       await expect.poll(() => measure() - memory, { timeout: 20_000 }).toBeLessThan(tolerance)
@@ -33,7 +33,7 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
   }
 }
 
-/** Waits until nothing of any request is left in the gateway of `server`, nor at its `engine`. */
+/** Waits until no request is left in the gateway of `server` or at its `engine`. */
 export async function waitUntilDrained(server: TestServer, engine: MisbehavingEngine): Promise<void> {
   const { inference } = server.application
   const left = () => [

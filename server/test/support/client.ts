@@ -6,9 +6,9 @@ export interface Answer<Body = any> {
   body: Body
 }
 
-/** A caller with a cookie of its own, as a browser or curl has one. */
+/** An HTTP client with its own session cookie. */
 export interface Client {
-  /** The `Cookie` header that it sends now; empty when it has none */
+  /** The current `Cookie` header, or an empty string */
   cookie(): string
   setCookie(value: string): void
   request<Body = any>(
@@ -23,7 +23,7 @@ export interface Client {
   delete<Body = any>(path: string): Promise<Answer<Body>>
 }
 
-/** A body that is a string or bytes is sent as it is; anything else as JSON. */
+/** Sends a string or bytes unchanged and any other body as JSON. */
 export function createClient(url: string): Client {
   let cookie = ''
 
@@ -74,7 +74,7 @@ export function createClient(url: string): Client {
   }
 }
 
-/** A client that is signed in to a new account, the super_admin of an organization of its own. */
+/** Registers an account and returns its client. The account is super_admin of a new organization. */
 export async function registerClient(
   url: string,
   details: { email?: string; organization?: string; name?: string } = {},
@@ -84,6 +84,6 @@ export async function registerClient(
   const password = 'correct horse battery'
   const answer = await client.post('/v1/user/register', { email, password, organization: 'Acme', ...details })
   if (answer.status !== 200)
-    throw new Error(`registration answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    throw new Error(`the registration returned ${answer.status}: ${JSON.stringify(answer.body)}`)
   return { ...client, email, password }
 }

@@ -1,4 +1,4 @@
-/** A clock that runs as the real one does and that a test can put forward. */
+/** A real-time clock that a test can advance. */
 export interface TestClock {
   now: () => Date
   advance(milliseconds: number): void

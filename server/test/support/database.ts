@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 
-/** Creates an empty database for one test file; `drop` ends whoever is still connected. */
+/** Creates an empty database for one test file. `drop` also closes open connections. */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const postgresUrl = inject('postgresUrl')
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -11,7 +11,7 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
   url.pathname = `/${name}`
   return {
     url: url.href,
-    // WITH (FORCE) would also end an autovacuum worker, which a role that is no superuser may not; a plain DROP cancels it.
+    // WITH (FORCE) fails if an autovacuum worker is active and the role is not a superuser. A plain DROP cancels the worker.
     drop: () =>
       administer(
         postgresUrl,

@@ -1,7 +1,7 @@
 import { expect, vi } from 'vitest'
 import type { Client } from './client.ts'
 
-/** Waits until a deployment has a status and returns it. */
+/** Waits until a deployment reaches a status and returns it. */
 export async function waitForStatus(client: Client, id: string, status: string, timeout = 30_000) {
   return vi.waitFor(
     async () => {
@@ -13,7 +13,7 @@ export async function waitForStatus(client: Client, id: string, status: string, 
   )
 }
 
-/** Deploys a model that ships with Berth and waits until it runs. */
+/** Deploys a bundled model and waits until it is running. */
 export async function deployBundled(
   client: Client,
   model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny',

@@ -1,17 +1,17 @@
 import type { Server } from 'node:net'
 import { listen } from './listen.ts'
 
-/** What all that stands in an engine's place has. */
+/** The common interface of all engine doubles. */
 export interface EngineDouble<Request> {
   url: string
-  /** In the order in which they came */
+  /** In order of arrival */
   requests: Request[]
-  /** The newest request; throws when there was none */
+  /** The latest request; throws if there is none */
   last(): Request
   close(): Promise<void>
 }
 
-/** Puts a server in an engine's place; it adds to `requests` itself, and `closeConnections` ends those that are open. */
+/** Starts a server as an engine double. The server appends to `requests`; `closeConnections` closes open connections. */
 export async function startEngineDouble<Request>(
   server: Server,
   requests: Request[],
@@ -23,7 +23,7 @@ export async function startEngineDouble<Request>(
     requests,
     last() {
       const request = requests.at(-1)
-      if (request === undefined) throw new Error('the engine was asked nothing')
+      if (request === undefined) throw new Error('the engine received no request')
       return request
     },
     async close() {

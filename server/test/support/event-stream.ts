@@ -8,13 +8,13 @@ export interface StreamedEvent {
 export interface EventStream {
   status: number
   headers: Headers
-  /** The next event, waiting for it; null once the stream has ended */
+  /** Waits for the next event; null after the end of the stream */
   next(): Promise<StreamedEvent | null>
-  /** Hangs up. */
+  /** Disconnects. */
   close(): void
 }
 
-/** Opens a live event stream as `EventSource` would; comments are skipped, `data` is parsed. */
+/** Opens an event stream like `EventSource`. Comments are skipped and `data` is parsed as JSON. */
 export async function openEventStream(url: string, path: string, client: Client): Promise<EventStream> {
   const leaving = new AbortController()
   const response = await fetch(url + path, {

@@ -7,16 +7,16 @@ import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of a PostgreSQL in which tests may create databases */
+    /** URL of a PostgreSQL server where tests can create databases */
     postgresUrl: string
   }
 }
 
-/** One real PostgreSQL for all test files of a run, and the console as servers serve it. */
+/** Builds the console and starts one real PostgreSQL for all test files of a run. */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   buildConsole()
   const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-tests-'))
-  // Started by root, PostgreSQL has an account of its own and would live elsewhere if that couldn't get in.
+  // As root, PostgreSQL runs under another account, which must be able to enter this folder.
   await chmod(dataDirectory, 0o755)
   const database = await startEmbeddedDatabase({
     dataDirectory,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 
-/** Has a server listen on the loopback, on a free port unless one is named; returns its port. */
+/** Makes a server listen on loopback and returns its port. Default: a free port. */
 export async function listen(server: Server, port = 0): Promise<number> {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')

@@ -4,28 +4,28 @@ import { listen } from './listen.ts'
 
 export interface LoadBalancer {
   url: string
-  /** Sends requests to the server at this address while its `/readyz` is answered with 200; resolves when it is for the first time */
+  /** Adds a server that receives requests while its `/readyz` returns 200. Resolves when it is first ready. */
   add(url: string): Promise<void>
-  /** Forgets a server that is gone */
+  /** Removes a stopped server */
   remove(url: string): void
   close(): Promise<void>
 }
 
-const lookMilliseconds = 50
+const probeMilliseconds = 50
 
-/** A reverse proxy that hands out requests in turn over connections that it keeps open, and never sends one twice. */
+/** A round-robin reverse proxy with keep-alive connections. It never retries a request. */
 export async function startLoadBalancer(): Promise<LoadBalancer> {
   const agent = new Agent({ keepAlive: true })
   const backends = new Map<string, { ready: boolean; timer: NodeJS.Timeout }>()
-  let turn = 0
+  let next = 0
 
-  function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  function proxyRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const ready = [...backends].flatMap(([url, backend]) => (backend.ready ? [url] : []))
-    const backend = ready[turn++ % ready.length]
+    const backend = ready[next++ % ready.length]
     if (backend === undefined) return void outgoing.writeHead(503).end()
     const { method = '', headers } = incoming
     const upstream = forward(backend + incoming.url, { agent, method, headers }, (answer) => {
-      // Each hop has connections of its own.
+      // `Connection` is a hop-by-hop header.
       const { connection: _, ...kept } = answer.headers
       outgoing.writeHead(answer.statusCode ?? 502, kept)
       answer.pipe(outgoing)
@@ -34,22 +34,22 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
     incoming.pipe(upstream)
   }
 
-  const server = createServer(pass)
+  const server = createServer(proxyRequest)
   const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     add(url) {
       const first = Promise.withResolvers<void>()
-      const look = async () => {
+      const probe = async () => {
         const status = await fetch(`${url}/readyz`).then(
           (answer) => answer.status,
           () => 0,
         )
         backend.ready = status === 200
         if (backend.ready) first.resolve()
-        if (backends.get(url) === backend) backend.timer = setTimeout(() => void look(), lookMilliseconds)
+        if (backends.get(url) === backend) backend.timer = setTimeout(() => void probe(), probeMilliseconds)
       }
-      const backend = { ready: false, timer: setTimeout(() => void look()) }
+      const backend = { ready: false, timer: setTimeout(() => void probe()) }
       backends.set(url, backend)
       return first.promise
     },

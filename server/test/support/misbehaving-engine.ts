@@ -3,23 +3,23 @@ import type { Socket } from 'node:net'
 import { startEngineDouble } from './engine-double.ts'
 import type { EngineDouble } from './engine-double.ts'
 
-/** A request as it came, bytes and all. */
+/** A request as received, including its raw bytes. */
 export interface RawRequest {
-  /** Names in lower case; a doubled one with both values */
+  /** Lowercase names; repeated headers have all values */
   headers: Record<string, string>
   body: string
-  /** True once its connection has ended */
+  /** true once the connection has ended */
   ended: boolean
 }
 
 export interface MisbehavingEngine extends EngineDouble<RawRequest> {
-  /** What is done on each whole request from now on, byte by byte */
+  /** Sets the handler that writes the raw response to each complete request */
   answer(script: (socket: Socket, request: RawRequest) => void): void
-  /** Connections that are open now */
+  /** The number of open connections */
   open(): number
 }
 
-/** A TCP server in an engine's place that keeps to no protocol: its answers are written by the test. */
+/** Starts a TCP server as an engine double. The test writes its responses byte by byte, valid HTTP or not. */
 export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
   const requests: RawRequest[] = []
   const sockets = new Set<Socket>()
@@ -55,7 +55,7 @@ export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
   }
 }
 
-/** The first request of the bytes and how many it took; null until it is whole. Its length must be announced. */
+/** Parses the first request and its length in bytes; null while it is incomplete. Requires a Content-Length. */
 function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd === -1) return null
@@ -71,7 +71,7 @@ function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | n
   return { request: { headers, body: bytes.toString('utf8', headEnd + 4, length), ended: false }, length }
 }
 
-/** A whole answer with its length. */
+/** A complete response with a Content-Length. */
 export function wholeAnswer(
   body: string,
   head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json',
@@ -79,7 +79,7 @@ export function wholeAnswer(
   return `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** The head of a stream of events; `toChunk` makes what follows. */
+/** The head of an event stream. `toChunk` encodes its chunks. */
 export const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
 

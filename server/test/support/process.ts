@@ -8,18 +8,18 @@ import { isPostmaster, readPidFile } from '../../src/database/embedded/postmaste
 
 const program = resolve(import.meta.dirname, '../../bin/berth.mjs')
 
-/** A server as an operator runs it: a process of its own. */
+/** A server in a separate process, as operators run it. */
 export interface ServerProcess {
   child: ChildProcess
-  /** Its address, once it says that it listens; rejects when it ends before */
+  /** Resolves to the URL when the server listens; rejects if it exits first */
   listening: Promise<string>
-  /** Its exit code, or the signal that ended it */
+  /** Resolves to the exit code or the signal */
   exited: Promise<number | NodeJS.Signals>
-  /** All that it wrote so far, on both streams */
+  /** All output so far, stdout and stderr */
   output(): string
 }
 
-/** Starts a server with these settings and none of this process's; `node` is the program that runs it, `args` follow its own. */
+/** Starts a server with only these settings. `node` is the Node.js binary; `args` are extra arguments. */
 export function spawnServer(
   settings: Record<string, string>,
   node = process.execPath,
@@ -42,38 +42,38 @@ export function spawnServer(
   }
   const exited = new Promise<number | NodeJS.Signals>((resolveExit) => {
     child.once('close', (code, signal) => {
-      reject(new Error(`The server ended with ${signal ?? code} before it listened:\n${output}`))
+      reject(new Error(`The server exited with ${signal ?? code} before it listened:\n${output}`))
       resolveExit(signal ?? code ?? -1)
     })
   })
   return { child, listening, exited, output: () => output }
 }
 
-/** A folder for one server's DATA_DIR, where PostgreSQL's account gets in too when this runs as root. */
+/** Creates a DATA_DIR. If the tests run as root, PostgreSQL's account can also enter it. */
 export async function createDataDirectory(): Promise<string> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'berth-process-')))
   await chmod(directory, 0o755)
   return directory
 }
 
-/** Ends whatever runs in a DATA_DIR, engines and PostgreSQL, and removes it. */
+/** Kills the engines and PostgreSQL of a DATA_DIR and removes it. */
 export async function removeDataDirectory(directory: string): Promise<void> {
   for (const { pid } of await findEngineProcesses(directory)) signal(pid, 'SIGKILL')
   const postgres = await findPostmaster(directory)
-  // An immediate shutdown: its other processes end with it.
+  // SIGQUIT is an immediate shutdown that also ends its child processes.
   if (postgres !== null) signal(postgres, 'SIGQUIT')
   await waitUntil(async () => (await findPostmaster(directory)) === null, 20_000, 'PostgreSQL to end')
   await rm(directory, { recursive: true, force: true, maxRetries: 10 })
 }
 
-/** The process id of the embedded PostgreSQL of a DATA_DIR; null when none runs. */
+/** Finds the process id of the embedded PostgreSQL of a DATA_DIR; null when it is not running. */
 export async function findPostmaster(dataDirectory: string): Promise<number | null> {
   const data = join(dataDirectory, 'postgres', 'cluster', 'data')
   const file = await readPidFile(data)
   return file !== undefined && (await isPostmaster(file.pid, data)) ? file.pid : null
 }
 
-/** Every process that was started as an engine of a DATA_DIR, by the folder on its command line (Linux). */
+/** Finds all engine processes of a DATA_DIR by the folder on their command line (Linux only). */
 export async function findEngineProcesses(
   dataDirectory: string,
 ): Promise<{ pid: number; deploymentId: string }[]> {
@@ -81,7 +81,7 @@ export async function findEngineProcesses(
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // Empty for a zombie.
+      // A zombie has an empty command line.
       const args = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
       const directory = args[args.indexOf('--state-dir') + 1] ?? ''
       if (!args.includes('--state-dir') || dirname(directory) !== root) return []
@@ -91,7 +91,7 @@ export async function findEngineProcesses(
   return found.flat()
 }
 
-/** Sends a signal; a process that is gone is no error. */
+/** Sends a signal. Ignores processes that have exited. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
@@ -100,7 +100,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Polls until the condition holds; throws after `timeout` milliseconds, naming what was waited for. */
+/** Polls until the condition is true. Throws an error that names `what` after `timeout` milliseconds. */
 export async function waitUntil(
   condition: () => Promise<boolean> | boolean,
   timeout: number,

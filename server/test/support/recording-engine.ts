@@ -8,16 +8,16 @@ export interface RecordedRequest {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** True once the connection ended before the answer did */
+  /** true if the connection closed before the response was complete */
   aborted: boolean
 }
 
 export interface RecordingEngine extends EngineDouble<RecordedRequest> {
-  /** What is done with each request from now on */
+  /** Sets the handler of all further requests */
   answer(handler: (response: ServerResponse, request: RecordedRequest) => void): void
 }
 
-/** An HTTP server in an engine's place, whose answers a test writes byte by byte. */
+/** Starts an HTTP server as an engine double. The test writes its responses. */
 export async function startRecordingEngine(): Promise<RecordingEngine> {
   const requests: RecordedRequest[] = []
   let handle: (response: ServerResponse, request: RecordedRequest) => void = (response) => response.end('{}')
@@ -43,7 +43,7 @@ export async function startRecordingEngine(): Promise<RecordingEngine> {
   }
 }
 
-/** Answers as JSON, bytes as given. */
+/** Responds with the given JSON text. */
 export function answerJson(response: ServerResponse, body: string, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(body)
 }

@@ -11,7 +11,7 @@ import type {
 
 type Soon<Result> = Result | Promise<Result>
 
-/** What the runtime answers; a test replaces what it wants to see answered otherwise, by a throw too. */
+/** The responses of the runtime. A test replaces individual ones; a response may also throw. */
 export interface Script {
   listOffers(): Soon<InstanceOffer[]>
   provision(spec: EngineSpec): Soon<ProvisionResult>
@@ -22,21 +22,21 @@ export interface Script {
 }
 
 export interface ScriptedRuntime extends ModelRuntime {
-  /** Replaces some answers from now on, for every deployment */
+  /** Replaces some responses for all deployments */
   answer(changes: Partial<Script>): void
-  /** Goes back to answers with which every deployment runs at once and is released at once */
+  /** Restores the defaults: every deployment starts and is released immediately */
   reset(): void
-  /** The names of the calls for a deployment so far, in order */
+  /** The names of all calls for a deployment, in order */
   callsFor(deploymentId: string): (keyof Script)[]
-  /** Every engine that was asked for so far */
+  /** All engines requested so far */
   specs: EngineSpec[]
-  /** Deployments that hold something */
+  /** Deployments that hold resources */
   held: Set<string>
-  /** What `readLogs` answers */
+  /** The lines that `readLogs` returns */
   logs: LogLine[]
 }
 
-/** An offer on which the bundled models run. */
+/** An offer with enough resources for the bundled models. */
 export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> = {}): InstanceOffer {
   return {
     instanceType,
@@ -52,8 +52,8 @@ export function makeOffer(instanceType: string, changes: Partial<InstanceOffer> 
 }
 
 /**
- * A runtime that does what a test tells it, with engines that answer at `baseUrl` unless `ensureEngine` says otherwise, and
- * instances that start when `clock` says.
+ * Creates a runtime controlled by a test. Engines respond at `baseUrl` unless `ensureEngine` is replaced. Instances start at the
+ * time of `clock`.
  */
 export function createScriptedRuntime(
   baseUrl = 'http://127.0.0.1:9',
@@ -83,7 +83,7 @@ export function createScriptedRuntime(
   }
   let script = usual
 
-  /** A turn of the event loop lies before each answer, as it does before that of a real runtime. */
+  /** Waits for one turn of the event loop before each response, like a real runtime. */
   async function play<Result>(
     name: keyof Script,
     deploymentId: string,

@@ -17,20 +17,20 @@ export interface TestServer {
   app: App
   application: Application
   dataDirectory: string
-  /** Every line that was logged so far */
+  /** All log lines so far */
   logs: string[]
-  /** Stops the server and its engines, and removes what it wrote. */
+  /** Stops the server and its engines, and removes its database and files. */
   close(): Promise<void>
 }
 
 export interface TestServerOptions extends Omit<Overrides, 'log'> {
-  /** Settings beside those that every test server has */
+  /** Settings in addition to the defaults of test servers */
   settings?: Record<string, string> | undefined
-  /** false: no worker, so deployments stay as they are requested */
+  /** false to start no worker, so that deployments stay `requested` */
   worker?: boolean | undefined
 }
 
-/** Starts a whole server on a free port of the loopback interface, with a database and a folder of its own. */
+/** Starts a complete server on a free loopback port, with its own database and DATA_DIR. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { settings, worker: withWorker = true, ...overrides } = options
   const database = await createTestDatabase()

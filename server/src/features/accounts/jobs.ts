@@ -5,7 +5,7 @@ import { deleteExpired } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Sends a reset link to the account that uses this address, if there is one */
+    /** Emails a reset link to the account with this email, if there is one */
     'request-password-reset': { email: string }
     /** Deletes expired sessions, password resets and rate limits */
     'delete-expired-sessions': null

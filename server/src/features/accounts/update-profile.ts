@@ -7,7 +7,7 @@ import { renameFoundedOrganization } from '../organizations/rename-founded-organ
 import { defaultUserName } from './create-account.ts'
 import { lockProfile, saveProfile } from './store.ts'
 
-/** Changes to a profile. Omitted fields stay as they are; null clears a field. */
+/** Changes to a profile. Omitted fields are unchanged; null clears a field. */
 export interface ProfileChanges {
   name?: string | undefined
   firstName?: string | null | undefined

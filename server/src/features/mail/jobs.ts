@@ -6,9 +6,9 @@ import { sweepMails } from './sweep-mails.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Sends one mail of the outbox */
+    /** Sends one email from the outbox */
     'send-mail': { mailId: number }
-    /** Enqueues overdue mails that have no job */
+    /** Enqueues overdue emails again */
     'sweep-mails': null
   }
 }

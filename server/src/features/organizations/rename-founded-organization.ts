@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { findFoundedOrganizationId, updateOrganization } from './store.ts'
 
-/** Renames the organization that a user founded, that is, where they are super_admin; false when there is none. */
+/** Renames the organization in which a user is super_admin; returns false if no such organization exists. */
 export async function renameFoundedOrganization(
   transaction: DatabaseTransaction,
   userId: number,

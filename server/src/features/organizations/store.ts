@@ -6,7 +6,7 @@ import type { OrganizationsTable } from './tables.ts'
 
 export type Organization = Selectable<OrganizationsTable>
 
-/** Changes to an organization. Omitted fields stay as they are. */
+/** Changes to an organization. Omitted fields are unchanged. */
 export interface OrganizationChanges {
   name?: string | undefined
   description?: string | null | undefined
@@ -39,7 +39,7 @@ export function getOrganization(db: Database, id: number): Promise<Organization>
   return db.selectFrom('organizations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** The id of the organization that a user founded, that is, where they are super_admin. */
+/** The id of the organization in which a user is super_admin. */
 export async function findFoundedOrganizationId(db: Database, userId: number): Promise<number | undefined> {
   const own = await db
     .selectFrom('memberships')

@@ -4,7 +4,7 @@ import { deleteExpiredFlows } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
-    /** Deletes sign-ins through the provider that were not finished in time */
+    /** Deletes SSO sign-ins that were not finished in time */
     'delete-expired-sso-flows': null
   }
 }
