@@ -51,6 +51,11 @@ export const auth = {
   badLink: 'It was used already, is too old, or a newer one has taken its place.',
   newLink: 'Send a new link',
 
+  completeTitle: 'Almost there',
+  completeDescription: 'You came in through a provider. Two things are missing.',
+  complete: 'Continue',
+  signedInAs: (email: string) => `You are ${email}.`,
+
   invitation: 'Invitation',
   invitationTitle: (organization: string) => `Join ${organization}`,
   invitationFor: (role: RoleName) => `You are invited as ${roles[role]}.`,

@@ -35,12 +35,4 @@ export const profile = {
 
   appearance: 'Appearance',
   appearanceDescription: 'Kept in this browser.',
-
-  completeTitle: 'Almost there',
-  completeDescription: 'You came in through a provider. Two things are missing.',
-  yourName: 'Your name',
-  organization: 'Organization',
-  organizationHint: 'Models, people and bills belong to it. You can rename it later.',
-  complete: 'Continue',
-  signedInAs: (email: string) => `You are ${email}.`,
 }

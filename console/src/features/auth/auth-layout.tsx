@@ -1,6 +1,11 @@
+import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useDocumentTitle } from '../../components/page.tsx'
 import { Wordmark } from '../../components/wordmark.tsx'
+import { text } from '../../text/index.ts'
+import { useLeaveWithSession } from './queries.ts'
+import { toReturnPath } from './return-path.ts'
+import { SsoButtons } from './sso-buttons.tsx'
 
 interface AuthLayoutProps {
   title: string
@@ -14,7 +19,7 @@ interface AuthLayoutProps {
 export function AuthLayout({ title, description, children, footer }: AuthLayoutProps) {
   useDocumentTitle(title)
   return (
-    // Placed from above, so that nothing jumps when an error makes the box taller.
+    // Aligned to the top, so that nothing moves when an error makes the box taller.
     <main className="grid min-h-dvh content-start justify-items-center gap-6 bg-canvas px-4 pt-[max(2rem,12dvh)] pb-10">
       <Wordmark />
       <div className="grid w-full max-w-[25rem] gap-5 rounded-xl border bg-surface p-6 sm:p-8">
@@ -34,3 +39,44 @@ export function AuthLayout({ title, description, children, footer }: AuthLayoutP
 /** Classes of a text link on an auth page. */
 export const authLink =
   'rounded-sm font-medium text-accent underline-offset-4 hover:text-accent-strong hover:underline'
+
+interface SignInLayoutProps {
+  title: string
+  /** The path to open after signing in, as the URL has it. */
+  returnTo: string | undefined
+  footer: ReactNode
+  children: ReactNode
+}
+
+/** The layout of sign-in and registration: the form with the identity providers below. Redirects as soon as a session exists. */
+export function SignInLayout({ title, returnTo, footer, children }: SignInLayoutProps) {
+  useLeaveWithSession(returnTo)
+  return (
+    <AuthLayout title={title} footer={<span>{footer}</span>}>
+      {children}
+      <SsoButtons returnPath={toReturnPath(returnTo)} />
+    </AuthLayout>
+  )
+}
+
+interface PasswordResetLayoutProps {
+  title: string
+  message: string
+  /** Has screen readers announce the message. */
+  role?: 'status' | 'alert'
+  children: ReactNode
+}
+
+/** The layout of both steps of a password reset, with a link back to the sign-in page. */
+export function PasswordResetLayout({ title, message, role, children }: PasswordResetLayoutProps) {
+  const back = (
+    <Link to="/sign-in" className={authLink}>
+      {text.auth.backToSignIn}
+    </Link>
+  )
+  return (
+    <AuthLayout title={title} description={<p role={role}>{message}</p>} footer={back}>
+      {children}
+    </AuthLayout>
+  )
+}

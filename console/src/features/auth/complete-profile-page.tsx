@@ -1,63 +1,48 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useSession } from '../../api/session.ts'
-import { TextField } from '../../components/field.tsx'
-import { fieldErrors, Form } from '../../components/form.tsx'
 import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
+import { NameField, OrganizationField } from './account-fields.tsx'
+import { AuthForm } from './auth-form.tsx'
 import { AuthLayout, authLink } from './auth-layout.tsx'
 import { useCompleteProfile } from './queries.ts'
 
 /** Asks an account created through an identity provider for its name and organization. */
 export function CompleteProfilePage() {
   const { user } = useSession()
-  const update = useCompleteProfile()
+  const complete = useCompleteProfile()
   const signOut = useSignOut()
   const navigate = useNavigate()
-  const complete = !user.requires_profile_completion
+  const isComplete = !user.requires_profile_completion
   useEffect(() => {
-    if (complete) void navigate({ to: '/deployments', replace: true })
-  }, [complete, navigate])
-  const errors = fieldErrors(update.error)
+    if (isComplete) void navigate({ to: '/deployments', replace: true })
+  }, [isComplete, navigate])
   return (
     <AuthLayout
-      title={text.profile.completeTitle}
-      description={<p>{text.profile.completeDescription}</p>}
+      title={text.auth.completeTitle}
+      description={<p>{text.auth.completeDescription}</p>}
       footer={
         <span>
-          {text.profile.signedInAs(user.email)}{' '}
+          {text.auth.signedInAs(user.email)}{' '}
           <button type="button" className={authLink} onClick={() => signOut.mutate()}>
             {text.shell.signOut}
           </button>
         </span>
       }
     >
-      <Form<'name' | 'organization'>
-        wide
-        submitLabel={text.profile.complete}
-        busy={update.isPending || complete}
-        error={update.error}
-        onSubmit={(values) => update.mutate(values)}
+      <AuthForm<'name' | 'organization'>
+        mutation={complete}
+        submitLabel={text.auth.complete}
+        onSubmit={(details) => complete.mutate(details)}
       >
-        <TextField
-          label={text.profile.yourName}
-          name="name"
-          autoComplete="name"
-          required
-          maxLength={255}
-          defaultValue={user.name}
-          error={errors.name}
-        />
-        <TextField
-          label={text.profile.organization}
-          hint={text.profile.organizationHint}
-          name="organization"
-          autoComplete="organization"
-          required
-          maxLength={255}
-          error={errors.organization}
-        />
-      </Form>
+        {(errors) => (
+          <>
+            <NameField defaultValue={user.name} error={errors.name} />
+            <OrganizationField error={errors.organization} />
+          </>
+        )}
+      </AuthForm>
     </AuthLayout>
   )
 }

@@ -1,46 +1,35 @@
-import { Link, useLocation } from '@tanstack/react-router'
+import { useLocation } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
-import { fieldErrors, Form } from '../../components/form.tsx'
 import { useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
-import { AuthLayout, authLink } from './auth-layout.tsx'
-import { EmailField } from './email-field.tsx'
+import { EmailField } from './account-fields.tsx'
+import { AuthForm } from './auth-form.tsx'
+import { PasswordResetLayout } from './auth-layout.tsx'
 
-/** Where one asks for a link to set a new password. */
+/** Requests a password reset email. */
 export function ForgotPasswordPage() {
   const email = useLocation({ select: ({ state }) => state.email })
   const request = useRequestPasswordReset()
-  const footer = (
-    <Link to="/sign-in" className={authLink}>
-      {text.auth.backToSignIn}
-    </Link>
-  )
   if (request.isSuccess) {
     return (
-      <AuthLayout
+      <PasswordResetLayout
         title={text.auth.linkSentTitle}
-        description={<p role="status">{text.auth.linkSent(request.variables)}</p>}
-        footer={footer}
+        message={text.auth.linkSent(request.variables)}
+        role="status"
       >
         <Button onClick={() => request.reset()}>{text.auth.otherAddress}</Button>
-      </AuthLayout>
+      </PasswordResetLayout>
     )
   }
   return (
-    <AuthLayout
-      title={text.auth.forgotTitle}
-      description={<p>{text.auth.forgotDescription}</p>}
-      footer={footer}
-    >
-      <Form<'email'>
-        wide
+    <PasswordResetLayout title={text.auth.forgotTitle} message={text.auth.forgotDescription}>
+      <AuthForm<'email'>
+        mutation={request}
         submitLabel={text.auth.sendLink}
-        busy={request.isPending}
-        error={request.error}
         onSubmit={(values) => request.mutate(values.email)}
       >
-        <EmailField defaultValue={email} error={fieldErrors(request.error).email} />
-      </Form>
-    </AuthLayout>
+        {(errors) => <EmailField defaultValue={email} error={errors.email} />}
+      </AuthForm>
+    </PasswordResetLayout>
   )
 }

@@ -13,8 +13,8 @@ import { callApi } from '../../api/client.ts'
 import { enterSession, organizationQuery, sessionQuery } from '../../api/session.ts'
 import { toReturnPath } from './return-path.ts'
 
-/** Leads whoever has a session, as soon as they have it, to where they wanted to go. */
-export function useLeadOn(returnTo: string | undefined) {
+/** Redirects to the return path as soon as a session exists. */
+export function useLeaveWithSession(returnTo: string | undefined) {
   const { data: session } = useQuery(sessionQuery)
   const navigate = useNavigate()
   useEffect(() => {
@@ -53,7 +53,7 @@ export function useCompleteProfile() {
   })
 }
 
-/** Sets the password through a link, which ends every session, one's own here included. */
+/** Sets a new password with the token of a reset link. The server ends every session of the account. */
 export function useResetPassword() {
   const queryClient = useQueryClient()
   return useMutation({
