@@ -3,11 +3,11 @@ import { text } from '../../text/index.ts'
 import type { VariantChoice } from './variants.ts'
 
 /** A format as people write it. */
-export const nameFormat = (format: string) => text.catalog.formatNames[format] ?? format
+export const nameFormat = (format: string) => text.variants.formatNames[format] ?? format
 
 /** A quantization as people write it. */
 export const nameQuantization = (quantization: string) =>
-  quantization.toLowerCase() === 'none' ? text.catalog.notQuantized : quantization
+  quantization.toLowerCase() === 'none' ? text.variants.notQuantized : quantization
 
 /** A variant in two parts: size and format, and the quantization where the format does not say it already. */
 export function nameParts({ model_size_in_billions, model_format, quantization }: VariantChoice): string[] {

@@ -12,8 +12,8 @@ import { formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import { DeploymentsTable } from './deployments-table.tsx'
+import { everDeployedQuery } from './ever-deployed-query.ts'
 import { toFilter } from './list-search.ts'
-import { everDeployedQuery } from './queries.ts'
 
 const words = text.deployments
 const route = getRouteApi('/app/deployments')

@@ -10,20 +10,8 @@ import type {
   StatisticsWindow,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import {
-  deploymentPath,
-  deploymentQuery,
-  deploymentsPath,
-  steadyInterval,
-} from '../../domain/deployments/queries.ts'
+import { deploymentPath, deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
-
-/** Whether the person ever deployed anything. */
-export const everDeployedQuery = queryOptions({
-  queryKey: ['deployments', 'ever'],
-  queryFn: async ({ signal }) =>
-    (await callApi<DeploymentPage>('GET', deploymentsPath, { query: { limit: 1 }, signal })).total > 0,
-})
 
 /** One deployment; what a list knows of it is shown until it is there. */
 export function useDeployment(id: string) {
