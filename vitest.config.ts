@@ -9,6 +9,7 @@ export default defineConfig({
           include: [
             'server/src/**/*.test.ts',
             'engine/src/**/*.test.ts',
+            'payment-sandbox/src/**/*.test.ts',
             'console/src/**/*.test.ts',
             'bench/*.test.ts',
           ],
@@ -17,7 +18,11 @@ export default defineConfig({
       {
         test: {
           name: 'system',
-          include: ['server/test/**/*.test.ts', 'engine/test/**/*.test.ts'],
+          include: [
+            'server/test/**/*.test.ts',
+            'engine/test/**/*.test.ts',
+            'payment-sandbox/test/**/*.test.ts',
+          ],
           exclude: ['server/test/kubernetes/cluster/**'],
           globalSetup: ['server/test/support/global-setup.ts'],
           testTimeout: 60_000,

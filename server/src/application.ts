@@ -1,4 +1,4 @@
-import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import type { PaymentSandbox } from '@berth/payment-sandbox'
 import type { SessionCache } from './features/accounts/session-cache.ts'
 import type { Inference } from './features/inference/inference.ts'
 import type { Price } from './features/metering/prices.ts'

@@ -1,4 +1,7 @@
 import { dirname, join } from 'node:path'
+import { openPaymentSandbox } from '@berth/payment-sandbox'
+import type { PaymentSandbox } from '@berth/payment-sandbox'
+import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createFileMailer } from './adapters/mailer/file.ts'
@@ -6,8 +9,6 @@ import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
 import { createXinferenceRuntime } from './adapters/model-runtime/xinference/runtime.ts'
 import { installationOf } from './adapters/payment-processor/installation.ts'
-import { createSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
-import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
 import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
 import type { Config } from './config.ts'
 import type { KubernetesConfig } from './config/runtimes.ts'
@@ -23,29 +24,39 @@ export function openSandbox(
   { publicUrl }: Config,
   log: Logger,
   clock: () => Date,
-  db: Database,
+  { db, pool }: { db: Database; pool: Pool },
   jobs: Jobs,
   secretKey: string,
-): PaymentSandbox {
-  return createSandbox({
-    db,
+): Promise<PaymentSandbox> {
+  return openPaymentSandbox({
+    pool,
     clock,
     secretKey,
     publicUrl,
-    installation: installationOf(secretKey),
-    enqueueDelivery: (transaction, eventId) =>
-      jobs.enqueue(transaction, 'deliver-sandbox-webhook', { eventId }),
-    onError: (error) => log.error({ err: error }, 'the payment sandbox has a problem'),
+    onEvent: (eventId) => jobs.enqueue(db, 'deliver-sandbox-webhook', { eventId }),
+    onError: (error) => log.error({ err: error }, 'the payment sandbox failed'),
   })
 }
 
-export function openStripe({ billing }: Config, secretKey: string): PaymentProcessor {
-  if (billing.stripe === null) throw new Error('There are no settings for Stripe')
-  return createStripeProcessor({
-    name: 'stripe',
-    ...billing.stripe,
-    installation: installationOf(secretKey),
-  })
+/** The processor that calls Stripe, or `sandbox` instead of Stripe. */
+export function createPaymentProcessor(
+  { billing }: Config,
+  sandbox: PaymentSandbox | null,
+  secretKey: string,
+): PaymentProcessor {
+  const installation = installationOf(secretKey)
+  if (sandbox !== null) {
+    return createStripeProcessor({
+      name: 'sandbox',
+      secretKey: sandbox.apiKey,
+      publishableKey: 'pk_test_sandbox',
+      webhookSecret: sandbox.webhookSecret,
+      installation,
+      fetch: sandbox.fetch,
+    })
+  }
+  if (billing.stripe === null) throw new Error('Stripe is not configured.')
+  return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation })
 }
 
 export function createRuntime(

@@ -4,9 +4,9 @@ import type { Application } from './application.ts'
 import {
   createIdentityProvider,
   createMailer,
+  createPaymentProcessor,
   createRuntime,
   openSandbox,
-  openStripe,
 } from './choose-adapters.ts'
 import type { Config } from './config.ts'
 import { connectDatabase } from './database/connect.ts'
@@ -78,9 +78,11 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => jobs.close())
     const secretKey = config.secretKey ?? (await readOrMakeSecretKey(config.dataDirectory))
     const paymentSandbox =
-      config.billing.stripe === null ? openSandbox(config, log, clock, db, jobs, secretKey) : null
-    const payments = paymentSandbox?.processor ?? openStripe(config, secretKey)
-    opened.defer(() => payments.close())
+      config.billing.stripe === null
+        ? await openSandbox(config, log, clock, connection, jobs, secretKey)
+        : null
+    opened.defer(async () => paymentSandbox?.close())
+    const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
     const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
     opened.defer(() => runtime.close())
     const inference = await openInference({ db, clock, log, notifications }, config.inference)

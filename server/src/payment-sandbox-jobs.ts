@@ -1,29 +1,29 @@
-import type { PaymentSandbox } from './adapters/payment-processor/sandbox/sandbox.ts'
+import type { Application } from './application.ts'
+import { receiveWebhook } from './features/billing/events.ts'
 import type { Job } from './jobs/queue.ts'
 
 declare module './jobs/queue.ts' {
   interface JobPayloads {
-    /** Posts an event of the payment sandbox to the webhook */
+    /** Delivers an event of the payment sandbox */
     'deliver-sandbox-webhook': { eventId: string }
-    /** Does what is due by the payment sandbox's clock */
+    /** Runs the scheduled steps of the payment sandbox that are due, and retries deliveries */
     'advance-sandbox': null
   }
 }
 
-interface SandboxDelivery {
-  sandbox: PaymentSandbox
-  /** Posts an event to the webhook and returns its HTTP status */
-  post: (body: string, signature: string) => Promise<number>
-}
-
-/** The payment sandbox's jobs. With `null` they drain jobs left in the queue after a switch to Stripe. */
-export function paymentSandboxJobs(delivery: SandboxDelivery | null): Job[] {
+/** The payment sandbox's jobs. Without a sandbox they drain jobs left in the queue after a switch to Stripe. */
+export function paymentSandboxJobs(
+  application: Pick<Application, 'db' | 'jobs' | 'clock' | 'payments' | 'paymentSandbox'>,
+): Job[] {
+  const { paymentSandbox: sandbox } = application
+  const webhook = (body: string, signature: string) =>
+    receiveWebhook(application, Buffer.from(body), signature)
   return [
     {
       name: 'deliver-sandbox-webhook',
       concurrency: 10,
-      run: async ({ eventId }) => delivery?.sandbox.deliverEvent(eventId, delivery.post),
+      run: async ({ eventId }) => sandbox?.deliver(eventId, webhook),
     },
-    { name: 'advance-sandbox', cron: '* * * * *', run: async () => delivery?.sandbox.tick(delivery.post) },
+    { name: 'advance-sandbox', cron: '* * * * *', run: async () => sandbox?.tick(webhook) },
   ]
 }

@@ -124,7 +124,7 @@ export async function buildServer(application: Application): Promise<App> {
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
   })
   const { paymentSandbox } = application
-  if (paymentSandbox) await app.register(paymentSandbox.pages, { prefix: paymentSandbox.path })
+  if (paymentSandbox) await app.register(paymentSandbox.pages)
   await app.register(serveApiDocs)
   return app
 }

@@ -16,7 +16,6 @@ import { meteringJobs } from './features/metering/jobs.ts'
 import { ssoJobs } from './features/sso/jobs.ts'
 import { statisticsJobs } from './features/statistics/jobs.ts'
 import { paymentSandboxJobs } from './payment-sandbox-jobs.ts'
-import { buildServer } from './server.ts'
 
 /** Runs the background work of every feature until it is stopped. */
 export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
@@ -26,7 +25,6 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     password_reset: (resetId) => composePasswordResetMail(application, resetId),
     password_changed: (userId) => composePasswordChangedMail(application, userId),
   }
-  const sandbox = await openSandboxDelivery(application)
   await jobs.work([
     ...mailJobs(application, composers),
     ...accountJobs(application),
@@ -35,40 +33,11 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...billingJobs(application),
     ...deploymentJobs(application),
     ...statisticsJobs(application),
-    ...paymentSandboxJobs(sandbox),
+    ...paymentSandboxJobs(application),
   ])
   for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {
     // The server starts even if a sweep fails: the schedule repeats it.
     await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))
   }
-  const reconciler = await runReconciler(application)
-  return {
-    async stop() {
-      await reconciler.stop()
-      await sandbox?.close()
-    },
-  }
-}
-
-/**
- * Delivers the sandbox's events by calling the webhook's route within the process: that needs no address at which the server
- * reaches itself, which PUBLIC_URL behind a proxy often is not, and a worker without a port of its own can do it too.
- */
-async function openSandboxDelivery(application: Application) {
-  const { paymentSandbox: sandbox } = application
-  if (sandbox === null) return null
-  const app = await buildServer(application)
-  return {
-    sandbox,
-    async post(body: string, signature: string): Promise<number> {
-      const reply = await app.inject({
-        method: 'POST',
-        url: '/v1/billing/webhook',
-        headers: { 'content-type': 'application/json', 'stripe-signature': signature },
-        payload: body,
-      })
-      return reply.statusCode
-    },
-    close: () => app.close(),
-  }
+  return runReconciler(application)
 }

@@ -109,7 +109,7 @@ export async function activateBilling(page: Page): Promise<void> {
   await see(page.getByText('Billing is active.'))
 }
 
-/** Fills in the sandbox's form for a card, consents where the bank asks, and comes back. */
+/** Enters a card on the sandbox's checkout page, approves the bank verification, and waits for the console. */
 export async function enterCard(page: Page, number = '4242 4242 4242 4242', bankAsks = false): Promise<void> {
   await page.waitForURL('**/sandbox/billing/checkout/**')
   await page.getByLabel('Card number').fill(number)
@@ -117,6 +117,6 @@ export async function enterCard(page: Page, number = '4242 4242 4242 4242', bank
   await page.getByLabel('CVC').fill('123')
   await page.getByLabel('Name on the card').fill('Ada Lovelace')
   await page.getByRole('button', { name: 'Save card' }).click()
-  if (bankAsks) await page.getByRole('button', { name: 'Yes, it is me' }).click()
+  if (bankAsks) await page.getByRole('button', { name: 'Approve' }).click()
   await page.waitForURL(({ pathname }) => pathname === '/billing')
 }

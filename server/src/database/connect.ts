@@ -4,6 +4,7 @@ import type { Database, Tables } from './tables.ts'
 
 export interface DatabaseConnection {
   db: Database
+  pool: pg.Pool
   close(): Promise<void>
 }
 
@@ -33,7 +34,7 @@ export function connectDatabase(
   // nobody hears would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  return { db, close: () => db.destroy() }
+  return { db, pool, close: () => db.destroy() }
 }
 
 /** True when PostgreSQL says that `constraint`, a unique index, would be violated. */

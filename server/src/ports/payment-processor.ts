@@ -152,5 +152,4 @@ export interface PaymentProcessor {
   publishPrices(prices: readonly MeteredPrice[]): Promise<void>
   /** The keys of the currently published prices. */
   listPublishedKeys(): Promise<string[]>
-  close(): Promise<void>
 }

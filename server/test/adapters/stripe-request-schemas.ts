@@ -1,5 +1,4 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -125,9 +124,4 @@ function close(part: unknown): unknown {
   )
   const isOpen = (each: Record<string, unknown>) => each.type === 'string' && Object.keys(each).length === 1
   return lists ? { ...closed, anyOf: alternatives.filter((each) => !isOpen(each)) } : closed
-}
-
-/** The path of the Stripe CLI. */
-export function stripeCommand(): string {
-  return createRequire(import.meta.url).resolve('@stripe/cli/bin/shim.js')
 }

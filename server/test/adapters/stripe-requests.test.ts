@@ -1,13 +1,12 @@
 import { Stripe } from 'stripe'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
 import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
-import { day, prices, returnUrl, startTestSandbox } from './payment-sandbox-support.ts'
-import type { TestSandbox } from './payment-sandbox-support.ts'
+import { connect, prices, returnUrl, startTestProcessor } from './stripe-support.ts'
+import type { TestProcessor } from './stripe-support.ts'
 import { generateRequestSchemas, operationNames } from './stripe-request-schemas.ts'
 import type { RecordedCall, RequestSchemas } from './stripe-request-schemas.ts'
 
-let world: TestSandbox
+let world: TestProcessor
 let schemas: RequestSchemas
 const calls: RecordedCall[] = []
 
@@ -21,11 +20,11 @@ async function record(address: string | URL | Request, init: RequestInit = {}): 
     body: typeof init.body === 'string' ? init.body : '',
     idempotencyKey: headers.get('idempotency-key'),
   })
-  return fetch(world.url + pathname + search, init)
+  return world.sandbox.fetch(address, init)
 }
 
 beforeAll(async () => {
-  world = await startTestSandbox()
+  world = await startTestProcessor()
   schemas = await generateRequestSchemas()
 }, 60_000)
 afterAll(() => world.close())
@@ -71,19 +70,12 @@ async function callEverything(payments: PaymentProcessor): Promise<void> {
   const at = new Date('2026-11-10T08:00:00Z')
   await payments.sendUsage({ priceKey, customerId, identifier: 'org:meter:hour', at, quantity: 3600 })
   await payments.countUsage(priceKey, customerId, at, new Date('2026-11-10T09:00:00Z'))
-  await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - day)))
+  await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - 86_400_000)))
   await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
 }
 
 test('every request to Stripe matches the SDK’s types', async () => {
-  const payments = createStripeProcessor({
-    name: 'stripe',
-    secretKey: world.sandbox.apiKey,
-    publishableKey: 'pk_test_x',
-    webhookSecret: 'whsec_x',
-    installation: 'test',
-    httpClient: Stripe.createFetchHttpClient(record),
-  })
+  const payments = connect(world, { fetch: record })
   await callEverything(payments)
   const made = new Set(calls.map((call) => schemas.nameOf(call)))
   expect([...made].toSorted()).toEqual(operationNames.toSorted())

@@ -2,18 +2,20 @@ import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestSandbox } from './payment-sandbox-support.ts'
-import type { TestSandbox } from './payment-sandbox-support.ts'
+import { startTestSandbox } from '../../../payment-sandbox/test/support.ts'
+import type { TestSandbox } from '../../../payment-sandbox/test/support.ts'
 
 let world: TestSandbox
+let apiUrl: string
 beforeAll(async () => {
   world = await startTestSandbox()
+  apiUrl = await world.sandbox.api.listen({ host: '127.0.0.1', port: 0 })
 })
 afterAll(() => world.close())
 
 function runSetup(settings: Record<string, string>) {
   const program = resolve(import.meta.dirname, '../../../scripts/stripe-setup.ts')
-  return promisify(execFile)(process.execPath, [program, '--api-base', world.url], {
+  return promisify(execFile)(process.execPath, [program, '--api-base', apiUrl], {
     env: { PATH: process.env.PATH ?? '', DATA_DIR: '/nonexistent', ...settings },
     timeout: 30_000,
   })
@@ -24,12 +26,12 @@ test('npm run stripe:setup: publishes the price file, lists the prices, and chan
   const first = await runSetup(settings)
   expect(first.stdout).toMatch(/created {4}gpu_instance_seconds\.local-cpu\.local {2}0\.00001 usd/)
   expect(first.stdout).toContain('/v1/billing/webhook')
-  const prices = await world.stripe.prices.list({ limit: 100 })
+  const prices = await world.stripe.prices.list({ active: true, limit: 100 })
   expect(prices.data.map(({ lookup_key: key }) => key)).toContain('gpu_instance_seconds.local-cpu.local')
   const second = await runSetup(settings)
   expect(second.stdout).toContain('unchanged  gpu_instance_seconds.local-cpu.local')
   expect(second.stdout).toContain('0 of them new')
-  expect(await world.stripe.prices.list({ limit: 100 })).toEqual(prices)
+  expect(await world.stripe.prices.list({ active: true, limit: 100 })).toEqual(prices)
 })
 
 test('npm run stripe:setup: on Kubernetes publishes the instance types in the configured region', async () => {

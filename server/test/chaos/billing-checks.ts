@@ -1,4 +1,5 @@
 import type { Application } from '../../src/application.ts'
+import { listSandboxObjects, openSandboxTables } from '../support/sandbox.ts'
 import type { ChildInput } from './billing-kill-child.ts'
 import type { StepName } from './billing-steps.ts'
 
@@ -16,23 +17,14 @@ export function readAccount({ db }: Application, { organizationId }: Viewer) {
     .executeTakeFirstOrThrow()
 }
 
-async function listObjects(application: Application, type: string): Promise<any[]> {
-  const rows = await application.db
-    .selectFrom('sandbox_objects')
-    .select('data')
-    .where('type', '=', type)
-    .execute()
-  return rows.map(({ data }) => data)
-}
-
 /** The invariants after each step, however often it was started. */
 export const checks: Record<StepName, (application: Application, viewer: Viewer) => Promise<void>> = {
   async activation(application, viewer) {
     const account = await readAccount(application, viewer)
-    const customers = (await listObjects(application, 'customer')).filter(
+    const customers = (await listSandboxObjects(application, 'customer')).filter(
       ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
     )
-    const subscriptions = (await listObjects(application, 'subscription')).filter(
+    const subscriptions = (await listSandboxObjects(application, 'subscription')).filter(
       ({ metadata }) => metadata.organization_id === String(viewer.organizationId),
     )
     expectSame(
@@ -69,8 +61,8 @@ export const checks: Record<StepName, (application: Application, viewer: Viewer)
 
   async usage(application, viewer) {
     const account = await readAccount(application, viewer)
-    const events = await application.db
-      .selectFrom('sandbox_meter_events')
+    const events = await openSandboxTables(application)
+      .selectFrom('meter_events')
       .select('value')
       .where('customer_id', '=', account.processor_customer_id!)
       .execute()
@@ -94,7 +86,7 @@ export const checks: Record<StepName, (application: Application, viewer: Viewer)
 
 async function checkInvoice(application: Application, viewer: Viewer): Promise<void> {
   const account = await readAccount(application, viewer)
-  const invoices = (await listObjects(application, 'invoice')).filter(
+  const invoices = (await listSandboxObjects(application, 'invoice')).filter(
     (invoice) =>
       invoice.customer === account.processor_customer_id && invoice.billing_reason === 'subscription_cycle',
   )
@@ -105,8 +97,8 @@ async function checkInvoice(application: Application, viewer: Viewer): Promise<v
     [['paid', cents, cents]],
   )
   expectSame('period', account.current_period_end! > application.clock(), true)
-  const undelivered = await application.db
-    .selectFrom('sandbox_events')
+  const undelivered = await openSandboxTables(application)
+    .selectFrom('events')
     .select('id')
     .where('delivered_at', 'is', null)
     .execute()

@@ -20,7 +20,7 @@ import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
-import { askSandbox } from '../support/sandbox.ts'
+import { callSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
 import type { ChildInput } from './billing-kill-child.ts'
@@ -209,7 +209,7 @@ async function handleEvents(application: Application, viewer: Organization['view
 /** Cancels an organization's subscription to exclude it from the next rounds. */
 async function retire({ application }: TestBed, { viewer }: Organization): Promise<void> {
   const { processor_subscription_id: id } = await readAccount(application, viewer)
-  await askSandbox({ application }, 'DELETE', `/v1/subscriptions/${id}`)
+  await callSandbox(application, 'DELETE', `/v1/subscriptions/${id}`)
   await handleEvents(application, viewer)
 }
 

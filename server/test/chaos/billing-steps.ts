@@ -1,11 +1,11 @@
 import type { Application } from '../../src/application.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
+import { receiveWebhook } from '../../src/features/billing/events.ts'
 import { listPaymentMethods } from '../../src/features/billing/payment-methods.ts'
 import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
-import { buildServer } from '../../src/server.ts'
 import type { Viewer } from '../../src/viewer.ts'
-import { askSandbox } from '../support/sandbox.ts'
+import { callSandbox } from '../support/sandbox.ts'
 import type { ChildInput } from './billing-kill-child.ts'
 
 export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'
@@ -27,7 +27,7 @@ export const steps: Record<
     let [card] = await listPaymentMethods(application, viewer)
     if (card === undefined) {
       const path = '/v1/payment_methods/pm_card_visa/attach'
-      await askSandbox({ application }, 'POST', path, { customer: customer! })
+      await callSandbox(application, 'POST', path, { customer: customer! })
       card = (await listPaymentMethods(application, viewer))[0]
     }
     await activatePostpaid(application, viewer, card!.id)
@@ -44,11 +44,7 @@ export const steps: Record<
 
 /** Advances the sandbox and delivers its webhooks. */
 async function tick(application: Application): Promise<void> {
-  const app = await buildServer(application)
-  await application.paymentSandbox!.tick(async (body, signature) => {
-    const headers = { 'stripe-signature': signature }
-    const reply = await app.inject({ method: 'POST', url: '/v1/billing/webhook', headers, payload: body })
-    return reply.statusCode
-  })
-  await app.close()
+  await application.paymentSandbox!.tick((body, signature) =>
+    receiveWebhook(application, Buffer.from(body), signature),
+  )
 }

@@ -8,7 +8,7 @@ import { activate, saveCard, waitForAccount } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day } from '../support/clock.ts'
-import { askSandbox } from '../support/sandbox.ts'
+import { callSandbox, openSandboxTables } from '../support/sandbox.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -16,7 +16,7 @@ const deploy = (client: Client) => client.post('/api/v1/model-deployments', { mo
 
 async function cancel(server: TestServer, client: Client): Promise<void> {
   const { body } = await client.get('/v1/billing/account')
-  await askSandbox(server, 'DELETE', `/v1/subscriptions/${body.processor_subscription_id}`)
+  await callSandbox(server.application, 'DELETE', `/v1/subscriptions/${body.processor_subscription_id}`)
 }
 
 /** The application with some methods of the processor replaced and a spy on findSubscription. */
@@ -181,8 +181,8 @@ describe('without a worker and without webhooks', () => {
     await resumeActivation(server.application, pending.id)
     const { body: account } = await client.get('/v1/billing/account')
     expect(account).toMatchObject({ billing_mode: 'postpaid', subscription_status: 'active' })
-    const { data } = await askSandbox(
-      server,
+    const { data } = await callSandbox(
+      server.application,
       'GET',
       `/v1/subscriptions?customer=${account.processor_customer_id}`,
     )
@@ -213,7 +213,7 @@ describe('without a worker and without webhooks', () => {
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
     await sweepBillingEvents(server.application)
-    await server.application.db.deleteFrom('sandbox_objects').where('type', '=', 'customer').execute()
+    await openSandboxTables(server.application).deleteFrom('objects').where('type', '=', 'customer').execute()
     const { application } = watch(server, { account: 'another one' })
     await sweepBillingEvents(application)
     expect((await client.get('/v1/billing/account')).body).toMatchObject({
@@ -254,8 +254,8 @@ describe('without a worker and without webhooks', () => {
     const client = await registerClient(server.url)
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
-    await server.application.db
-      .deleteFrom('sandbox_objects')
+    await openSandboxTables(server.application)
+      .deleteFrom('objects')
       .where('id', '=', before.processor_customer_id)
       .execute()
     await client.post('/v1/billing/checkout/setup-session', {})

@@ -10,7 +10,7 @@ import { activate } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
-import { askSandbox } from '../support/sandbox.ts'
+import { callSandbox, openSandboxTables } from '../support/sandbox.ts'
 import { localPriceKey, writeSealedSeconds } from '../support/sealed-usage.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -69,8 +69,8 @@ async function seal(
 
 /** The meter events that the sandbox has counted. */
 async function listMeterEvents({ customerId }: Organization) {
-  const rows = await server.application.db
-    .selectFrom('sandbox_meter_events')
+  const rows = await openSandboxTables(server.application)
+    .selectFrom('meter_events')
     .selectAll()
     .where('customer_id', '=', customerId)
     .orderBy('at')
@@ -153,7 +153,7 @@ describe('sealed hours', () => {
   test('a price key may have the processor’s maximum length', async () => {
     const longest = 'm'.repeat(100)
     const meter = { display_name: 'Long', event_name: longest, 'default_aggregation[formula]': 'sum' }
-    await askSandbox(server, 'POST', '/v1/billing/meters', meter)
+    await callSandbox(server.application, 'POST', '/v1/billing/meters', meter)
     const organization = await createPostpaid()
     await seal(organization, 0, '9', longest)
     await runReport()
@@ -380,7 +380,7 @@ test('without a subscription usage waits, is an anomaly after a day, and is on t
   const organization = await createPostpaid()
   const { client } = organization
   const { body: account } = await client.get('/v1/billing/account')
-  await askSandbox(server, 'DELETE', `/v1/subscriptions/${account.processor_subscription_id}`)
+  await callSandbox(server.application, 'DELETE', `/v1/subscriptions/${account.processor_subscription_id}`)
   await server.application.db
     .updateTable('billing_accounts')
     .set({ subscription_status: 'canceled' })

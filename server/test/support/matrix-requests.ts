@@ -3,7 +3,7 @@ import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { registerClient } from './client.ts'
-import { askSandbox } from './sandbox.ts'
+import { callSandbox } from './sandbox.ts'
 import { addInvitation, deployFor, newEmail } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
@@ -55,7 +55,7 @@ async function addCard({ server, tenants }: Caller): Promise<string> {
   await createPortalSession(application, toViewer(owner), undefined)
   const { processor_customer_id: customer } = await getAccountOf(application.db, owner.organizationId)
   const path = '/v1/payment_methods/pm_card_visa/attach'
-  return (await askSandbox(server, 'POST', path, { customer: customer! })).id
+  return (await callSandbox(server.application, 'POST', path, { customer: customer! })).id
 }
 
 function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {

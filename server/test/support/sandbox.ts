@@ -1,23 +1,42 @@
-import type { TestServer } from './server.ts'
+import { schemaName } from '../../../payment-sandbox/src/database.ts'
+import type { SandboxDatabase } from '../../../payment-sandbox/src/database.ts'
+import type { ObjectType, ObjectTypes } from '../../../payment-sandbox/src/object-types.ts'
+import { listObjects } from '../../../payment-sandbox/src/objects.ts'
+import type { Application } from '../../src/application.ts'
 
-/** Asks the payment sandbox's REST API as Stripe's own clients do; `form` is sent as a form. */
-export async function askSandbox(
-  { application }: Pick<TestServer, 'application'>,
+type Deps = Pick<Application, 'db' | 'paymentSandbox'>
+
+/** Calls the payment sandbox's REST API as Stripe's clients do; `form` is sent as a form. */
+export async function callSandbox(
+  { paymentSandbox }: Deps,
   method: 'GET' | 'POST' | 'DELETE',
   path: string,
   form?: Record<string, string>,
 ): Promise<any> {
-  const { api, apiKey } = application.paymentSandbox!
-  const reply = await api.inject({
+  const { fetch, apiKey } = paymentSandbox!
+  const answer = await fetch(`http://sandbox${path}`, {
     method,
-    url: path,
     headers: {
       authorization: `Bearer ${apiKey}`,
       ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
     },
-    ...(form === undefined ? {} : { payload: new URLSearchParams(form).toString() }),
+    ...(form === undefined ? {} : { body: new URLSearchParams(form).toString() }),
   })
-  if (reply.statusCode !== 200)
-    throw new Error(`${method} ${path} was answered ${reply.statusCode}: ${reply.body}`)
-  return reply.json()
+  const body = await answer.json()
+  if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${JSON.stringify(body)}`)
+  return body
+}
+
+/** The payment sandbox's tables, for what its API does not offer. */
+export function openSandboxTables({ db }: Deps): SandboxDatabase {
+  return (db as unknown as SandboxDatabase).withSchema(schemaName)
+}
+
+/** The payment sandbox's objects of a type, of one customer or of all. */
+export function listSandboxObjects<T extends ObjectType>(
+  deps: Deps,
+  type: T,
+  customer?: string,
+): Promise<ObjectTypes[T][]> {
+  return listObjects(openSandboxTables(deps), type, { customer })
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
+import type { Application } from '../../src/application.ts'
 import { startSession } from '../../src/features/accounts/sessions.ts'
 import { deriveLinkToken } from '../../src/features/accounts/link-token.ts'
 import { requestDeployment } from '../../src/features/deployments/request.ts'
@@ -10,6 +11,7 @@ import type { RoleName } from '../../src/roles.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
 import { joinClient } from './organizations.ts'
+import { openSandboxTables } from './sandbox.ts'
 import type { TestServer } from './server.ts'
 
 export interface Actor {
@@ -102,7 +104,8 @@ export function newEmail(): string {
 }
 
 /** Reads all rows of the first tenant that a request could change, with only the deployments from `createTenants`. */
-export async function readTenant({ application: { db } }: TestServer, tenants: Tenants) {
+export async function readTenant({ application }: TestServer, tenants: Tenants) {
+  const { db } = application
   const { organizationId } = tenants.members.super_admin
   const memberships = await db
     .selectFrom('memberships')
@@ -128,20 +131,29 @@ export async function readTenant({ application: { db } }: TestServer, tenants: T
       .where('id', 'in', [...tenants.deployments.values()])
       .orderBy('id')
       .execute(),
-    billing: await db
-      .selectFrom('billing_accounts')
-      .leftJoin('sandbox_objects', 'customer_id', 'processor_customer_id')
-      .select([
-        'billing_mode',
-        'status',
-        'collection_method',
-        'processor_subscription_id',
-        'sandbox_objects.id',
-        'data',
-      ])
-      .where('organization_id', '=', organizationId)
-      .where('type', 'in', ['customer', 'payment_method', 'subscription'])
-      .orderBy('sandbox_objects.id')
-      .execute(),
+    billing: await readBilling(application, organizationId),
   }
+}
+
+/** The billing account, and the processor's objects of its customer except sessions and invoices. */
+async function readBilling(application: Application, organizationId: number) {
+  const account = await application.db
+    .selectFrom('billing_accounts')
+    .select([
+      'billing_mode',
+      'status',
+      'collection_method',
+      'processor_customer_id',
+      'processor_subscription_id',
+    ])
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirstOrThrow()
+  const objects = await openSandboxTables(application)
+    .selectFrom('objects')
+    .select(['id', 'data'])
+    .where('customer_id', '=', account.processor_customer_id)
+    .where('type', 'in', ['customer', 'payment_method', 'subscription'])
+    .orderBy('id')
+    .execute()
+  return { account, objects }
 }

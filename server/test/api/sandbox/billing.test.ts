@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSandboxTables } from '../../support/sandbox.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -31,13 +32,13 @@ function send(address: string, headers: Record<string, string>) {
   return fetch(address, { method: 'POST', redirect: 'manual', body: new URLSearchParams(card), headers })
 }
 
-test('/sandbox/billing/checkout: the page is there for whoever has its address, without a session', async () => {
+test('/sandbox/billing/checkout: the page needs no session', async () => {
   const answer = await fetch(await openCheckout())
   expect(answer.status).toBe(200)
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
 })
 
-test('/sandbox/billing/checkout: a form that another site sends is refused, one of its own is taken', async () => {
+test('/sandbox/billing/checkout: a cross-site form is a 403, a same-origin form is accepted', async () => {
   const address = await openCheckout()
   for (const headers of [
     { 'sec-fetch-site': 'cross-site' },
@@ -50,7 +51,7 @@ test('/sandbox/billing/checkout: a form that another site sends is refused, one 
   expect((await send(address, { 'sec-fetch-site': 'same-origin', origin: server.url })).status).toBe(303)
 })
 
-test('/sandbox/billing: other bodies than forms, long ones, and addresses that lead nowhere', async () => {
+test('/sandbox/billing: 415 for a body that is not a form, 413 for a long one, 404 for an unknown secret', async () => {
   const address = await openCheckout()
   const json = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' }
   expect((await fetch(address, json)).status).toBe(415)
@@ -63,15 +64,15 @@ test('/sandbox/billing: other bodies than forms, long ones, and addresses that l
   expect((await fetch(`${server.url}/sandbox/billing/invoices/${'x'.repeat(10_000)}`)).status).toBe(404)
 })
 
-test('events of the sandbox reach the webhook route, signed, by a job', async () => {
+test('a job delivers the sandbox’s events to billing', async () => {
   await openCheckout()
-  const { db } = server.application
+  const tables = openSandboxTables(server.application)
   const undelivered = () =>
-    db.selectFrom('sandbox_events').select(['id', 'last_error']).where('delivered_at', 'is', null).execute()
+    tables.selectFrom('events').select(['id', 'last_error']).where('delivered_at', 'is', null).execute()
   await expect.poll(undelivered, { timeout: 20_000, interval: 100 }).toEqual([])
 })
 
-test('openapi.json has the pages not', async () => {
+test('openapi.json does not list the pages', async () => {
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: object }
   expect(Object.keys(paths).filter((path) => path.startsWith('/sandbox'))).toEqual([])
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cardNumbers, checkoutPath, enterCard } from '../../support/billing.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
+import { listSandboxObjects } from '../../support/sandbox.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
@@ -78,20 +79,11 @@ describe('POST /v1/billing/checkout/setup-session', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => own.post(setupPath, {})))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
     const { body: account } = await own.get('/v1/billing/account')
-    const { rows } = await countCustomers(account.organization_id)
-    expect(rows).toBe(1)
+    const customers = await listSandboxObjects(server.application, 'customer')
+    const id = String(account.organization_id)
+    expect(customers.filter(({ metadata }) => metadata.organization_id === id)).toHaveLength(1)
   })
 })
-
-async function countCustomers(organizationId: number) {
-  const found = await server.application.db
-    .selectFrom('sandbox_objects')
-    .select('data')
-    .where('type', '=', 'customer')
-    .execute()
-  const own = found.filter(({ data }) => (data as any).metadata.organization_id === String(organizationId))
-  return { rows: own.length }
-}
 
 describe('POST /v1/billing/portal/session', () => {
   test('returns the URL of a page for cards and invoices', async () => {

@@ -14,7 +14,7 @@ export interface StripeOptions {
   /** A short name that distinguishes this installation from others in the same Stripe account */
   installation: string
   /** Defaults to HTTPS requests to Stripe */
-  httpClient?: Stripe.HttpClient | undefined
+  fetch?: ((url: string | URL | Request, init?: RequestInit) => Promise<Response>) | undefined
 }
 
 /** Payment term of invoices that are sent. */
@@ -27,7 +27,7 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
     maxNetworkRetries: 2,
     timeout: 20_000,
     telemetry: false,
-    ...(options.httpClient === undefined ? {} : { httpClient: options.httpClient }),
+    ...(options.fetch === undefined ? {} : { httpClient: Stripe.createFetchHttpClient(options.fetch) }),
   })
   const meterIds = new Map<string, string>()
 
@@ -224,8 +224,6 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
       const prices = await findMeteredPrices(stripe, installation)
       return prices.flatMap(({ metadata }) => metadata.berth_key ?? [])
     },
-
-    async close() {},
   }
 }
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 /** Advances the sandbox without delivering its webhooks. */
-const tick = () => server.application.paymentSandbox!.tick(async () => 503)
+const tick = () => server.application.paymentSandbox!.tick(() => Promise.reject(new Error('unreachable')))
 
 test('GET /v1/billing/invoices: empty before the first subscription, with and without a customer', async () => {
   const client = await registerClient(server.url)

@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { getObject } from '../../../../../payment-sandbox/src/objects.ts'
 import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
 import { checkPrices, publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { startKubernetesApi } from '../../../kubernetes/api-double.ts'
-import { askSandbox } from '../../../support/sandbox.ts'
+import { callSandbox, listSandboxObjects, openSandboxTables } from '../../../support/sandbox.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -27,13 +28,7 @@ afterAll(() => server.close())
 
 async function listSubscriptions(client: Client): Promise<any[]> {
   const { body: account } = await client.get('/v1/billing/account')
-  const rows = await server.application.db
-    .selectFrom('sandbox_objects')
-    .select('data')
-    .where('type', '=', 'subscription')
-    .where('customer_id', '=', account.processor_customer_id)
-    .execute()
-  return rows.map(({ data }) => data)
+  return listSandboxObjects(server.application, 'subscription', account.processor_customer_id)
 }
 
 describe('POST /v1/billing/subscription/activate-postpaid', () => {
@@ -103,11 +98,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
   test('an expired card: 409 card_declined', async () => {
     const client = await registerClient(server.url)
     const card = await saveCard(server.url, client)
-    await server.application.db
-      .updateTable('sandbox_objects')
-      .set({ data: JSON.stringify(await expire(card.id)) })
-      .where('id', '=', card.id)
-      .execute()
+    await expireCard(card.id)
     expect(await activateWith(client, card.id)).toMatchObject({
       status: 409,
       body: { code: 'card_declined' },
@@ -147,11 +138,7 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
     await activate(server.url, client)
     const { body: before } = await client.get('/v1/billing/account')
     const [subscription] = await listSubscriptions(client)
-    await server.application.db
-      .updateTable('sandbox_objects')
-      .set({ data: JSON.stringify({ ...subscription, status: 'canceled' }), due_at: null })
-      .where('id', '=', subscription.id)
-      .execute()
+    await callSandbox(server.application, 'DELETE', `/v1/subscriptions/${subscription.id}`)
     const {
       body: [card],
     } = await client.get('/v1/billing/payment-methods')
@@ -162,14 +149,15 @@ describe('POST /v1/billing/subscription/activate-postpaid', () => {
   })
 })
 
-async function expire(cardId: string): Promise<unknown> {
-  const { data } = await server.application.db
-    .selectFrom('sandbox_objects')
-    .select('data')
+async function expireCard(cardId: string): Promise<void> {
+  const tables = openSandboxTables(server.application)
+  const card = await getObject(tables, 'payment_method', cardId)
+  const expired = { ...card, card: { ...card.card, exp_year: 2020 } }
+  await tables
+    .updateTable('objects')
+    .set({ data: JSON.stringify(expired) })
     .where('id', '=', cardId)
-    .executeTakeFirstOrThrow()
-  const method = data as { card: object }
-  return { ...method, card: { ...method.card, exp_year: 2020 } }
+    .execute()
 }
 
 test('with the bundled Kubernetes settings, billing can be activated and new deployments have a price', async () => {
@@ -194,7 +182,7 @@ test('with the bundled Kubernetes settings, billing can be activated and new dep
     await application.db.updateTable('deployments').set(placed).where('id', '=', body.id).execute()
     await publishSandboxPrices(application)
     expect(await payments.listPublishedKeys()).toContain('gpu_instance_seconds.l4-x2.default')
-    const { data } = await askSandbox(cluster, 'GET', '/v1/subscriptions')
+    const { data } = await callSandbox(application, 'GET', '/v1/subscriptions')
     expect(data[0].items.data.map(({ price }: any) => price.lookup_key)).toContain(
       'gpu_instance_seconds.l4-x2.default',
     )

@@ -1,0 +1,121 @@
+import type { Stripe } from 'stripe'
+import { Exact } from './amounts.ts'
+import { recordEvent } from './events.ts'
+import { sumUsage } from './meters.ts'
+import type { Invoice, InvoiceLine, Subscription, Wire } from './object-types.ts'
+import { getObject, insertObject, newId, saveObject } from './objects.ts'
+import type { Change } from './store.ts'
+import type { Period } from './subscription-items.ts'
+
+/** How long an invoice stays a draft, so that late usage still reaches it. */
+const draftSeconds = 3600
+const day = 86_400
+
+/** Creates a draft without amounts: usage is counted when it is finalized, an hour after the period's end. */
+export async function createInvoice(
+  change: Change,
+  subscription: Subscription,
+  period: Period,
+): Promise<Invoice> {
+  const customer = await getObject(change.db, 'customer', subscription.customer)
+  const id = newId('in')
+  const invoice: Invoice = {
+    id,
+    object: 'invoice',
+    amount_due: 0,
+    amount_paid: 0,
+    attempt_count: 0,
+    billing_reason: period.start === period.end ? 'subscription_create' : 'subscription_cycle',
+    collection_method: subscription.collection_method,
+    created: change.second,
+    currency: subscription.currency,
+    customer: customer.id,
+    customer_email: customer.email,
+    customer_name: customer.name,
+    due_date: null,
+    effective_at: null,
+    hosted_invoice_url: null,
+    invoice_pdf: null,
+    lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
+    next_payment_attempt: null,
+    number: null,
+    parent: { type: 'subscription_details', subscription_details: { subscription: subscription.id } },
+    period_end: period.end,
+    period_start: period.start,
+    status: 'draft',
+  } satisfies Wire<Stripe.Invoice>
+  await insertObject(change, invoice, new Date((change.second + draftSeconds) * 1000))
+  await recordEvent(change, 'invoice.created', invoice)
+  return invoice
+}
+
+/** Counts the usage, fixes the amounts and assigns the number. An invoice of zero is paid by that. */
+export async function finalizeInvoice(change: Change, draft: Invoice): Promise<Invoice> {
+  const { db, second } = change
+  const subscription = await getSubscriptionOf(change, draft)
+  const customer = await getObject(db, 'customer', draft.customer)
+  const sequence = customer.next_invoice_sequence
+  await saveObject(change, { ...customer, next_invoice_sequence: sequence + 1 })
+  const lines = await countLines(change, subscription, { start: draft.period_start, end: draft.period_end })
+  const dueDate =
+    draft.collection_method === 'send_invoice' ? second + (subscription.days_until_due ?? 30) * day : null
+  const finalized = await saveObject(
+    change,
+    {
+      ...draft,
+      amount_due: lines.reduce((sum, { amount }) => sum + amount, 0),
+      due_date: dueDate,
+      effective_at: second,
+      lines: { ...draft.lines, data: lines },
+      number: `${customer.invoice_prefix}-${String(sequence).padStart(4, '0')}`,
+      status: 'open' as const,
+    },
+    dueDate === null ? null : new Date(dueDate * 1000),
+  )
+  await recordEvent(change, 'invoice.finalized', finalized)
+  return finalized.amount_due === 0 ? markPaid(change, finalized) : finalized
+}
+
+export async function markPaid(change: Change, invoice: Invoice): Promise<Invoice> {
+  const paid = {
+    ...invoice,
+    amount_paid: invoice.amount_due,
+    next_payment_attempt: null,
+    status: 'paid' as const,
+  }
+  await saveObject(change, paid, null)
+  await recordEvent(change, 'invoice.paid', paid)
+  return paid
+}
+
+export function getSubscriptionOf({ db }: Change, { parent }: Invoice): Promise<Subscription> {
+  return getObject(db, 'subscription', parent.subscription_details.subscription)
+}
+
+/**
+ * One line for each price that was used in the period. Each is rounded to the smallest currency unit, halves away from zero, as
+ * Stripe rounds the product of quantity and price.
+ */
+async function countLines(
+  { db }: Change,
+  { items, customer, currency }: Subscription,
+  period: Period,
+): Promise<InvoiceLine[]> {
+  const lines: InvoiceLine[] = []
+  for (const { price } of items.data) {
+    const meter = await getObject(db, 'billing.meter', price.recurring.meter)
+    const quantity = await sumUsage(db, meter.event_name, customer, period)
+    if (quantity === '0') continue
+    const unitAmount = price.unit_amount_decimal
+    lines.push({
+      id: newId('il'),
+      object: 'line_item',
+      amount: new Exact(unitAmount).times(quantity).round().toNumber(),
+      currency,
+      description: price.nickname,
+      pricing: { type: 'price_details', unit_amount_decimal: unitAmount },
+      quantity_decimal: quantity,
+    } satisfies Wire<Stripe.InvoiceLineItem>)
+  }
+  return lines
+}

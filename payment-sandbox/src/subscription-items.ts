@@ -1,0 +1,77 @@
+import type { Stripe } from 'stripe'
+import type { SandboxDatabase } from './database.ts'
+import { invalid, missing } from './errors.ts'
+import type { Price, Subscription, SubscriptionItem, Wire } from './object-types.ts'
+import { getObject, newId } from './objects.ts'
+import type { Change } from './store.ts'
+
+const maxItems = 20
+
+export interface Period {
+  /** Seconds since 1970 */
+  start: number
+  end: number
+}
+
+export async function createItems(
+  { db }: Change,
+  prices: readonly { price: string }[],
+  period: Period,
+): Promise<SubscriptionItem[]> {
+  const items = []
+  for (const { price } of prices) items.push(buildItem(await getActivePrice(db, price), period))
+  return requireValid(items)
+}
+
+/** The items after `changes`, each a new price, or another price for an item. */
+export async function changeItems(
+  { db }: Change,
+  { items: { data: items } }: Subscription,
+  changes: readonly { id?: string | undefined; price: string }[],
+): Promise<SubscriptionItem[]> {
+  if (changes.length === 0) return items
+  const changed = [...items]
+  for (const { id, price } of changes) {
+    const index = id === undefined ? changed.length : changed.findIndex((item) => item.id === id)
+    if (index < 0) throw missing('subscription_item', id ?? '', 'items[id]')
+    const item = buildItem(await getActivePrice(db, price), periodOf(items))
+    changed[index] = { ...item, id: id ?? item.id }
+  }
+  return requireValid(changed)
+}
+
+/** The current period, which all items of a subscription share. */
+export function periodOf([item]: readonly SubscriptionItem[]): Period {
+  if (item === undefined) throw new Error('a subscription has at least one item')
+  return { start: item.current_period_start, end: item.current_period_end }
+}
+
+async function getActivePrice(db: SandboxDatabase, id: string): Promise<Price> {
+  const price = await getObject(db, 'price', id, 'items[price]')
+  if (!price.active) throw invalid(`The price ${id} is inactive.`, 'items[price]')
+  return price
+}
+
+function buildItem(price: Price, { start, end }: Period): SubscriptionItem {
+  return {
+    id: newId('si'),
+    object: 'subscription_item',
+    current_period_end: end,
+    current_period_start: start,
+    price,
+  } satisfies Wire<Stripe.SubscriptionItem>
+}
+
+function requireValid(items: SubscriptionItem[]): SubscriptionItem[] {
+  if (items.length === 0 || items.length > maxItems) {
+    throw invalid(`A subscription has 1 to ${maxItems} items.`, 'items')
+  }
+  if (new Set(items.map(({ price }) => price.currency)).size > 1) {
+    throw invalid('All prices of a subscription must have the same currency.', 'items')
+  }
+  // Usage would be charged twice.
+  if (new Set(items.map(({ price }) => price.id)).size < items.length) {
+    throw invalid('A subscription can’t have two items with the same price.', 'items')
+  }
+  return items
+}
