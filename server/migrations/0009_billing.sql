@@ -16,7 +16,7 @@ CREATE TABLE billing_accounts (
   auto_charge_enabled_by_user_id bigint REFERENCES users (id),
   postpaid_since                 timestamptz,
   max_active_resources           integer NOT NULL CHECK (max_active_resources >= 0),
-  usage_written_through          timestamptz,
+  usage_reported_through         timestamptz,
   usage_remainders               jsonb NOT NULL DEFAULT '{}',
   lease_number                   bigint NOT NULL DEFAULT 0,
   leased_until                   timestamptz,
@@ -29,8 +29,8 @@ CREATE TABLE billing_accounts (
 COMMENT ON TABLE billing_accounts IS 'How an organization pays and how much it may use. The row is created on first use.';
 COMMENT ON COLUMN billing_accounts.subscription_status IS 'The processor''s last known status; none before the first subscription';
 COMMENT ON COLUMN billing_accounts.postpaid_since IS 'The whole UTC hour from which usage is reported to the processor';
-COMMENT ON COLUMN billing_accounts.max_active_resources IS 'Maximum number of deployments that are not terminated';
-COMMENT ON COLUMN billing_accounts.usage_written_through IS 'All sealed usage of earlier hours is in usage_reports; null before the first report';
+COMMENT ON COLUMN billing_accounts.max_active_resources IS 'Maximum number of deployments that are neither failed nor terminated';
+COMMENT ON COLUMN billing_accounts.usage_reported_through IS 'All sealed usage of earlier hours is in usage_reports; null before the first report';
 COMMENT ON COLUMN billing_accounts.usage_remainders IS 'Reported usage below one whole unit: {price key: thousandths of a unit}';
 COMMENT ON COLUMN billing_accounts.leased_until IS 'Only one process at a time talks to the processor about this account; its writes name lease_number';
 COMMENT ON COLUMN billing_accounts.synced_at IS 'Time of the last request to the processor, by the database''s clock. The response covers every event received before.';

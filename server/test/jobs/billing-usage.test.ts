@@ -171,11 +171,11 @@ describe('sealed hours', () => {
     const readPosition = () =>
       db
         .selectFrom('billing_accounts')
-        .select(['usage_written_through', 'usage_remainders'])
+        .select(['usage_reported_through', 'usage_remainders'])
         .where('organization_id', '=', organization.id)
         .executeTakeFirst()
     expect(await readPosition()).toEqual({
-      usage_written_through: addHours(organization.since, 302),
+      usage_reported_through: addHours(organization.since, 302),
       usage_remainders: { [localPriceKey]: 900 },
     })
     // Hours before the cursor are ignored.
@@ -331,7 +331,7 @@ describe('when the processor fails', () => {
     await db.deleteFrom('usage_reports').where('organization_id', '=', organization.id).execute()
     await db
       .updateTable('billing_accounts')
-      .set({ usage_written_through: null, usage_remainders: '{}' })
+      .set({ usage_reported_through: null, usage_remainders: '{}' })
       .where('organization_id', '=', organization.id)
       .execute()
     clock.advance(day)

@@ -93,7 +93,7 @@ describe('deriveAccountState', () => {
   })
 
   test.each(['suspended', 'closed'] as const)(
-    'an account that an operator has %s stays so, whatever its subscription',
+    'an account that an operator has %s keeps that status with any subscription',
     (status) => {
       for (const each of statuses) {
         expect(deriveAccountState({ ...trial, status }, subscription({ status: each }), terms).status).toBe(

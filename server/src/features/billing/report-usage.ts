@@ -48,7 +48,7 @@ async function reportAccountUsage(application: Deps, listed: BillingAccount): Pr
   const unconfirmed = await listUnconfirmedReports(db, organizationId)
   const reporter = createUsageReporter(application)
   const position = {
-    from: account.usage_written_through ?? since,
+    from: account.usage_reported_through ?? since,
     remainders: account.usage_remainders,
   }
   for await (const { from, events, next } of readUsageEvents(application, organizationId, position)) {

@@ -30,7 +30,7 @@ export interface BillingAccountsTable {
   auto_charge_enabled_by_user_id: number | null
   postpaid_since: Date | null
   max_active_resources: number
-  usage_written_through: Date | null
+  usage_reported_through: Date | null
   usage_remainders: ColumnType<Record<string, number>, string | undefined, string>
   lease_number: Generated<number>
   leased_until: Date | null

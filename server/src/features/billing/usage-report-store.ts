@@ -127,10 +127,10 @@ export async function advanceReportCursor(
 ): Promise<void> {
   await db
     .updateTable('billing_accounts')
-    .set({ usage_written_through: from, usage_remainders: JSON.stringify(remainders) })
+    .set({ usage_reported_through: from, usage_remainders: JSON.stringify(remainders) })
     .where('organization_id', '=', organizationId)
     .where((where) =>
-      where.or([where('usage_written_through', 'is', null), where('usage_written_through', '<', from)]),
+      where.or([where('usage_reported_through', 'is', null), where('usage_reported_through', '<', from)]),
     )
     .execute()
 }

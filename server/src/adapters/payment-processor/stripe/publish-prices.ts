@@ -140,7 +140,7 @@ function isSamePrice(price: Stripe.Price, currency: string, amount: string, mete
   )
 }
 
-/** Converts a price to the currency's smallest unit, for which Stripe accepts up to 12 decimals. */
+/** Converts a price to the currency's smallest unit; Stripe accepts up to 12 decimals. */
 function toMinorUnits({ key, unitAmountDecimal, currency }: MeteredPrice): string {
   const amount = new Exact(unitAmountDecimal).times(new Exact(10).pow(currencyDigits(currency)))
   if (amount.isNegative() || amount.decimalPlaces() > 12) {

@@ -50,7 +50,7 @@ export async function updateSubscriptions(
   return { updated, full }
 }
 
-/** True for two prices of the same usage, one of which replaces the other. */
+/** True for two prices of the same usage: one replaces the other. */
 export function isSameKey(one: Stripe.Price, other: Stripe.Price): boolean {
   return one.metadata.berth_key === other.metadata.berth_key
 }
