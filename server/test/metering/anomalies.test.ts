@@ -66,7 +66,7 @@ test('a running deployment causes no anomaly', async () => {
 
 test('an orphaned instance is an anomaly without an organization until it is released', async () => {
   const stranger = randomUUID()
-  runtime.held.add(stranger)
+  runtime.allocated.add(stranger)
   // Keep the orphan sweep from releasing it first.
   runtime.answer({ release: () => false })
   expect(await runChecks()).toEqual([
@@ -77,7 +77,7 @@ test('an orphaned instance is an anomaly without an organization until it is rel
       message: `The runtime holds an instance for ${stranger}, but no deployment owns it.`,
     },
   ])
-  runtime.held.delete(stranger)
+  runtime.allocated.delete(stranger)
   runtime.reset()
   expect(await runChecks()).toEqual([])
 })

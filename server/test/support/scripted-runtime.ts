@@ -9,16 +9,16 @@ import type {
   ProvisionResult,
 } from '../../src/ports/model-runtime.ts'
 
-type Soon<Result> = Result | Promise<Result>
+type MaybePromise<Result> = Result | Promise<Result>
 
 /** The responses of the runtime. A test replaces individual ones; a response may also throw. */
 export interface Script {
-  listOffers(): Soon<InstanceOffer[]>
-  provision(spec: EngineSpec): Soon<ProvisionResult>
-  ensureEngine(spec: EngineSpec): Soon<EngineObservation>
-  observeEngine(deploymentId: string): Soon<EngineObservation>
-  stopEngine(deploymentId: string): Soon<boolean>
-  release(deploymentId: string): Soon<boolean>
+  listOffers(): MaybePromise<InstanceOffer[]>
+  provision(spec: EngineSpec): MaybePromise<ProvisionResult>
+  ensureEngine(spec: EngineSpec): MaybePromise<EngineObservation>
+  observeEngine(deploymentId: string): MaybePromise<EngineObservation>
+  stopEngine(deploymentId: string): MaybePromise<boolean>
+  release(deploymentId: string): MaybePromise<boolean>
 }
 
 export interface ScriptedRuntime extends ModelRuntime {
@@ -30,8 +30,8 @@ export interface ScriptedRuntime extends ModelRuntime {
   callsFor(deploymentId: string): (keyof Script)[]
   /** All engines requested so far */
   specs: EngineSpec[]
-  /** Deployments that hold resources */
-  held: Set<string>
+  /** Ids of deployments with an instance */
+  allocated: Set<string>
   /** The lines that `readLogs` returns */
   logs: LogLine[]
 }
@@ -59,12 +59,12 @@ export function createScriptedRuntime(
   baseUrl = 'http://127.0.0.1:9',
   clock: () => Date = () => new Date(),
 ): ScriptedRuntime {
-  const held = new Set<string>()
+  const allocated = new Set<string>()
   const specs: EngineSpec[] = []
   const calls: { name: keyof Script; deploymentId: string }[] = []
   const logs: LogLine[] = []
   const endpoints = new Map<string, EngineEndpoint>()
-  const usual: Script = {
+  const defaults: Script = {
     listOffers: () => [makeOffer('small')],
     provision: ({ deploymentId, instanceType }) => ({
       outcome: 'provisioned',
@@ -81,10 +81,10 @@ export function createScriptedRuntime(
     stopEngine: () => true,
     release: () => true,
   }
-  let script = usual
+  let script = defaults
 
   /** Waits for one turn of the event loop before each response, like a real runtime. */
-  async function play<Result>(
+  async function answerCall<Result>(
     name: keyof Script,
     deploymentId: string,
     answer: () => Result,
@@ -96,39 +96,39 @@ export function createScriptedRuntime(
 
   return {
     name: 'local',
-    held,
+    allocated,
     specs,
     logs,
     answer: (changes) => {
       script = { ...script, ...changes }
     },
     reset: () => {
-      script = usual
+      script = defaults
     },
     callsFor: (id) => calls.filter(({ deploymentId }) => deploymentId === id).map(({ name }) => name),
     listOffers: async () => script.listOffers(),
     provision: (spec) =>
-      play('provision', spec.deploymentId, async () => {
+      answerCall('provision', spec.deploymentId, async () => {
         const provisioning = await script.provision(spec)
-        if (provisioning.outcome === 'provisioned') held.add(spec.deploymentId)
+        if (provisioning.outcome === 'provisioned') allocated.add(spec.deploymentId)
         return provisioning
       }),
     ensureEngine: (spec) =>
-      play('ensureEngine', spec.deploymentId, async () => {
+      answerCall('ensureEngine', spec.deploymentId, async () => {
         specs.push(spec)
         const seen = await script.ensureEngine(spec)
         if (seen.phase === 'ready') endpoints.set(spec.deploymentId, seen.endpoint)
         return seen
       }),
-    observeEngine: (id) => play('observeEngine', id, () => script.observeEngine(id)),
-    stopEngine: (id) => play('stopEngine', id, () => script.stopEngine(id)),
+    observeEngine: (id) => answerCall('observeEngine', id, () => script.observeEngine(id)),
+    stopEngine: (id) => answerCall('stopEngine', id, () => script.stopEngine(id)),
     release: (id) =>
-      play('release', id, async () => {
+      answerCall('release', id, async () => {
         const released = await script.release(id)
-        if (released) held.delete(id)
+        if (released) allocated.delete(id)
         return released
       }),
-    listDeploymentIds: async () => [...held],
+    listDeploymentIds: async () => [...allocated],
     readLogs: async (_id, limit) => logs.slice(-limit),
     async *followLogs() {},
     close: async () => {},

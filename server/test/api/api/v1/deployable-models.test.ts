@@ -68,7 +68,7 @@ async function listIds(query = ''): Promise<string[]> {
   return answer.body.items.map((model: { id: string }) => model.id)
 }
 
-test('GET /api/v1/deployable-models: enabled LLMs by sort_order, then name, as {items} alone', async () => {
+test('GET /api/v1/deployable-models: enabled LLMs by sort_order, then name, as {items}', async () => {
   const answer = await client.get(path)
   expect(Object.keys(answer.body)).toEqual(['items'])
   expect(await listIds()).toEqual(['under_score', 'zebra', 'albatross'])
@@ -98,7 +98,7 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
   })
 })
 
-test('GET /api/v1/deployable-models: model_type=embedding lists embedding models alone', async () => {
+test('GET /api/v1/deployable-models: model_type=embedding lists only embedding models', async () => {
   expect(await listIds('?model_type=embedding')).toEqual(['vector'])
 })
 
@@ -106,7 +106,7 @@ test('GET /api/v1/deployable-models: enabled_only=false shows disabled models to
   expect(await listIds('?enabled_only=false')).toEqual(['under_score', 'zebra', 'albatross', 'retired'])
 })
 
-test('GET /api/v1/deployable-models: provider is matched whole and without case', async () => {
+test('GET /api/v1/deployable-models: provider matches exactly and case-insensitively', async () => {
   expect(await listIds('?provider=sky')).toEqual(['albatross'])
   expect(await listIds('?provider=Sk')).toEqual([])
 })
@@ -120,19 +120,19 @@ test.each([
   ['a tag', 'fast-ferry', ['zebra']],
   ['words of different fields', 'ships ferry', ['zebra']],
   ['nothing but spaces', '  ', ['under_score', 'zebra', 'albatross']],
-  ['nothing that there is', 'submarine', []],
+  ['no match', 'submarine', []],
   ['% as itself', '%', ['zebra']],
   ['_ as itself', '_', ['under_score']],
   ['\\ as itself', '\\', ['under_score']],
   ['a quote, which no model has', '"', []],
   ['a bracket, which no model has', '[', []],
   ['no text across two tags', 'ferry",', []],
-])('GET /api/v1/deployable-models: q finds %s', async (_what, q, expected) => {
+])('GET /api/v1/deployable-models: q matches %s', async (_what, q, expected) => {
   expect(await listIds(`?q=${encodeURIComponent(q)}`)).toEqual(expected)
 })
 
 test.each(['?enabled_only=maybe', '?model_type=video', '?q=%00', '?provider='])(
-  'GET /api/v1/deployable-models: %s is a 422',
+  'GET /api/v1/deployable-models: %s: 422',
   async (query) => {
     const answer = await client.get(`${path}${query}`)
     expect(answer.status).toBe(422)
@@ -140,7 +140,7 @@ test.each(['?enabled_only=maybe', '?model_type=video', '?q=%00', '?provider='])(
   },
 )
 
-test('GET /api/v1/deployable-models/{id}: the model of the list', async () => {
+test('GET /api/v1/deployable-models/{id}: the same model as in the list', async () => {
   const [listed] = (await client.get(`${path}?q=zebra`)).body.items
   const answer = await client.get(`${path}/zebra`)
   expect(answer.status).toBe(200)
@@ -154,12 +154,12 @@ test('GET /api/v1/deployable-models/{id}: a disabled model is a 404 unless enabl
   expect(answer.body).toMatchObject({ id: 'retired', enabled: false })
 })
 
-test('GET /api/v1/deployable-models/{id}: an embedding model is found without naming its type', async () => {
+test('GET /api/v1/deployable-models/{id}: finds an embedding model without model_type', async () => {
   expect((await client.get(`${path}/vector`)).body).toMatchObject({ model_type: 'embedding' })
 })
 
 test.each(['absent', '%00', 'a%2Fb'])(
-  'GET /api/v1/deployable-models/%s: an unknown or impossible id is a 404',
+  'GET /api/v1/deployable-models/%s: 404 for an unknown or invalid id',
   async (id) => {
     const answer = await client.get(`${path}/${id}`)
     expect(answer.status).toBe(404)
@@ -171,8 +171,8 @@ test.each([path, `${path}/zebra`])('GET %s: 401 without a session', async (each)
   expect((await createClient(server.url).get(each)).status).toBe(401)
 })
 
-// Last, as it replaces what the tests above read.
-test('a start with another catalog file: changed, left, returned and swapped names', async () => {
+// This test comes last because it replaces the catalog of the tests above.
+test('a restart with another catalog file updates, disables, restores and renames models', async () => {
   const before = (await client.get(`${path}?enabled_only=false`)).body.items
   const find = (items: { id: string; created_at: string }[], id: string) =>
     items.find((item) => item.id === id)

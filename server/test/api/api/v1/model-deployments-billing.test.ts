@@ -14,7 +14,7 @@ import type { TestServer } from '../../../support/server.ts'
 const path = '/api/v1/model-deployments'
 const deploy = (client: Client, model = 'berth-tiny') => client.post(path, { model_name: model })
 
-/** The settings' own defaults: two deployments in a trial, a credit of 10.00. */
+/** The default limits: two deployments and a credit of 10.00 in a trial. */
 const defaults = { BILLING_TRIAL_MAX_ACTIVE: '' }
 
 let server: TestServer
@@ -34,7 +34,7 @@ async function setStatus(client: Client, status: AccountStatus): Promise<void> {
 }
 
 describe('resource_limit_reached', () => {
-  test('POST /api/v1/model-deployments: a trial has two deployments at a time, the third is a 409', async () => {
+  test('POST /api/v1/model-deployments: a trial allows two deployments at a time, the third is a 409', async () => {
     const client = await registerClient(server.url)
     for (const status of [201, 201, 409]) expect((await deploy(client)).status).toBe(status)
     expect((await deploy(client)).body).toMatchObject({
@@ -45,7 +45,7 @@ describe('resource_limit_reached', () => {
     expect((await client.get(path)).body.total).toBe(2)
   })
 
-  test('the limit is the organization’s, whoever of it deploys', async () => {
+  test('the limit applies to the organization, not to the member', async () => {
     const admin = await registerClient(server.url)
     const member = await joinClient(server, admin, 'member')
     expect((await deploy(admin)).status).toBe(201)
@@ -54,7 +54,7 @@ describe('resource_limit_reached', () => {
     expect((await deploy(member)).body.code).toBe('resource_limit_reached')
   })
 
-  test('a model that the catalog has not is a 422 before it is a 409', async () => {
+  test('a model that is not in the catalog is a 422 rather than a 409', async () => {
     const client = await registerClient(server.url)
     await deploy(client)
     await deploy(client)
@@ -62,7 +62,7 @@ describe('resource_limit_reached', () => {
   })
 
   test.each(['requested', 'provisioning', 'deploying', 'running', 'terminating'] as const)(
-    'a deployment that is %s counts',
+    'a %s deployment counts',
     async (status) => {
       const client = await registerClient(server.url)
       for (const _ of [1, 2]) {
@@ -77,7 +77,7 @@ describe('resource_limit_reached', () => {
     },
   )
 
-  test.each(['failed', 'terminated'] as const)('a deployment that is %s does not count', async (status) => {
+  test.each(['failed', 'terminated'] as const)('a %s deployment does not count', async (status) => {
     const client = await registerClient(server.url)
     for (const _ of [1, 2, 3]) {
       const { body, status: answered } = await deploy(client)
@@ -90,7 +90,7 @@ describe('resource_limit_reached', () => {
     }
   })
 
-  test('a subscription has twenty', async () => {
+  test('a subscription allows twenty', async () => {
     const client = await registerClient(server.url)
     expect((await activate(server.url, client)).status).toBe(200)
     for (let index = 0; index < 20; index++) expect((await deploy(client)).status).toBe(201)
@@ -103,18 +103,21 @@ describe('other conditions', () => {
     ['past_due', 'payment_past_due'],
     ['suspended', 'account_suspended'],
     ['closed', 'account_suspended'],
-  ] as const)('an account that is %s: 409 %s; what runs is untouched', async (status, code) => {
-    const client = await registerClient(server.url)
-    const { body: running } = await deploy(client)
-    await setStatus(client, status)
-    expect(await deploy(client)).toMatchObject({ status: 409, body: { code } })
-    expect((await client.get(`${path}/${running.id}`)).body.status).toBe('requested')
-    expect((await client.delete(`${path}/${running.id}`)).status).toBe(200)
-    await setStatus(client, 'active')
-    expect((await deploy(client)).status).toBe(201)
-  })
+  ] as const)(
+    'an account that is %s: 409 %s; existing deployments are not affected',
+    async (status, code) => {
+      const client = await registerClient(server.url)
+      const { body: running } = await deploy(client)
+      await setStatus(client, status)
+      expect(await deploy(client)).toMatchObject({ status: 409, body: { code } })
+      expect((await client.get(`${path}/${running.id}`)).body.status).toBe('requested')
+      expect((await client.delete(`${path}/${running.id}`)).status).toBe(200)
+      await setStatus(client, 'active')
+      expect((await deploy(client)).status).toBe(201)
+    },
+  )
 
-  test('a member and an admin get the same answer, a viewer a 403 before it', async () => {
+  test('members and admins get the same answer, viewers a 403', async () => {
     const admin = await registerClient(server.url)
     const viewer = await joinClient(server, admin, 'viewer')
     await setStatus(admin, 'suspended')
@@ -131,7 +134,7 @@ describe('BILLING_TRIAL=off', () => {
   })
   afterAll(() => strict.close())
 
-  test('409 billing_not_activated, until billing is activated', async () => {
+  test('409 billing_not_activated until billing is activated', async () => {
     const client = await registerClient(strict.url)
     expect((await deploy(client)).body.code).toBe('billing_not_activated')
     expect((await client.get('/v1/billing/config')).body.features.trial).toBe(false)
@@ -150,11 +153,11 @@ describe('trial_credit_exhausted', () => {
   afterEach(() => runtime.reset())
   afterAll(() => trial.close())
 
-  test('409 once usage costs the credit of the trial, to the second; activating billing lifts it', async () => {
+  test('409 as soon as usage exceeds the trial credit, until billing is activated', async () => {
     const client = await registerClient(trial.url)
     const { body } = await deploy(client)
     await waitForStatus(client, body.id, 'running')
-    // 0.001 a second: 10.00 are used up after 10,000 s.
+    // At 0.001 per second the credit of 10.00 lasts 10,000 s.
     clock.advance(9_900_000)
     const second = await deploy(client)
     expect(second.status).toBe(201)
@@ -168,7 +171,7 @@ describe('trial_credit_exhausted', () => {
     expect((await deploy(client)).status).toBe(201)
   })
 
-  test('what runs goes on when the credit is used up', async () => {
+  test('running deployments continue when the credit is used up', async () => {
     const client = await registerClient(trial.url)
     const { body } = await deploy(client)
     await waitForStatus(client, body.id, 'running')
@@ -178,7 +181,7 @@ describe('trial_credit_exhausted', () => {
   })
 })
 
-test('200 concurrent creates on a limit of 5: five 201, the others 409', { timeout: 120_000 }, async () => {
+test('200 concurrent creates with a limit of 5: five 201, the others 409', { timeout: 120_000 }, async () => {
   const five = await startTestServer({ worker: false, settings: { BILLING_TRIAL_MAX_ACTIVE: '5' } })
   try {
     const clients = await Promise.all([1, 2].map(() => registerClient(five.url)))

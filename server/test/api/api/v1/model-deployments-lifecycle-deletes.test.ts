@@ -10,7 +10,7 @@ import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
-const patience = { timeout: 20_000 }
+const pollOptions = { timeout: 20_000 }
 const runtime = createScriptedRuntime()
 
 let server: TestServer
@@ -30,8 +30,8 @@ async function read(id: string) {
   return (await client.get(`${path}/${id}`)).body
 }
 
-function out(): never {
-  throw new Error('out of order')
+function fail(): never {
+  throw new Error('runtime error')
 }
 
 async function listStatuses(id: string): Promise<string[]> {
@@ -42,13 +42,13 @@ async function listStatuses(id: string): Promise<string[]> {
 }
 
 test.each([
-  ['requested', { listOffers: out }],
-  ['provisioning', { provision: out }],
+  ['requested', { listOffers: fail }],
+  ['provisioning', { provision: fail }],
   ['deploying', { ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) }],
   ['running', {}],
   ['failed', { provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }) }],
 ] as [string, Partial<Script>][])(
-  'DELETE of a deployment that is %s: 200 terminating, and it ends terminated with nothing held',
+  'DELETE of a %s deployment: 200 terminating, then terminated without an instance',
   async (status, script) => {
     runtime.answer(script)
     const id = await create()
@@ -57,12 +57,12 @@ test.each([
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({ status: 'terminating', terminated_at: null })
     await waitForStatus(client, id, 'terminated')
-    expect(runtime.held).not.toContain(id)
+    expect(runtime.allocated).not.toContain(id)
     expect(await listStatuses(id)).toEqual(expect.arrayContaining([status, 'terminating', 'terminated']))
   },
 )
 
-test('DELETE of one that is terminating: 200, the same row, no further event', async () => {
+test('DELETE of a terminating deployment: 200, the same row, no further event', async () => {
   runtime.answer({ release: () => false })
   const id = await create()
   await waitForStatus(client, id, 'running')
@@ -72,7 +72,7 @@ test('DELETE of one that is terminating: 200, the same row, no further event', a
   expect(second.body).toEqual(first.body)
   await vi.waitFor(
     () => expect(runtime.callsFor(id).filter((call) => call === 'release').length).toBeGreaterThan(1),
-    patience,
+    pollOptions,
   )
   expect((await read(id)).status).toBe('terminating')
   runtime.reset()
@@ -81,7 +81,7 @@ test('DELETE of one that is terminating: 200, the same row, no further event', a
   expect(items.filter((event: { status: string }) => event.status === 'terminating')).toHaveLength(1)
 })
 
-test('ten DELETEs at once: all 200, one termination', async () => {
+test('ten concurrent DELETEs: all 200, one termination', async () => {
   const id = await create()
   await waitForStatus(client, id, 'running')
   const answers = await Promise.all(Array.from({ length: 10 }, () => client.delete(`${path}/${id}`)))
@@ -92,15 +92,15 @@ test('ten DELETEs at once: all 200, one termination', async () => {
   expect(items.filter((event: { status: string }) => event.status === 'terminating')).toHaveLength(1)
 })
 
-test('a cleanup that throws stays terminating with cleanup_failed and is tried again until it is confirmed', async () => {
+test('a failing cleanup stays terminating with cleanup_failed and is retried until it succeeds', async () => {
   const id = await create()
   await waitForStatus(client, id, 'running')
-  runtime.answer({ release: out })
+  runtime.answer({ release: fail })
   await client.delete(`${path}/${id}`)
-  await expect.poll(async () => (await read(id)).failure_stage, patience).toBe('termination')
+  await expect.poll(async () => (await read(id)).failure_stage, pollOptions).toBe('termination')
   expect(await read(id)).toMatchObject({
     status: 'terminating',
-    failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*out of order)/),
+    failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*runtime error)/),
     terminated_at: null,
   })
   runtime.reset()
@@ -111,64 +111,64 @@ test('a cleanup that throws stays terminating with cleanup_failed and is tried a
   })
 })
 
-test('a failed deployment whose cleanup throws once keeps in its history why it failed', async () => {
+test('a cleanup failure does not remove the original failure from the events', async () => {
   runtime.answer({
     ensureEngine: () => ({ phase: 'failed', stage: 'model_download', code: 'disk_full', message: 'No.' }),
   })
   const id = await create()
   await waitForStatus(client, id, 'failed')
-  runtime.answer({ release: out })
+  runtime.answer({ release: fail })
   await client.delete(`${path}/${id}`)
-  await expect.poll(async () => (await read(id)).failure_reason, patience).toMatch(/^cleanup_failed/)
+  await expect.poll(async () => (await read(id)).failure_reason, pollOptions).toMatch(/^cleanup_failed/)
   runtime.reset()
   await waitForStatus(client, id, 'terminated')
   const { items } = (await client.get(`${path}/${id}/events`)).body
   expect(items).toContainEqual(expect.objectContaining({ status: 'failed', message: 'disk_full: No.' }))
 })
 
-test('a failed deployment tries to release its instance until it is confirmed', async () => {
+test('a failed deployment retries the release of its instance until it is confirmed', async () => {
   runtime.answer({
     ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
-    release: out,
+    release: fail,
   })
   const id = await create()
   await waitForStatus(client, id, 'failed')
-  await vi.waitFor(() => expect(runtime.callsFor(id)).toContain('release'), patience)
-  expect(runtime.held).toContain(id)
+  await vi.waitFor(() => expect(runtime.callsFor(id)).toContain('release'), pollOptions)
+  expect(runtime.allocated).toContain(id)
   runtime.reset()
-  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+  await vi.waitFor(() => expect(runtime.allocated).not.toContain(id), pollOptions)
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'launch_rejected: No.' })
-  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
 })
 
-test('a deployment that failed before it had an instance says nothing any more once its release is confirmed', async () => {
+test('a deployment that failed without an instance clears status_message once its release is confirmed', async () => {
   runtime.answer({
     provision: () => ({ outcome: 'refused', code: 'provider_error', message: 'No.' }),
-    release: out,
+    release: fail,
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).status_message, pollOptions).toMatch(/Retrying/)
   runtime.reset()
-  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })
 })
 
-test('sweepOrphans releases what no deployment owns and what a terminated one left, and nothing else', async () => {
+test('sweepOrphans releases only resources of unknown and terminated deployments', async () => {
   const [running, ended] = [await create(), await create()]
   await waitForStatus(client, running, 'running')
   await waitForStatus(client, ended, 'running')
   await client.delete(`${path}/${ended}`)
   await waitForStatus(client, ended, 'terminated')
   const unknown = randomUUID()
-  runtime.held.add(unknown).add(ended)
+  runtime.allocated.add(unknown).add(ended)
   await sweepOrphans(server.application)
-  expect(runtime.held).toContain(running)
-  expect(runtime.held).not.toContain(unknown)
-  expect(runtime.held).not.toContain(ended)
+  expect(runtime.allocated).toContain(running)
+  expect(runtime.allocated).not.toContain(unknown)
+  expect(runtime.allocated).not.toContain(ended)
   expect(runtime.callsFor(running)).not.toContain('release')
 })
 
-test('sweepOrphans releases what a failed one holds after it was given back, and leaves one that still gives back', async () => {
+test('sweepOrphans releases resources of a failed deployment only after its own release has finished', async () => {
   runtime.answer({
     ensureEngine: () => ({ phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' }),
   })
@@ -179,22 +179,22 @@ test('sweepOrphans releases what a failed one holds after it was given back, and
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
   const late = await create()
-  await expect.poll(() => readDue(late), patience).toEqual({ reconcile_at: null })
-  runtime.held.add(late)
+  await expect.poll(() => readDue(late), pollOptions).toEqual({ reconcile_at: null })
+  runtime.allocated.add(late)
   runtime.answer({ release: (id) => id === late })
   const busy = await create()
   await waitForStatus(client, busy, 'failed')
-  expect(runtime.held).toContain(busy)
+  expect(runtime.allocated).toContain(busy)
   expect(await listOrphans(server.application)).toEqual([late])
   await sweepOrphans(server.application)
-  expect(runtime.held).not.toContain(late)
+  expect(runtime.allocated).not.toContain(late)
 })
 
-test('sweepOrphans goes on after an orphan that can’t be released', async () => {
+test('sweepOrphans continues after an orphan that can’t be released', async () => {
   const [stuck, loose] = [randomUUID(), randomUUID()]
-  runtime.held.add(stuck).add(loose)
-  runtime.answer({ release: (id) => (id === stuck ? out() : true) })
+  runtime.allocated.add(stuck).add(loose)
+  runtime.answer({ release: (id) => (id === stuck ? fail() : true) })
   await sweepOrphans(server.application)
-  expect(runtime.held).toContain(stuck)
-  expect(runtime.held).not.toContain(loose)
+  expect(runtime.allocated).toContain(stuck)
+  expect(runtime.allocated).not.toContain(loose)
 })

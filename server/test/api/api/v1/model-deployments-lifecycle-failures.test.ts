@@ -9,7 +9,7 @@ import type { TestServer } from '../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
 const runtime = createScriptedRuntime()
-const patience = { timeout: 20_000 }
+const pollOptions = { timeout: 20_000 }
 
 let server: TestServer
 let client: Client
@@ -26,8 +26,8 @@ async function create(): Promise<string> {
   return answer.body.id
 }
 
-/** Has the worker look at a deployment now rather than at its next round. */
-async function hurry(id: string): Promise<void> {
+/** Makes a deployment due, so that the worker reconciles it immediately. */
+async function makeDue(id: string): Promise<void> {
   await server.application.db
     .updateTable('deployments')
     .set({ reconcile_at: new Date(0) })
@@ -43,7 +43,7 @@ function failed(stage: FailureStage, code: FailureCode): EngineObservation {
   return { phase: 'failed', stage, code, message: 'It did not work.' }
 }
 
-test('no offers at all: failed, no_feasible_instance', async () => {
+test('without offers: failed with no_feasible_instance', async () => {
   runtime.answer({ listOffers: () => [] })
   const deployment = await waitForStatus(client, await create(), 'failed')
   expect(deployment).toMatchObject({
@@ -52,7 +52,7 @@ test('no offers at all: failed, no_feasible_instance', async () => {
   })
 })
 
-test('the smallest offer that fits is chosen, and the reason names what was passed over', async () => {
+test('the smallest offer that fits is chosen, and the reason names those ruled out', async () => {
   runtime.answer({
     listOffers: () => [
       makeOffer('large', { memoryBytes: 64 * 2 ** 30 }),
@@ -68,7 +68,7 @@ test('the smallest offer that fits is chosen, and the reason names what was pass
   )
 })
 
-test('a refusal for capacity tries the next offer that fits', async () => {
+test('after no_capacity the next offer that fits is tried', async () => {
   runtime.answer({
     listOffers: () => [makeOffer('first'), makeOffer('second', { memoryBytes: 2 ** 34 })],
     provision: ({ instanceType, deploymentId }) =>
@@ -96,7 +96,7 @@ test('a refusal for capacity tries the next offer that fits', async () => {
   )
 })
 
-test('a refusal for capacity by every offer fails with no_capacity', async () => {
+test('no_capacity for every offer: failed with no_capacity', async () => {
   runtime.answer({
     listOffers: () => [makeOffer('first'), makeOffer('second')],
     provision: () => ({ outcome: 'refused', code: 'no_capacity', message: 'All taken.' }),
@@ -110,19 +110,16 @@ test('a refusal for capacity by every offer fails with no_capacity', async () =>
   expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(2)
 })
 
-test.each(['quota_exceeded', 'provider_error'] as const)(
-  'a refusal for %s tries no other offer',
-  async (code) => {
-    runtime.answer({
-      listOffers: () => [makeOffer('first'), makeOffer('second')],
-      provision: () => ({ outcome: 'refused', code, message: 'No.' }),
-    })
-    const id = await create()
-    const deployment = await waitForStatus(client, id, 'failed')
-    expect(deployment).toMatchObject({ failure_stage: 'provisioning', failure_reason: `${code}: No.` })
-    expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(1)
-  },
-)
+test.each(['quota_exceeded', 'provider_error'] as const)('after %s no other offer is tried', async (code) => {
+  runtime.answer({
+    listOffers: () => [makeOffer('first'), makeOffer('second')],
+    provision: () => ({ outcome: 'refused', code, message: 'No.' }),
+  })
+  const id = await create()
+  const deployment = await waitForStatus(client, id, 'failed')
+  expect(deployment).toMatchObject({ failure_stage: 'provisioning', failure_reason: `${code}: No.` })
+  expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(1)
+})
 
 test.each([
   ['model_download', 'download_failed'],
@@ -131,27 +128,27 @@ test.each([
   ['model_launch', 'launch_rejected'],
   ['model_launch', 'out_of_memory'],
   ['health_check', 'readiness_timeout'],
-] as const)('%s, %s: failed at once, and the instance is released by itself', async (stage, code) => {
+] as const)('%s, %s: failed immediately, and the instance is released automatically', async (stage, code) => {
   runtime.answer({ ensureEngine: () => failed(stage, code) })
   const id = await create()
   const deployment = await waitForStatus(client, id, 'failed')
   expect(deployment).toMatchObject({ failure_stage: stage, failure_reason: `${code}: It did not work.` })
-  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+  await vi.waitFor(() => expect(runtime.allocated).not.toContain(id), pollOptions)
   expect(runtime.callsFor(id)).not.toContain('stopEngine')
   expect((await read(id)).status).toBe('failed')
 })
 
-test('download and start are told in status_message on the way', async () => {
+test('status_message reports the download and the start', async () => {
   const phases: EngineObservation[] = [
-    { phase: 'downloading', message: 'Half is here.', receivedBytes: 1, totalBytes: 2 },
-    { phase: 'starting', message: 'It wakes up.' },
+    { phase: 'downloading', message: 'Half done.', receivedBytes: 1, totalBytes: 2 },
+    { phase: 'starting', message: 'Waking up.' },
   ]
   let phase = 0
   runtime.answer({ ensureEngine: () => phases[phase] ?? failed('model_launch', 'launch_rejected') })
   const id = await create()
-  for (const [at, message] of ['Half is here.', 'It wakes up.'].entries()) {
+  for (const [at, message] of ['Half done.', 'Waking up.'].entries()) {
     phase = at
-    await expect.poll(async () => (await read(id)).status_message, patience).toBe(message)
+    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBe(message)
     expect(await read(id)).toMatchObject({ status: 'deploying', progress: at === 0 ? 0.5 : null })
   }
   runtime.reset()
@@ -161,7 +158,7 @@ test('download and start are told in status_message on the way', async () => {
   expect(stages.indexOf('model_download')).toBeLessThan(stages.indexOf('engine_startup'))
 })
 
-test('an engine that crashes at every start is started three times more and then fails', async () => {
+test('an engine that crashes at every start is restarted three times, then fails', async () => {
   runtime.answer({ ensureEngine: () => failed('engine_startup', 'engine_crashed') })
   const id = await create()
   const deployment = await waitForStatus(client, id, 'failed')
@@ -170,16 +167,16 @@ test('an engine that crashes at every start is started three times more and then
     failure_reason: 'engine_crashed: It did not work.',
   })
   expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
-  await vi.waitFor(() => expect(runtime.held).not.toContain(id), patience)
+  await vi.waitFor(() => expect(runtime.allocated).not.toContain(id), pollOptions)
 })
 
-test('restarts count whose stop is not confirmed at once: the engine is seen starting when its end is awaited', async () => {
-  let looks = 0
+test('a restart counts even if stopping the engine takes several polls', async () => {
+  let calls = 0
   runtime.answer({
     ensureEngine: () =>
-      looks++ % 2 === 0
+      calls++ % 2 === 0
         ? failed('model_launch', 'engine_crashed')
-        : { phase: 'starting', message: 'It is being ended.' },
+        : { phase: 'starting', message: 'Stopping.' },
     stopEngine: () => false,
   })
   const id = await create()
@@ -189,7 +186,7 @@ test('restarts count whose stop is not confirmed at once: the engine is seen sta
   expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
 })
 
-test('a restart counts once, however often its stop is asked for', async () => {
+test('a restart counts once, regardless of the number of stop calls', async () => {
   runtime.answer({
     ensureEngine: () => failed('model_launch', 'engine_crashed'),
     stopEngine: () => false,
@@ -197,7 +194,7 @@ test('a restart counts once, however often its stop is asked for', async () => {
   const id = await create()
   await vi.waitFor(
     () => expect(runtime.callsFor(id).filter((call) => call === 'stopEngine').length).toBeGreaterThan(4),
-    patience,
+    pollOptions,
   )
   expect(await read(id)).toMatchObject({
     status: 'deploying',
@@ -212,7 +209,7 @@ test.each([
   ['crashed', failed('runtime', 'engine_crashed')],
   ['unreachable', failed('health_check', 'engine_unreachable')],
 ] as [string, EngineObservation][])(
-  'a running engine that is %s is started again; meanwhile 503',
+  'a running engine that is %s is restarted; 503 meanwhile',
   async (_what, seen) => {
     const id = await create()
     await waitForStatus(client, id, 'running')
@@ -220,15 +217,15 @@ test.each([
       observeEngine: () => seen,
       ensureEngine: () => ({ phase: 'starting', message: 'It starts again.' }),
     })
-    await hurry(id)
-    await expect.poll(async () => (await read(id)).status_message, patience).toBe('It starts again.')
+    await makeDue(id)
+    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBe('It starts again.')
     expect((await read(id)).status).toBe('running')
     expect(runtime.callsFor(id)).toContain('stopEngine')
     const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
     expect(answer.status).toBe(503)
     expect(answer.body.error.code).toBe('deployment_not_ready')
     runtime.reset()
-    await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
     const { items } = (await client.get(`${path}/${id}/events`)).body
     expect(items.at(-1)).toMatchObject({
       status: 'running',
@@ -240,18 +237,20 @@ test.each([
 test.each<EngineObservation>([
   { phase: 'starting', message: 'Its node starts it again.' },
   { phase: 'downloading', message: 'Its node starts it again.', receivedBytes: 1, totalBytes: 2 },
-])('a running engine that starts again by itself ($phase) is waited for; meanwhile 503', async (seen) => {
+])('the worker waits for a running engine that restarts by itself ($phase); 503 meanwhile', async (seen) => {
   const id = await create()
   await waitForStatus(client, id, 'running')
   runtime.answer({ observeEngine: () => seen, ensureEngine: () => seen })
-  await hurry(id)
-  await expect.poll(async () => (await read(id)).status_message, patience).toBe('Its node starts it again.')
+  await makeDue(id)
+  await expect
+    .poll(async () => (await read(id)).status_message, pollOptions)
+    .toBe('Its node starts it again.')
   const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
   expect(answer.status).toBe(503)
   expect(answer.headers.get('retry-after')).toBe('5')
   expect(answer.body.error.code).toBe('deployment_not_ready')
   runtime.reset()
-  await expect.poll(async () => (await read(id)).status_message, patience).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
   expect(runtime.callsFor(id)).not.toContain('stopEngine')
   const { items } = (await client.get(`${path}/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message).slice(-2)).toEqual([
@@ -260,11 +259,11 @@ test.each<EngineObservation>([
   ])
 })
 
-test('a running engine that fails for good fails the deployment at its stage', async () => {
+test('a permanent failure of a running engine fails the deployment at that stage', async () => {
   const id = await create()
   await waitForStatus(client, id, 'running')
   runtime.answer({ observeEngine: () => failed('runtime', 'out_of_memory') })
-  await hurry(id)
+  await makeDue(id)
   expect(await waitForStatus(client, id, 'failed')).toMatchObject({
     failure_stage: 'runtime',
     failure_reason: 'out_of_memory: It did not work.',
@@ -272,7 +271,7 @@ test('a running engine that fails for good fails the deployment at its stage', a
 })
 
 test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
-  'a runtime whose %s throws is asked again, and its words stay in the log',
+  'a runtime error in %s is retried, and its text appears only in the log',
   async (name) => {
     runtime.answer({
       [name]: () => {
@@ -281,7 +280,7 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
     })
     const id = await create()
     await expect
-      .poll(async () => (await read(id)).status_message, patience)
+      .poll(async () => (await read(id)).status_message, pollOptions)
       .toBe('The compute backend returned an error. Retrying.')
     expect(server.logs.some((line) => line.includes('secret inner workings'))).toBe(true)
     expect(JSON.stringify((await client.get(`${path}/${id}/events`)).body)).not.toContain('secret')
@@ -290,14 +289,14 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
   },
 )
 
-test('an instance that never comes fails with provision_timeout after 10 minutes', async () => {
+test('a runtime that fails to provision for 10 minutes: failed with provision_timeout', async () => {
   runtime.answer({
     provision: () => {
       throw new Error('timed out')
     },
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, patience).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).status_message, pollOptions).toMatch(/Retrying/)
   const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
     .updateTable('deployments')

@@ -8,7 +8,7 @@ import type { TestServer } from '../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
 const runtime = createScriptedRuntime()
-const pending = { outcome: 'pending', message: 'It waits for a node.' } as const
+const pending = { outcome: 'pending', message: 'Waiting for a node.' } as const
 
 let server: TestServer
 let client: Client
@@ -29,7 +29,7 @@ async function createPending(): Promise<string> {
   return body.id
 }
 
-test('an instance that has not come: provisioning with its sentence and no instance, then it goes on by itself', async () => {
+test('a pending instance: provisioning with the runtime’s message, then the deployment continues automatically', async () => {
   const id = await createPending()
   const { body } = await client.get(`${path}/${id}`)
   expect(body).toMatchObject({ status: 'provisioning', instance_id: null })
@@ -42,26 +42,26 @@ test('an instance that has not come: provisioning with its sentence and no insta
   )
 })
 
-test('an instance that has not come can be deleted, and what was asked for is released', async () => {
+test('a deployment with a pending instance can be deleted, and the request is released', async () => {
   const id = await createPending()
   expect((await client.delete(`${path}/${id}`)).status).toBeLessThan(300)
   await waitForStatus(client, id, 'terminated')
   expect(runtime.callsFor(id)).toContain('release')
 })
 
-test('an instance that does not come within an hour: failed with provision_timeout, and released', async () => {
+test('an instance pending for an hour: failed with provision_timeout, and released', async () => {
   const id = await createPending()
   late = 61 * 60_000
   const failed = await waitForStatus(client, id, 'failed')
   late = 0
   expect(failed).toMatchObject({
     failure_stage: 'provisioning',
-    failure_reason: 'provision_timeout: No instance became available within one hour. It waits for a node.',
+    failure_reason: 'provision_timeout: No instance became available within one hour. Waiting for a node.',
   })
   await expect.poll(() => runtime.callsFor(id), { timeout: 20_000 }).toContain('release')
 })
 
-test('an instance that has been pending for long stays so through a fault of the runtime', async () => {
+test('a runtime error does not fail a long-pending instance', async () => {
   const id = await createPending()
   late = 30 * 60_000
   runtime.answer({

@@ -48,23 +48,23 @@ async function makeDue(id: string): Promise<void> {
     .execute()
 }
 
-/** What one worker does in one round, the longest due first. */
-async function work(worker: string, { limit = 1, leaseSeconds = 60 } = {}): Promise<void> {
+/** One pass of a worker over the longest overdue deployments. */
+async function runPass(worker: string, { limit = 1, leaseSeconds = 60 } = {}): Promise<void> {
   const leased = await leaseDueDeployments(server.application.db, worker, leaseSeconds, limit)
   await Promise.all(leased.map((deployment) => reconcileDeployment(server.application, deployment)))
 }
 
-/** Has a worker look at a deployment, and returns in how many seconds it is looked at next. */
-async function lookAndReadWait(id: string): Promise<number> {
+/** Reconciles a deployment and returns the seconds until its next pass. */
+async function reconcileAndReadDelay(id: string): Promise<number> {
   await makeDue(id)
-  await work('one', { limit: 100 })
+  await runPass('one', { limit: 100 })
   const wait = sql<number>`extract(epoch from reconcile_at - now())::float`
   const row = server.application.db.selectFrom('deployments').select(wait.as('seconds')).where('id', '=', id)
   return (await row.executeTakeFirstOrThrow()).seconds
 }
 
-function out(): never {
-  throw new Error('out of order')
+function fail(): never {
+  throw new Error('runtime error')
 }
 
 const instance = { instanceId: 'i', clusterId: 'c', gpuAllocationId: 'g', region: 'r', startedAt: new Date() }
@@ -100,22 +100,22 @@ const aProvisioning = fc.oneof(
   },
 )
 
-/** Answers of one kind, one in nine of them a fault. */
-function answering<Result>(result: fc.Arbitrary<Result>): fc.Arbitrary<() => Result> {
+/** Arbitrary answers, one in nine of them an error. */
+function answersWith<Result>(result: fc.Arbitrary<Result>): fc.Arbitrary<() => Result> {
   return fc.oneof(
     { weight: 8, arbitrary: result.map((value) => () => value) },
-    { weight: 1, arbitrary: fc.constant(out) },
+    { weight: 1, arbitrary: fc.constant(fail) },
   )
 }
 
 const offers = [makeOffer('one'), makeOffer('two')]
 const aScript: fc.Arbitrary<Script> = fc.record({
-  listOffers: answering(fc.constantFrom(1, 1, 2, 2, 0).map((count) => offers.slice(0, count))),
-  provision: answering(aProvisioning),
-  ensureEngine: answering(anObservation),
-  observeEngine: answering(anObservation),
-  stopEngine: answering(fc.boolean()),
-  release: answering(fc.boolean()),
+  listOffers: answersWith(fc.constantFrom(1, 1, 2, 2, 0).map((count) => offers.slice(0, count))),
+  provision: answersWith(aProvisioning),
+  ensureEngine: answersWith(anObservation),
+  observeEngine: answersWith(anObservation),
+  stopEngine: answersWith(fc.boolean()),
+  release: answersWith(fc.boolean()),
 })
 const aMove = fc.oneof(
   {
@@ -125,7 +125,7 @@ const aMove = fc.oneof(
   { weight: 1, arbitrary: fc.record({ script: aScript, deletes: fc.constant(true), works: fc.boolean() }) },
 )
 
-test('whatever the runtime answers and whenever the user deletes: legal transitions only, and nothing is left held', async () => {
+test('for any runtime answers and deletes: only legal transitions, and no instance is leaked', async () => {
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(aMove, { minLength: 1, maxLength: 10 }), async (moves) => {
@@ -134,18 +134,18 @@ test('whatever the runtime answers and whenever the user deletes: legal transiti
       for (const { script, deletes, works } of moves) {
         runtime.answer(script)
         await makeDue(id)
-        await Promise.all([deletes ? client.delete(`${path}/${id}`) : null, works ? work('one') : null])
+        await Promise.all([deletes ? client.delete(`${path}/${id}`) : null, works ? runPass('one') : null])
         const { status, terminated_at, failure_stage } = await read(id)
         expect(terminated_at !== null).toBe(status === 'terminated')
         if (status === 'failed') expect(failure_stage).not.toBeNull()
-        if (status === 'terminated') expect(runtime.held).not.toContain(id)
+        if (status === 'terminated') expect(runtime.allocated).not.toContain(id)
       }
       runtime.reset()
       await client.delete(`${path}/${id}`)
       await makeDue(id)
-      await work('one')
+      await runPass('one')
       expect((await read(id)).status).toBe('terminated')
-      expect(runtime.held).not.toContain(id)
+      expect(runtime.allocated).not.toContain(id)
       const statuses = (await listEvents(id)).map(({ status }) => status)
       expect(statuses[0]).toBe('requested')
       for (const [at, to] of statuses.slice(1).entries()) {
@@ -156,7 +156,7 @@ test('whatever the runtime answers and whenever the user deletes: legal transiti
     }),
     { numRuns: 60 },
   )
-  // The property says little unless the moves lead about.
+  // Make sure that the random moves cover the interesting transitions.
   for (const transition of [
     'deploying running',
     'running failed',
@@ -167,10 +167,10 @@ test('whatever the runtime answers and whenever the user deletes: legal transiti
   }
 })
 
-test('two workers on the same twenty deployments never provision one twice', async () => {
+test('two workers never provision the same deployment twice', async () => {
   const ids = await Promise.all(Array.from({ length: 20 }, create))
   for (let round = 0; round < 4; round += 1)
-    await Promise.all([work('one', { limit: 16 }), work('two', { limit: 16 })])
+    await Promise.all([runPass('one', { limit: 16 }), runPass('two', { limit: 16 })])
   for (const id of ids) {
     expect((await read(id)).status).toBe('running')
     expect(runtime.callsFor(id).filter((call) => call === 'provision')).toHaveLength(1)
@@ -195,65 +195,62 @@ test.each([
   ['failed to start', 'ensureEngine', failure],
   ['started', 'ensureEngine', { phase: 'ready', endpoint: { baseUrl: 'http://stale' } }],
   ['failed by a throw', 'ensureEngine', null],
-] as const)(
-  'a worker whose lease was taken over writes nothing: it finds that the engine was %s',
-  async (_what, name, answer) => {
-    const id = await create()
-    const entered = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    let first = true
-    const usual = {
-      provision: { outcome: 'provisioned', instance },
-      ensureEngine: { phase: 'starting', message: '…' },
-    }
-    runtime.answer({
-      [name]: async () => {
-        if (!first) return usual[name]
-        first = false
-        entered.resolve()
-        await gate.promise
-        return answer ?? out()
-      },
-      ...(name === 'provision' ? { ensureEngine: () => usual.ensureEngine as EngineObservation } : {}),
-    })
-    await makeDue(id)
-    const late = work('late', { leaseSeconds: 0 })
-    await entered.promise
-    await makeDue(id)
-    await work('successor')
-    const [row, events] = [await read(id), await listEvents(id)]
-    expect(row).toMatchObject({ status: 'deploying', status_message: '…' })
-    gate.resolve()
-    await late
-    expect(await read(id)).toEqual(row)
-    expect(await listEvents(id)).toEqual(events)
-  },
-)
+] as const)('a worker that has lost its lease writes nothing: engine %s', async (_what, name, answer) => {
+  const id = await create()
+  const entered = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  let first = true
+  const usual = {
+    provision: { outcome: 'provisioned', instance },
+    ensureEngine: { phase: 'starting', message: '…' },
+  }
+  runtime.answer({
+    [name]: async () => {
+      if (!first) return usual[name]
+      first = false
+      entered.resolve()
+      await gate.promise
+      return answer ?? fail()
+    },
+    ...(name === 'provision' ? { ensureEngine: () => usual.ensureEngine as EngineObservation } : {}),
+  })
+  await makeDue(id)
+  const late = runPass('late', { leaseSeconds: 0 })
+  await entered.promise
+  await makeDue(id)
+  await runPass('successor')
+  const [row, events] = [await read(id), await listEvents(id)]
+  expect(row).toMatchObject({ status: 'deploying', status_message: '…' })
+  gate.resolve()
+  await late
+  expect(await read(id)).toEqual(row)
+  expect(await listEvents(id)).toEqual(events)
+})
 
-test('a fault is tried again after a second, however long the deployment has run, and later the longer it lasts', async () => {
+test('an error is retried after a second, and less often the longer it lasts', async () => {
   const { db } = server.application
   const id = await create()
   await makeDue(id)
-  await work('one', { limit: 100 })
+  await runPass('one', { limit: 100 })
   const hourAgo = new Date(Date.now() - 3_600_000)
   const change = (changes: { status_changed_at?: Date; updated_at: Date }) =>
     db.updateTable('deployments').set(changes).where('id', '=', id).execute()
   await change({ status_changed_at: hourAgo, updated_at: hourAgo })
-  runtime.answer({ observeEngine: out })
-  expect(await lookAndReadWait(id)).toBeLessThanOrEqual(1)
+  runtime.answer({ observeEngine: fail })
+  expect(await reconcileAndReadDelay(id)).toBeLessThanOrEqual(1)
   await change({ updated_at: hourAgo })
-  expect(await lookAndReadWait(id)).toBeGreaterThan(1)
+  expect(await reconcileAndReadDelay(id)).toBeGreaterThan(1)
 })
 
-test('a release that is not confirmed is asked for at once, and later every five seconds', async () => {
+test('an unconfirmed release is polled immediately, and later every five seconds', async () => {
   const { db } = server.application
   const id = await create()
   runtime.answer({ release: () => false })
   await client.delete(`${path}/${id}`)
-  expect(await lookAndReadWait(id)).toBeLessThan(1)
+  expect(await reconcileAndReadDelay(id)).toBeLessThan(1)
   const hourAgo = new Date(Date.now() - 3_600_000)
   await db.updateTable('deployments').set({ status_changed_at: hourAgo }).where('id', '=', id).execute()
-  expect(await lookAndReadWait(id)).toBeGreaterThan(1)
+  expect(await reconcileAndReadDelay(id)).toBeGreaterThan(1)
 })
 
 test.each([
@@ -261,34 +258,34 @@ test.each([
   [-0.5, false],
   [0.5, false],
   [5, true],
-])('a request that fails has a worker look now, one due in %d s: %s', async (seconds, isTold) => {
+])('a failed request requeues a deployment that is due in %d s: %s', async (seconds, isRequeued) => {
   const { db, notifications } = server.application
   const id = await create()
   await makeDue(id)
-  await work('one', { limit: 100 })
+  await runPass('one', { limit: 100 })
   const woken: string[] = []
   const unsubscribe = notifications.subscribe('deployment_due', (about) => woken.push(about))
-  // The time in a transaction stands still.
+  // now() is constant within a transaction.
   await db.transaction().execute(async (transaction) => {
     const due = sql<Date>`now() + make_interval(secs => ${seconds})`
     await transaction.updateTable('deployments').set({ reconcile_at: due }).where('id', '=', id).execute()
     await requeueNow(transaction, id)
     const found = transaction.selectFrom('deployments').select(sql<boolean>`reconcile_at = now()`.as('isNow'))
-    expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isTold })
+    expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
   })
   await notify(db, 'deployment_due', 'the last')
   await expect.poll(() => woken.at(-1), { timeout: 20_000 }).toBe('the last')
   unsubscribe()
-  expect(woken).toEqual(isTold ? [id, 'the last'] : ['the last'])
+  expect(woken).toEqual(isRequeued ? [id, 'the last'] : ['the last'])
 })
 
-test('a worker keeps the leases of what it works on, and one that it gave up runs out', async () => {
+test('a worker renews only its own leases, and other leases expire', async () => {
   const { db } = server.application
-  const [kept, givenUp] = [await create(), await create()]
-  for (const id of [kept, givenUp]) await makeDue(id)
+  const [renewed, expired] = [await create(), await create()]
+  for (const id of [renewed, expired]) await makeDue(id)
   const leased = await leaseDueDeployments(db, 'one', 0, 2)
-  expect(leased.map(({ id }) => id).toSorted()).toEqual([kept, givenUp].toSorted())
-  await renewLeases(db, 'one', [kept], 60)
-  await renewLeases(db, 'two', [givenUp], 60)
-  expect((await leaseDueDeployments(db, 'two', 60, 1)).map(({ id }) => id)).toEqual([givenUp])
+  expect(leased.map(({ id }) => id).toSorted()).toEqual([renewed, expired].toSorted())
+  await renewLeases(db, 'one', [renewed], 60)
+  await renewLeases(db, 'two', [expired], 60)
+  expect((await leaseDueDeployments(db, 'two', 60, 1)).map(({ id }) => id)).toEqual([expired])
 })

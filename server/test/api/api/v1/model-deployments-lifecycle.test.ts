@@ -24,7 +24,7 @@ async function listEvents(id: string) {
   }[]
 }
 
-test('a deployment goes from requested to running to terminated on the real engine, fields filled on the way', async () => {
+test('a deployment goes from requested to running to terminated on the real engine and fills its fields', async () => {
   const running = await deployBundled(client)
   expect(running).toMatchObject({
     cluster_id: 'local',
@@ -62,7 +62,7 @@ test('a deployment goes from requested to running to terminated on the real engi
   expect(await listEvents(running.id)).toHaveLength(events.length)
 })
 
-test('a variant that no instance type can run fails at instance_selection, and may be deleted', async () => {
+test('a variant that no instance type can run fails at instance_selection and can be deleted', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   const failed = await waitForStatus(client, created.body.id, 'failed')
   expect(failed).toMatchObject({
@@ -76,7 +76,7 @@ test('a variant that no instance type can run fails at instance_selection, and m
   expect(ended.failure_reason).toBe(failed.failure_reason)
 })
 
-test('a model that is too big for every instance type fails at instance_selection with the sums', async () => {
+test('a model too large for every instance type fails at instance_selection with the memory estimate', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 72 })
   const failed = await waitForStatus(client, created.body.id, 'failed')
   expect(failed.failure_reason).toMatch(/^no_feasible_instance: .*local-.+ \(.+iB\): .+GiB needed/)

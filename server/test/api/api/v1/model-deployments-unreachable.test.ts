@@ -18,9 +18,9 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-function outOfReach(minutes: number): EngineObservation {
+function unreachableFor(minutes: number): EngineObservation {
   const since = new Date(Date.now() - minutes * 60_000)
-  return { phase: 'unreachable', message: 'The cluster is out of reach.', since }
+  return { phase: 'unreachable', message: 'The cluster is unreachable.', since }
 }
 
 async function waitForMessage(id: string, expected: string | null): Promise<any> {
@@ -34,24 +34,24 @@ async function waitForMessage(id: string, expected: string | null): Promise<any>
   )
 }
 
-test('a running deployment whose runtime is out of reach stays running however long it takes, and says so', async () => {
+test('a running deployment stays running while its runtime is unreachable, and reports it', async () => {
   runtime.reset()
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
   await waitForStatus(client, body.id, 'running')
-  runtime.answer({ observeEngine: () => outOfReach(60 * 24) })
-  expect((await waitForMessage(body.id, 'The cluster is out of reach.')).status).toBe('running')
+  runtime.answer({ observeEngine: () => unreachableFor(60 * 24) })
+  expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('running')
   runtime.reset()
   expect((await waitForMessage(body.id, null)).status).toBe('running')
   expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine')).toHaveLength(1)
 })
 
-test('a deployment that has not run yet waits ten minutes for its runtime', async () => {
+test('a deployment that has never run fails after ten minutes without its runtime', async () => {
   runtime.reset()
-  runtime.answer({ ensureEngine: () => outOfReach(9) })
+  runtime.answer({ ensureEngine: () => unreachableFor(9) })
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
-  expect((await waitForMessage(body.id, 'The cluster is out of reach.')).status).toBe('deploying')
-  runtime.answer({ ensureEngine: () => outOfReach(11) })
+  expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('deploying')
+  runtime.answer({ ensureEngine: () => unreachableFor(11) })
   const failed = await waitForStatus(client, body.id, 'failed')
   expect(failed.failure_stage).toBe('engine_startup')
-  expect(failed.failure_reason).toBe('engine_unreachable: The cluster is out of reach.')
+  expect(failed.failure_reason).toBe('engine_unreachable: The cluster is unreachable.')
 })

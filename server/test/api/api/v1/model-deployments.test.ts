@@ -20,7 +20,7 @@ async function create(body: unknown = { model_name: 'berth-tiny' }, by = client)
   return by.post(path, body)
 }
 
-test('POST /api/v1/model-deployments: 201 `requested` with the defaults of the catalog, unknown fields null', async () => {
+test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defaults, fields not known yet null', async () => {
   const { body: session } = await client.get('/v1/auth/session')
   const answer = await create({ model_name: 'qwen2.5-instruct' })
   expect(answer.status).toBe(201)
@@ -52,7 +52,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the defaults of the c
 })
 
 test.each([1.5, '1.5', '1_5', 1.5, 7, '7', '7.0'])(
-  'POST /api/v1/model-deployments: size %j is taken and answered as a number',
+  'POST /api/v1/model-deployments: size %j is accepted and returned as a number',
   async (size) => {
     const answer = await create({ model_name: 'qwen2.5-instruct', model_size_in_billions: size })
     expect(answer.status).toBe(201)
@@ -60,7 +60,7 @@ test.each([1.5, '1.5', '1_5', 1.5, 7, '7', '7.0'])(
   },
 )
 
-test('POST /api/v1/model-deployments: format and quantization in any case, answered as the catalog spells them', async () => {
+test('POST /api/v1/model-deployments: format and quantization are case-insensitive and returned in the catalog’s spelling', async () => {
   const answer = await create({
     model_name: 'qwen2.5-instruct',
     model_format: 'GGUFv2',
@@ -69,7 +69,7 @@ test('POST /api/v1/model-deployments: format and quantization in any case, answe
   expect(answer.body).toMatchObject({ model_format: 'ggufv2', quantization: 'Q5_K_M' })
 })
 
-test('POST /api/v1/model-deployments: what the format leaves open is chosen to fit it', async () => {
+test('POST /api/v1/model-deployments: omitted fields are chosen to match the format', async () => {
   const answer = await create({ model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   expect(answer.body).toMatchObject({ model_format: 'pytorch', quantization: 'none' })
 })
@@ -79,16 +79,13 @@ test.each([
   [{ model_name: 'berth-tiny', model_format: 'awq' }],
   [{ model_name: 'berth-tiny', model_size_in_billions: 7 }],
   [{ model_name: 'berth-tiny', quantization: 'Q4_K_M' }],
-])(
-  'POST /api/v1/model-deployments: %j, which the catalog does not have, is a 422 model_not_deployable',
-  async (body) => {
-    const answer = await create(body)
-    expect(answer.status).toBe(422)
-    expect(answer.body).toMatchObject({ status: 422, code: 'model_not_deployable' })
-  },
-)
+])('POST /api/v1/model-deployments: %j is not in the catalog: 422 model_not_deployable', async (body) => {
+  const answer = await create(body)
+  expect(answer.status).toBe(422)
+  expect(answer.body).toMatchObject({ status: 422, code: 'model_not_deployable' })
+})
 
-test('POST /api/v1/model-deployments: a disabled model is a 422 model_not_deployable', async () => {
+test('POST /api/v1/model-deployments: a disabled model: 422 model_not_deployable', async () => {
   const { db } = server.application
   await db
     .updateTable('deployable_models')
@@ -115,7 +112,7 @@ test.each([
   ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: -1 }],
   ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: true }],
   ['model_size_in_billions', '{"model_name":"berth-tiny","model_size_in_billions":1e400}'],
-])('POST /api/v1/model-deployments: a 422 names the field %s of %j', async (field, body) => {
+])('POST /api/v1/model-deployments: 422 names the field %s of %j', async (field, body) => {
   const before = (await client.get(path)).body.total
   const answer = await create(body)
   expect(answer.status).toBe(422)
@@ -123,7 +120,7 @@ test.each([
   expect((await client.get(path)).body.total).toBe(before)
 })
 
-test('GET /api/v1/model-deployments: one’s own alone, newest first, in pages of limit and offset', async () => {
+test('GET /api/v1/model-deployments: only one’s own, newest first, paginated by limit and offset', async () => {
   const reader = await registerClient(server.url)
   const empty = await reader.get(path)
   expect(empty.body).toEqual({ items: [], total: 0, limit: 100, offset: 0 })
@@ -139,7 +136,7 @@ test('GET /api/v1/model-deployments: one’s own alone, newest first, in pages o
   expect(await list('?offset=9')).toEqual({ items: [], total: 3, limit: 100, offset: 9 })
 })
 
-test('GET /api/v1/model-deployments?active=true: without those that are terminated', async () => {
+test('GET /api/v1/model-deployments?active=true: excludes terminated deployments', async () => {
   const reader = await registerClient(server.url)
   const ids: string[] = []
   for (let made = 0; made < 3; made += 1) ids.unshift((await create(undefined, reader)).body.id)
@@ -167,20 +164,20 @@ test.each([
   'active=maybe',
   'offset=-1',
   'offset=1e3',
-])('GET /api/v1/model-deployments: %s is a 422', async (query) => {
+])('GET /api/v1/model-deployments: %s: 422', async (query) => {
   const answer = await client.get(`${path}?${query}`)
   expect(answer.status).toBe(422)
   expect(answer.body).toMatchObject({ errors: [{ location: 'query', field: query.split('=')[0] }] })
 })
 
-test('GET /api/v1/model-deployments/{id}: the deployment as it was created', async () => {
+test('GET /api/v1/model-deployments/{id}: returns the created deployment', async () => {
   const created = (await create()).body
   const answer = await client.get(`${path}/${created.id}`)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual(created)
 })
 
-test('two users of two organizations never see or end each other’s deployments', async () => {
+test('users of different organizations never see or terminate each other’s deployments', async () => {
   const stranger = await registerClient(server.url)
   const { id } = (await create()).body
   for (const suffix of ['', '/events', '/logs', '/usage']) {
@@ -193,7 +190,7 @@ test('two users of two organizations never see or end each other’s deployments
   expect((await client.get(`${path}/${id}`)).body.status).toBe('requested')
 })
 
-test('two users of one organization never see or end each other’s deployments', async () => {
+test('users of the same organization never see or terminate each other’s deployments', async () => {
   const colleague = await registerClient(server.url)
   const { db } = server.application
   const { organization_id } = (await create()).body
@@ -219,7 +216,7 @@ test('two users of one organization never see or end each other’s deployments'
 })
 
 test.each([randomUUID(), 'dep-1', '%00', '1', "'--"])(
-  'GET and DELETE /api/v1/model-deployments/%s: an absent or impossible id is a 404',
+  'GET and DELETE /api/v1/model-deployments/%s: 404 for an unknown or invalid id',
   async (id) => {
     for (const method of ['GET', 'DELETE']) {
       const answer = await client.request(method, `${path}/${id}`)
@@ -229,21 +226,21 @@ test.each([randomUUID(), 'dep-1', '%00', '1', "'--"])(
   },
 )
 
-test('every route of deployments: 401 without a session', async () => {
-  const nobody = createClient(server.url)
+test('every deployment route: 401 without a session', async () => {
+  const anonymous = createClient(server.url)
   const id = randomUUID()
   const answers = await Promise.all([
-    nobody.get(path),
-    nobody.post(path, { model_name: 'berth-tiny' }),
-    ...['', '/events', '/logs', '/usage'].map((suffix) => nobody.get(`${path}/${id}${suffix}`)),
-    nobody.delete(`${path}/${id}`),
+    anonymous.get(path),
+    anonymous.post(path, { model_name: 'berth-tiny' }),
+    ...['', '/events', '/logs', '/usage'].map((suffix) => anonymous.get(`${path}/${id}${suffix}`)),
+    anonymous.delete(`${path}/${id}`),
   ])
   expect(new Set(answers.map(({ status, body }) => `${status} ${body.code}`))).toEqual(
     new Set(['401 not_authenticated']),
   )
 })
 
-test('a viewer reads deployments but may not create or end one; a member may', async () => {
+test('a viewer can read deployments, but only a member can create and terminate them', async () => {
   const person = await registerClient(server.url)
   const { id } = (await create(undefined, person)).body
   await setRole(server, person.email, 'viewer')

@@ -40,7 +40,7 @@ const gpu = makeOffer('l4-x1', {
   memoryBytes: Math.floor(0.9 * 22.5 * GiB),
 })
 
-/** Every variant and quantization that the catalog shows, in its order. */
+/** Every variant and quantization in the catalog, in order. */
 async function listShown(): Promise<string[]> {
   const lists = await Promise.all(
     ['LLM', 'embedding'].map((type) => client.get(`/api/v1/deployable-models?model_type=${type}`)),
@@ -59,7 +59,7 @@ async function listShown(): Promise<string[]> {
 const nameOf = (item: Item) =>
   [item.model_id, item.model_format, item.model_size_in_billions, item.quantization].join(' ')
 
-test('GET /api/v1/placements: every quantization of every variant, by one look at the offers', async () => {
+test('GET /api/v1/placements: every quantization of every variant, with one query for the offers', async () => {
   let looks = 0
   runtime.answer({
     listOffers: () => {
@@ -76,7 +76,7 @@ test('GET /api/v1/placements: every quantization of every variant, by one look a
   expect(new Set(items.map(({ feasible }) => feasible))).toEqual(new Set([true, false]))
 })
 
-test('GET /api/v1/placements: each says what the plan of that variant says', async () => {
+test('GET /api/v1/placements: each item matches the plan of its variant', async () => {
   runtime.answer({ listOffers: () => [makeOffer('small'), gpu] })
   const items: Item[] = (await client.get(path)).body.items
   const picked = [
@@ -97,7 +97,7 @@ test('GET /api/v1/placements: each says what the plan of that variant says', asy
   }
 })
 
-test('GET /api/v1/placements: a runtime without offers has no place and says nothing of memory', async () => {
+test('GET /api/v1/placements: without offers nothing is feasible and memory_bytes is null', async () => {
   runtime.answer({ listOffers: () => [] })
   const items: Item[] = (await client.get(path)).body.items
   expect(items.length).toBeGreaterThan(0)
@@ -111,7 +111,7 @@ test('GET /api/v1/placements: a runtime without offers has no place and says not
   }
 })
 
-test('GET /api/v1/placements: disabled models are left out', async () => {
+test('GET /api/v1/placements: disabled models are excluded', async () => {
   const { db } = server.application
   await db.updateTable('deployable_models').set({ enabled: false }).where('id', '=', 'berth-tiny').execute()
   const items: Item[] = (await client.get(path)).body.items
@@ -119,7 +119,7 @@ test('GET /api/v1/placements: disabled models are left out', async () => {
   expect(items.some(({ model_id: id }) => id === 'berth-tiny')).toBe(false)
 })
 
-test('GET /api/v1/placements: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+test('GET /api/v1/placements: an unreachable runtime is a 503 without internals', async () => {
   runtime.answer({
     listOffers: () => {
       throw new Error('connect ECONNREFUSED 10.0.0.1:9997')
@@ -130,7 +130,7 @@ test('GET /api/v1/placements: a runtime that doesn’t answer is a 503 that says
   expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
 })
 
-test('GET /api/v1/placements: a viewer may ask, nobody may not', async () => {
+test('GET /api/v1/placements: allowed for a viewer, 401 without a session', async () => {
   const viewer = await registerClient(server.url)
   await setRole(server, viewer.email, 'viewer')
   expect((await viewer.get(path)).status).toBe(200)

@@ -52,7 +52,7 @@ test('GET …/{id}/events: {items: [{at, status, stage, message}]}, oldest first
   }
 })
 
-test('GET …/{id}/events with Accept: text/event-stream: what was, then what comes, each once', async () => {
+test('GET …/{id}/events with Accept: text/event-stream: existing events, then new ones, each once', async () => {
   const { client, runtime, server } = world
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
   const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
@@ -72,7 +72,7 @@ test('GET …/{id}/events with Accept: text/event-stream: what was, then what co
   expect(streamed.map(({ data }) => data)).toEqual(items)
 })
 
-test('GET …/{id}/events: a stream tells nothing of other deployments', async () => {
+test('GET …/{id}/events: a stream contains no events of other deployments', async () => {
   const { client, server } = world
   const one = (await client.post(path, { model_name: 'berth-tiny' })).body
   await waitForStatus(client, one.id, 'running')
@@ -85,7 +85,7 @@ test('GET …/{id}/events: a stream tells nothing of other deployments', async (
   stream.close()
 })
 
-test('GET …/{id}/events with Accept: text/event-stream: 404 for an absent deployment', async () => {
+test('GET …/{id}/events with Accept: text/event-stream: 404 for an unknown deployment', async () => {
   const { client, server } = world
   const stream = await openEventStream(
     server.url,

@@ -39,14 +39,14 @@ test('GET …/{id}/logs: the real engine’s lines, oldest first, without its ke
   expect(JSON.stringify(answer.body)).not.toContain(key)
 })
 
-test('GET …/{id}/logs with Accept: text/event-stream: lines as they are written', async () => {
+test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', async () => {
   const stream = await openEventStream(server.url, `${path}/${id}/logs`, client)
   expect(stream.status).toBe(200)
   expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
   const log = join(server.dataDirectory, 'engines', id, 'engine.log')
   const arrived: StreamedEvent[] = []
   const arriving = stream.next().then((event) => event !== null && arrived.push(event))
-  // Written until one is seen, because following begins a moment after the stream was opened.
+  // Write until a line arrives, because following starts shortly after the stream opens.
   await expect
     .poll(
       async () => {
@@ -64,13 +64,13 @@ test('GET …/{id}/logs with Accept: text/event-stream: lines as they are writte
   stream.close()
 })
 
-test('GET …/{id}/logs: empty where no engine was started', async () => {
+test('GET …/{id}/logs: empty before an engine was started', async () => {
   const created = await client.post(path, { model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   await waitForStatus(client, created.body.id, 'failed')
   expect((await client.get(`${path}/${created.body.id}/logs`)).body).toEqual({ items: [] })
 })
 
-test('GET …/{id}/logs: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', async () => {
   const reading = vi.spyOn(server.application.runtime, 'readLogs')
   reading.mockRejectedValueOnce(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
   const answer = await client.get(`${path}/${id}/logs`)
@@ -79,7 +79,7 @@ test('GET …/{id}/logs: a runtime that doesn’t answer is a 503 that says noth
   expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
 })
 
-test('GET …/{id}/logs of an engine that failed: its last lines, which outlive its instance', async () => {
+test('GET …/{id}/logs of a failed engine: its last lines, even after its instance is released', async () => {
   const { id: failing } = await deployBundled(client)
   const folder = join(server.dataDirectory, 'engines', failing)
   const line = 'last words'

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterEach(() => runtime.reset())
 afterAll(() => server.close())
 
-/** GPUs under names that the instance type file of Berth has prices for. */
+/** GPU offers with names that have prices in the shipped instance type file. */
 function makeGpu(instanceType: string, gpuCount: number, gibibytes: number, computeCapability = 8.9) {
   const formats = ['ggufv2', 'pytorch', 'awq', 'fp8']
   const memoryBytes = Math.floor(0.9 * gpuCount * gibibytes * GiB)
@@ -31,7 +31,7 @@ async function countDeployments(): Promise<number> {
   return rows.length
 }
 
-test('POST …/plan: the choice, its price and every offer; nothing is created, billing isn’t looked at', async () => {
+test('POST …/plan: the choice, its price and every offer; creates nothing and ignores billing', async () => {
   runtime.answer({
     listOffers: () => [
       makeGpu('l40s-x1', 1, 45),
@@ -84,7 +84,7 @@ test('POST …/plan: the choice, its price and every offer; nothing is created, 
   expect(await countDeployments()).toBe(0)
 })
 
-test('POST …/plan: an older GPU is named with what it can’t do', async () => {
+test('POST …/plan: the reason names the limitations of an older GPU', async () => {
   runtime.answer({ listOffers: () => [makeGpu('t4-x1', 1, 15, 7.5)] })
   const ask = async (model_format: string) =>
     (await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 0.5, model_format }))
@@ -95,7 +95,7 @@ test('POST …/plan: an older GPU is named with what it can’t do', async () =>
   expect((await ask('awq')).reason).toContain('the only instance type that fits.')
 })
 
-test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', async () => {
+test('POST …/plan: an infeasible variant is a 200 with nulls and the reasons', async () => {
   runtime.answer({
     listOffers: () => [makeOffer('cpu'), makeGpu('l4-x1', 1, 22.5), makeGpu('l4-x4', 4, 22.5)],
   })
@@ -124,14 +124,14 @@ test('POST …/plan: what nothing can run is a 200 with nulls and the reasons', 
   })
 })
 
-test('POST …/plan: a runtime without offers is infeasible too', async () => {
+test('POST …/plan: without offers nothing is feasible', async () => {
   runtime.answer({ listOffers: () => [] })
   const answer = await client.post(path, { model_name: 'berth-tiny' })
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({ feasible: false, considered: [], memory_bytes: null })
 })
 
-test('POST …/plan: a runtime that doesn’t answer is a 503 that says nothing of its inner workings', async () => {
+test('POST …/plan: an unreachable runtime is a 503 without internals', async () => {
   runtime.answer({
     listOffers: () => {
       throw new Error('connect ECONNREFUSED 10.0.0.1:9997')
@@ -143,7 +143,7 @@ test('POST …/plan: a runtime that doesn’t answer is a 503 that says nothing 
   expect(JSON.stringify(answer.body)).not.toContain('10.0.0.1')
 })
 
-test('POST …/plan: what the catalog does not have is a 422 model_not_deployable', async () => {
+test('POST …/plan: a variant that is not in the catalog is a 422 model_not_deployable', async () => {
   for (const body of [{ model_name: 'no-such-model' }, { model_name: 'berth-tiny', model_format: 'awq' }]) {
     const answer = await client.post(path, body)
     expect(answer.status).toBe(422)
@@ -152,13 +152,13 @@ test('POST …/plan: what the catalog does not have is a 422 model_not_deployabl
 })
 
 test.each([{}, null, { model_name: '' }, { model_name: 'berth-tiny', gpu: 'H100' }, { model_name: 'x\0' }])(
-  'POST …/plan: %j is a 422, as it is when creating',
+  'POST …/plan: %j is a 422, like when creating',
   async (body) => {
     expect((await client.post(path, body)).status).toBe(422)
   },
 )
 
-test('POST …/plan: a viewer may ask, nobody may not', async () => {
+test('POST …/plan: allowed for a viewer, 401 without a session', async () => {
   const viewer = await registerClient(server.url)
   await setRole(server, viewer.email, 'viewer')
   expect((await viewer.post(path, { model_name: 'berth-tiny' })).status).toBe(200)

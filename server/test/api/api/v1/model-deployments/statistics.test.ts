@@ -52,7 +52,7 @@ function chat(body: object = {}, signal: AbortSignal | null = null) {
   })
 }
 
-/** What is told once all that has ended is written. */
+/** Reads the statistics after flushing all finished requests. */
 async function read(window = '1h') {
   await server.application.inference.statistics.flush()
   const { status, body } = await client.get(`${path}/${id}/statistics?window=${window}`)
@@ -63,7 +63,7 @@ async function read(window = '1h') {
 const waitForRequests = (requests: number) =>
   expect.poll(async () => (await read()).requests, { timeout: 20_000 }).toBe(requests)
 
-test('GET …/{id}/statistics: without a request all is 0 or null, for every step of the window', async () => {
+test('GET …/{id}/statistics: without requests every value is 0 or null, for every step of the window', async () => {
   const { body } = await client.get(`${path}/${id}/statistics`)
   expect(body).toEqual({
     window: '1h',
@@ -84,7 +84,7 @@ test('GET …/{id}/statistics: without a request all is 0 or null, for every ste
   expect((await read('24h')).series).toHaveLength(48)
 })
 
-test('GET …/{id}/statistics: requests in the minute in which they ended, with their tokens and times', async () => {
+test('GET …/{id}/statistics: requests count in the minute in which they end, with tokens and durations', async () => {
   await chat()
   await waitForRequests(1)
   now = new Date('2026-03-01T10:44:01.000Z')
@@ -111,7 +111,7 @@ test('GET …/{id}/statistics: requests in the minute in which they ended, with 
   ])
 })
 
-test('GET …/{id}/statistics: errors are 5xx and what the engine broke off, not what callers did', async () => {
+test('GET …/{id}/statistics: errors are 5xx and responses cut off by the engine, not client errors', async () => {
   const answers: { status: number; isError: boolean }[] = [
     { status: 400, isError: false },
     { status: 429, isError: false },
@@ -133,20 +133,20 @@ test('GET …/{id}/statistics: errors are 5xx and what the engine broke off, not
   expect((await read()).errors).toBe(4)
 })
 
-test('GET …/{id}/statistics: a caller who leaves is a request and no error; in_flight is what is under way', async () => {
+test('GET …/{id}/statistics: a client disconnect counts as a request, not as an error; in_flight counts open requests', async () => {
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
   })
-  const leaving = new AbortController()
-  const response = await chat({ stream: true }, leaving.signal)
+  const abort = new AbortController()
+  const response = await chat({ stream: true }, abort.signal)
   await response.body!.getReader().read()
   expect(await read()).toMatchObject({ in_flight: 1, requests: 0 })
-  leaving.abort()
+  abort.abort()
   await waitForRequests(1)
   expect(await read()).toMatchObject({ in_flight: 0, requests: 1, errors: 0 })
 })
 
-test('GET …/{id}/statistics: processes add up, and so do minutes that are written in several parts', async () => {
+test('GET …/{id}/statistics: sums over processes and over several writes of the same minute', async () => {
   const { db, clock, log } = server.application
   const processes = [openStatistics({ db, clock, log }), openStatistics({ db, clock, log })]
   for (const [index, statistics] of processes.entries()) {
@@ -174,11 +174,11 @@ test('GET …/{id}/statistics: processes add up, and so do minutes that are writ
   expect(rows.map((row) => [sum(row.first_byte_buckets), sum(row.duration_buckets)])).toEqual([[4, 6]])
 })
 
-test('GET …/{id}/statistics: what can’t be written waits for the database', async () => {
+test('GET …/{id}/statistics: failed writes are retried', async () => {
   const { db, clock, log } = server.application
-  let isAway = true
+  let isDown = true
   const getExecutor = () => {
-    if (isAway) throw new Error('away')
+    if (isDown) throw new Error('database down')
     return db.getExecutor()
   }
   const flaky = { getExecutor } as Database
@@ -186,12 +186,12 @@ test('GET …/{id}/statistics: what can’t be written waits for the database', 
   statistics.record(id, outcome)
   await statistics.flush()
   expect((await read()).requests).toBe(0)
-  isAway = false
+  isDown = false
   await statistics.close()
   expect((await read()).requests).toBe(1)
 })
 
-test('GET …/{id}/statistics: two days are kept', async () => {
+test('GET …/{id}/statistics: kept for two days', async () => {
   await chat()
   await waitForRequests(1)
   const { db } = server.application
@@ -210,7 +210,7 @@ test.each(['2h', '', '15M', '15m&window=1h'])('GET …/{id}/statistics?window=%s
   expect(body.errors[0]).toMatchObject({ location: 'query', field: 'window' })
 })
 
-test('GET …/{id}/statistics: another’s, an unknown one and what is no id are a 404', async () => {
+test('GET …/{id}/statistics: 404 for another user’s deployment, an unknown id and an invalid id', async () => {
   const stranger = await registerClient(server.url)
   expect((await stranger.get(`${path}/${id}/statistics`)).status).toBe(404)
   for (const unknown of [randomUUID(), 'x', '%00']) {

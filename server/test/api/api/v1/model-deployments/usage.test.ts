@@ -9,7 +9,7 @@ import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
-const patience = { timeout: 20_000 }
+const pollOptions = { timeout: 20_000 }
 const nothing = { requests: 0, input_tokens: 0, output_tokens: 0 }
 
 let now = new Date('2026-03-01T10:59:50.000Z')
@@ -49,7 +49,7 @@ function sse(...chunks: unknown[]): string {
     .join('')
 }
 
-test('GET …/{id}/usage: nothing used yet, but the instance’s clock runs and stops with its release', async () => {
+test('GET …/{id}/usage: no usage yet, but instance time runs until the release', async () => {
   const id = await deploy()
   const first = (await client.get(`${path}/${id}/usage`)).body
   expect(first).toEqual({
@@ -59,7 +59,7 @@ test('GET …/{id}/usage: nothing used yet, but the instance’s clock runs and 
     currency: 'usd',
   })
   await expect
-    .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds, patience)
+    .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds, pollOptions)
     .toBeGreaterThan(first.instance_seconds)
   await client.delete(`${path}/${id}`)
   const ended = await waitForStatus(client, id, 'terminated')
@@ -70,26 +70,30 @@ test('GET …/{id}/usage: nothing used yet, but the instance’s clock runs and 
   expect((await client.get(`${path}/${id}/usage`)).body).toEqual(last)
 })
 
-test('GET …/{id}/usage: whole answers add up', async () => {
+test('GET …/{id}/usage: sums non-streamed responses', async () => {
   const id = await deploy()
   engine.answer((response) =>
     answerJson(response, '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'),
   )
   await client.post('/v1/chat/completions', { model: id, messages: [] })
   await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
+  await expect
+    .poll(() => readUsage(id), pollOptions)
+    .toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
 })
 
-test('GET …/{id}/usage: embeddings have input alone', async () => {
+test('GET …/{id}/usage: embeddings have only input tokens', async () => {
   const id = await deploy()
   engine.answer((response) =>
     answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
   )
   await client.post('/v1/embeddings', { model: id, input: 'a' })
-  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
+  await expect
+    .poll(() => readUsage(id), pollOptions)
+    .toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
 })
 
-test('GET …/{id}/usage: a stream counts what its last chunk reports, whether the caller sees that chunk or not', async () => {
+test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if the client does not receive that chunk', async () => {
   const id = await deploy()
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -104,16 +108,16 @@ test('GET …/{id}/usage: a stream counts what its last chunk reports, whether t
   })
   await client.post('/v1/chat/completions', { model: id, messages: [], stream: true })
   await expect
-    .poll(() => readUsage(id), patience)
+    .poll(() => readUsage(id), pollOptions)
     .toEqual({ requests: 1, input_tokens: 11, output_tokens: 12 })
   const stream_options = { include_usage: true }
   await client.post('/v1/chat/completions', { model: id, messages: [], stream: true, stream_options })
   await expect
-    .poll(() => readUsage(id), patience)
+    .poll(() => readUsage(id), pollOptions)
     .toEqual({ requests: 2, input_tokens: 22, output_tokens: 24 })
 })
 
-test('GET …/{id}/usage: a stream that the caller left counts the chunks that were seen', async () => {
+test('GET …/{id}/usage: a stream that the client left counts the chunks sent so far', async () => {
   const id = await deploy()
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -128,11 +132,13 @@ test('GET …/{id}/usage: a stream that the caller left counts the chunks that w
   })
   await response.body!.getReader().read()
   leaving.abort()
-  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 0, output_tokens: 3 })
-  await expect.poll(() => engine.last().aborted, patience).toBe(true)
+  await expect
+    .poll(() => readUsage(id), pollOptions)
+    .toEqual({ requests: 1, input_tokens: 0, output_tokens: 3 })
+  await expect.poll(() => engine.last().aborted, pollOptions).toBe(true)
 })
 
-test('GET …/{id}/usage: refusals of the engine and usage that makes no sense count nothing', async () => {
+test('GET …/{id}/usage: engine errors and invalid usage count nothing', async () => {
   const id = await deploy()
   const useless = [
     ['{"error":{"message":"no"},"usage":{"prompt_tokens":9,"completion_tokens":9}}', 400],
@@ -149,10 +155,12 @@ test('GET …/{id}/usage: refusals of the engine and usage that makes no sense c
   }
   engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
   await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await expect.poll(() => readUsage(id), patience).toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
+  await expect
+    .poll(() => readUsage(id), pollOptions)
+    .toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
 })
 
-test('usage is kept by the UTC hour in which it fell, and added up over hours', async () => {
+test('usage is stored per UTC hour and summed over hours', async () => {
   const runtime = createScriptedRuntime(engine.url)
   const other = await startTestServer({ runtime, clock: () => now })
   try {
@@ -170,7 +178,7 @@ test('usage is kept by the UTC hour in which it fell, and added up over hours', 
         .select(['hour', 'input_tokens'])
         .orderBy('hour')
         .execute()
-    await expect.poll(rows, patience).toEqual([
+    await expect.poll(rows, pollOptions).toEqual([
       { hour: new Date('2026-03-01T10:00:00.000Z'), input_tokens: 1 },
       { hour: new Date('2026-03-01T11:00:00.000Z'), input_tokens: 1 },
     ])
