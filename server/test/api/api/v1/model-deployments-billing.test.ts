@@ -40,7 +40,7 @@ describe('resource_limit_reached', () => {
     expect((await deploy(client)).body).toMatchObject({
       status: 409,
       code: 'resource_limit_reached',
-      detail: expect.stringMatching(/delete one/),
+      detail: expect.stringMatching(/Delete a deployment/),
     })
     expect((await client.get(path)).body.total).toBe(2)
   })
