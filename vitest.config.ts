@@ -12,6 +12,7 @@ export default defineConfig({
             'payment-sandbox/src/**/*.test.ts',
             'console/src/**/*.test.ts',
             'bench/*.test.ts',
+            'scripts/**/*.test.ts',
           ],
         },
       },

@@ -11,7 +11,7 @@ import { buildNative } from './native.ts'
 import { renderResults, writeResultsFile } from './results.ts'
 import type { Results } from './results.ts'
 import { targets as allTargets } from './targets.ts'
-import type { Running, Target } from './targets.ts'
+import type { Running, Target } from './target.ts'
 import { workloads as allWorkloads } from './workloads.ts'
 import type { Workload } from './workloads.ts'
 

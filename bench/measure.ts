@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Cores } from './machine.ts'
 import type { LoadOptions, LoadResult, Native, Upstream } from './native.ts'
 import { readMemory } from './processes.ts'
-import type { Running } from './targets.ts'
+import type { Running } from './target.ts'
 import type { Workload, WorkloadName } from './workloads.ts'
 
 /** One workload on one target in one round. */

@@ -13,7 +13,7 @@ import {
   waitForPort,
 } from '../processes.ts'
 import type { Program } from '../processes.ts'
-import type { Running, Surroundings } from '../targets.ts'
+import type { Running, Surroundings } from '../target.ts'
 
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
 const models = ['berth-tiny', 'berth-tiny-embedding']

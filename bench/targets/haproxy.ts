@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
-import type { Running, Surroundings } from '../targets.ts'
+import type { Running, Surroundings } from '../target.ts'
 
 /** haproxy with one thread and shared upstream connections. */
 export async function startHaproxy({

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { findFreePort, listFamily, startProgram, waitForPort } from '../processes.ts'
-import type { Running, Surroundings } from '../targets.ts'
+import type { Running, Surroundings } from '../target.ts'
 
 /** nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port for streams. */
 export async function startNginx(

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
-import type { Running, Surroundings } from '../targets.ts'
+import type { Running, Surroundings } from '../target.ts'
 
 /** A program in `parts/`: a building block of a Node gateway without Berth. */
 export async function startPart(

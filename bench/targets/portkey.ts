@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
-import type { Running, Surroundings } from '../targets.ts'
+import type { Running, Surroundings } from '../target.ts'
 
 const folderOfPeers = resolve(import.meta.dirname, '..')
 const program = join(folderOfPeers, 'node_modules/@portkey-ai/gateway/build/start-server.js')

@@ -14,6 +14,7 @@ import { ANY_OBJECT, narrowNumbers, toGrammarSchema } from './json-schema.ts'
 import type { LoadedModel } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
+import type { AnswerEnd, AnswerPiece } from './answer.ts'
 import { adaptWrapper, createCallReporter, selectTools, type SelectedTools } from './tools.ts'
 
 /** Prompt tokens per evaluation. Cancellation is checked between evaluations. */
@@ -24,22 +25,6 @@ const PENALTY_TOKENS = 1024
 
 /** The sampling defaults of llama.cpp's server. */
 const DEFAULTS = { temperature: 0.8, topP: 0.95, topK: 40, minP: 0.05 } as const
-
-/** A part of an answer, in the order of generation. */
-export type AnswerPiece =
-  | { type: 'content'; text: string }
-  | { type: 'reasoning'; text: string }
-  | { type: 'tool_call'; index: number; name: string }
-  | { type: 'tool_arguments'; index: number; text: string }
-
-/** The finish reason and the token counts of an answer. */
-export interface AnswerEnd {
-  finishReason: 'stop' | 'length' | 'tool_calls'
-  promptTokens: number
-  completionTokens: number
-  /** Prompt tokens reused from an earlier request in the same sequence */
-  cachedTokens: number
-}
 
 /** A validated request with its rendered prompt. */
 export interface PreparedChat {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { errorType, RequestError } from './errors.ts'
-import type { AnswerEnd, AnswerPiece } from './generate.ts'
+import type { AnswerEnd, AnswerPiece } from './answer.ts'
 
 /** An error body in OpenAI's format. */
 export interface ErrorBody {

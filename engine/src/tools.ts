@@ -1,7 +1,7 @@
 import type { ChatModelFunctions, ChatWrapper, GbnfJsonSchema } from 'node-llama-cpp'
 import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
-import type { AnswerPiece } from './generate.ts'
+import type { AnswerPiece } from './answer.ts'
 import { toGrammarSchema } from './json-schema.ts'
 
 const MAX_PARALLEL_CALLS = 16

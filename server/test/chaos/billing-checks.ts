@@ -1,7 +1,6 @@
 import type { Application } from '../../src/application.ts'
 import { listSandboxObjects, openSandboxTables } from '../support/sandbox.ts'
-import type { ChildInput } from './billing-kill-child.ts'
-import type { StepName } from './billing-steps.ts'
+import type { ChildInput, StepName } from './billing-steps.ts'
 
 /** An organization's usage in consecutive hours, in thousandths of a second */
 export const hoursUsed = [1_800_400, 300, 3_599_900, 3_600_000, 700]

@@ -5,16 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { steps } from './billing-steps.ts'
-import type { StepName } from './billing-steps.ts'
-
-export interface ChildInput {
-  step: StepName
-  organization: { organizationId: number; userId: number; email: string; organizationName: string }
-  /** Offset of the clock in milliseconds */
-  clockOffset: number
-  /** The query before which the process is killed; null to run to the end and print the number of queries */
-  killBefore: number | null
-}
+import type { ChildInput } from './billing-steps.ts'
 
 const input: ChildInput = JSON.parse(process.argv[2] ?? '')
 let queries = 0

@@ -23,10 +23,9 @@ import type { TestClock } from '../support/clock.ts'
 import { callSandbox } from '../support/sandbox.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { writeSealedSeconds } from '../support/sealed-usage.ts'
-import type { ChildInput } from './billing-kill-child.ts'
 import { checks, hoursUsed, readAccount } from './billing-checks.ts'
 import { steps } from './billing-steps.ts'
-import type { StepName } from './billing-steps.ts'
+import type { ChildInput, StepName } from './billing-steps.ts'
 import { createRandom } from './load.ts'
 
 const child = resolve(import.meta.dirname, 'billing-kill-child.ts')

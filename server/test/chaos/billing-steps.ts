@@ -6,9 +6,18 @@ import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { callSandbox } from '../support/sandbox.ts'
-import type { ChildInput } from './billing-kill-child.ts'
 
 export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'
+
+/** The arguments of `billing-kill-child.ts` */
+export interface ChildInput {
+  step: StepName
+  organization: { organizationId: number; userId: number; email: string; organizationName: string }
+  /** Offset of the clock in milliseconds */
+  clockOffset: number
+  /** The query before which the process is killed; null to run to the end and print the number of queries */
+  killBefore: number | null
+}
 
 /** Billing steps that may be killed at any point and must have the same result when repeated. */
 export const steps: Record<

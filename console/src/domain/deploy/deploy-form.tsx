@@ -1,11 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { DeployableModel } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
-import type { DeployDialogProps } from './deploy-dialog.tsx'
 import { Alternatives } from './alternatives.tsx'
 import { DeployProblem } from './deploy-problem.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
@@ -16,8 +16,15 @@ import { completeChoice, type VariantChoice } from '../models/variants.ts'
 
 const words = text.catalog
 
+export interface DeployFormProps {
+  onOpenChange: (open: boolean) => void
+  model: DeployableModel
+  /** The variant to begin with; what is left out is chosen by what fits. */
+  initial?: Partial<VariantChoice> | undefined
+}
+
 /** The content of DeployDialog. */
-export function DeployForm({ onOpenChange, model, initial = {} }: Omit<DeployDialogProps, 'open'>) {
+export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
   const [wish, setWish] = useState(initial)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []

@@ -1,0 +1,32 @@
+import { matchesGlob, posix } from 'node:path'
+import { layers, reserved } from './layers.ts'
+import type { Layer } from './layers.ts'
+
+/**
+ * Checks one import against `layers.ts`. `importer` is a path from the repository's root, `specifier` the text of the import.
+ * Returns why the import is forbidden, or null.
+ */
+export function checkImport(importer: string, specifier: string): string | null {
+  const from = findLayer(importer)
+  if (from === undefined) {
+    return matchesGlob(importer, '*/src/**') ? 'Add this file to a layer in scripts/lint/layers.ts.' : null
+  }
+  const isRelative = specifier.startsWith('.')
+  const target = isRelative ? posix.join(posix.dirname(importer), specifier) : specifier
+  const to = findLayer(target)
+  for (const { targets, by, except, exceptOwnLayer, message } of reserved) {
+    if (!matches(target, targets) || !matches(importer, [by]) || matches(importer, except)) continue
+    if (exceptOwnLayer !== true || from !== to) return message
+  }
+  if (to === undefined) return isRelative ? `The layer "${from.name}" may not import ${target}.` : null
+  if (to === from || from.imports.includes(to.name)) return null
+  return `The layer "${from.name}" may not import the layer "${to.name}": see scripts/lint/layers.ts.`
+}
+
+function findLayer(path: string): Layer | undefined {
+  return layers.find(({ files }) => matches(path, files))
+}
+
+function matches(path: string, globs: readonly string[]): boolean {
+  return globs.some((glob) => matchesGlob(path, glob))
+}
