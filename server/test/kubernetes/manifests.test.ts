@@ -43,7 +43,7 @@ describe('manifests', () => {
     expect(new Set(objects.map(({ kind }: any) => kind))).toEqual(new Set(Object.keys(apiVersions)))
   })
 
-  test('the role grants only what the runtime needs, and can not read secrets', () => {
+  test("the role grants only what the runtime needs, and can't read secrets", () => {
     const { rules } = find('Role', 'berth-engines')
     const allowed = Object.fromEntries(rules.map((rule: any) => [rule.resources.join(), rule.verbs.join()]))
     expect(allowed).toEqual({

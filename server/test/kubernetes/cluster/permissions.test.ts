@@ -15,7 +15,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
   })
   afterAll(() => testBed?.close())
 
-  test('the role can not read secrets, nodes or other namespaces', async () => {
+  test("the role can't read secrets, nodes or other namespaces", async () => {
     const { berth, namespace, admin } = testBed.cluster
     const spec = makeSpec()
     await provision(testBed.runtime, spec)

@@ -144,7 +144,7 @@ test.each<[string, Partial<ModelVariant>, number]>([
   ['an unsupported format', { format: 'mlx' }, 1],
   ['llama.cpp on two nodes', gguf(), 16],
   ['no GGUF file listed', gguf({ files: [] }), 1],
-  ['GPUs that can not be divided evenly', {}, 9],
+  ["GPUs that can't be divided evenly", {}, 9],
 ])('refused with a reason: %s', (_name, variant, gpuCount) => {
   expect(plan(variant, gpuCount)).toMatchObject({ refusal: expect.stringMatching(/^\w.*\.$/) })
 })

@@ -45,7 +45,7 @@ export function planEngine(
     startupSeconds: loadingSeconds + Math.ceil((variant.weightBytes ?? unknownWeightBytes) / slowestDownload),
   }
   if (variant.weights.kind === 'file') {
-    return { refusal: 'The catalog refers to a local weights file, which pods in the cluster can not read.' }
+    return { refusal: "The catalog refers to a local weights file, which pods in the cluster can't read." }
   }
   if (vllmFormats.includes(variant.format)) {
     if (variant.weights.kind !== 'huggingface') {
@@ -59,7 +59,7 @@ export function planEngine(
       refusal: `This runtime does not support the format ${variant.format}. Supported formats: ${engineFormats.join(', ')}.`,
     }
   }
-  if (nodes > 1) return { refusal: 'llama.cpp can not run on several nodes.' }
+  if (nodes > 1) return { refusal: "llama.cpp can't run on several nodes." }
   const source = llamaCppSource(variant.weights, settings.huggingFace.endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
   const args = llamaCppArguments(spec, source)

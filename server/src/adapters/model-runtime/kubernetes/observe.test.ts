@@ -210,7 +210,7 @@ describe('evaluateEngine', () => {
       /secret "dep-x" not found/,
     ],
     [
-      'a volume that can not be mounted',
+      "a volume that can't be mounted",
       makeSnapshot(
         { created: 301, container: waiting('ContainerCreating') },
         { events: [makeEvent('FailedMount', 'timed out')] },

@@ -1,10 +1,5 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
-
-/** The part of the server's logger that the Kubernetes runtime uses. */
-export interface RuntimeLogger {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-}
+import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** Where pods keep model weights: on a shared volume claim, or on their node's disk until the pod ends. */
 export type ModelCache = { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }

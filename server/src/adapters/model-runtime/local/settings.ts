@@ -1,8 +1,4 @@
-/** The part of the server's logger that the local runtime uses. */
-export interface RuntimeLogger {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-}
+import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** Retry policy for downloads. */
 export interface RetrySettings {

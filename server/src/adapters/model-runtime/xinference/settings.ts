@@ -1,10 +1,5 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
-
-/** The part of the server's logger that the runtime uses. */
-export interface RuntimeLogger {
-  info(details: object, message: string): void
-  warn(details: object, message: string): void
-}
+import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** Settings of the runtime that launches models on Xinference clusters. */
 export interface XinferenceSettings {
