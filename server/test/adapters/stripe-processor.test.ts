@@ -17,7 +17,7 @@ beforeEach(() => {
   organizationId += 1
 })
 
-/** Null last: of keys that should be there. */
+/** Compares keys; null sorts last. */
 function byText(a: string | null, b: string | null): number {
   return (a ?? '~').localeCompare(b ?? '~')
 }
@@ -26,7 +26,7 @@ function newCustomer(email = 'ada@example.com') {
   return world.payments.createCustomer({ organizationId, email, name: 'Analytical Engines' })
 }
 
-test('createCustomer: the same organization is the same customer, whoever asks', async () => {
+test('createCustomer: idempotent per organization, with any email', async () => {
   const ids = await Promise.all(
     Array.from({ length: 50 }, (_, index) => newCustomer(`person${index}@example.com`)),
   )
@@ -37,7 +37,7 @@ test('createCustomer: the same organization is the same customer, whoever asks',
   expect(customers.map(({ id }) => id)).toEqual([ids[0]])
 })
 
-test('createSetupSession: an open session that lives a day', async () => {
+test('createSetupSession: an open session that expires after a day', async () => {
   const customerId = await newCustomer()
   const session = await world.payments.createSetupSession({
     customerId,
@@ -62,7 +62,7 @@ test('createSetupSession: an open session that lives a day', async () => {
   })
 })
 
-test('createSetupSession: an unknown customer and an address that is none are errors', async () => {
+test('createSetupSession: throws for an unknown customer and an invalid URL', async () => {
   const setup = { organizationId, currency: 'usd', purpose: 'payment_method_setup' as const }
   await expect(
     world.payments.createSetupSession({ ...setup, customerId: 'cus_unknown', returnUrl }),
@@ -73,7 +73,7 @@ test('createSetupSession: an unknown customer and an address that is none are er
   ).rejects.toMatchObject({ param: 'return_url' })
 })
 
-test('listCards, findCard, setDefaultCard, detachCard: the life of two cards', async () => {
+test('listCards, findCard, setDefaultCard, detachCard: the life cycle of two cards', async () => {
   const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
   const second = await world.stripe.paymentMethods.attach('pm_card_mastercard', { customer: customerId })
   expect(await world.payments.listCards(customerId)).toEqual([
@@ -93,18 +93,18 @@ test('listCards, findCard, setDefaultCard, detachCard: the life of two cards', a
   expect(await world.payments.findCard(customerId, cardId)).toMatchObject({ isDefault: false })
   await world.payments.detachCard(second.id)
   expect(await world.payments.findCard(customerId, second.id)).toBeNull()
-  // A second time, as after a crash.
+  // Repeating is safe, e.g. after a crash.
   await world.payments.detachCard(second.id)
   expect(await world.payments.listCards(customerId)).toEqual([
     expect.objectContaining({ id: cardId, isDefault: false }),
   ])
-  // What was detached can't come back.
+  // A detached card can't be attached again.
   await expect(
     world.stripe.paymentMethods.attach('pm_nothing', { customer: customerId }),
   ).rejects.toMatchObject({ code: 'resource_missing' })
 })
 
-test('findCard: another customer’s card and an unknown one are null', async () => {
+test('findCard: null for another customer’s card and an unknown one', async () => {
   const { cardId } = await world.createCustomerWithCard('pm_card_visa')
   const customerId = await newCustomer()
   expect(await world.payments.findCard(customerId, cardId)).toBeNull()
@@ -122,7 +122,7 @@ test('a declined card can’t be attached', async () => {
   expect(await world.payments.listCards(customer)).toEqual([])
 })
 
-test('createSubscription: to all prices, from now on for a month, charged to the card', async () => {
+test('createSubscription: all prices, a period of one month from now, charged to the card', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   const subscription = await subscribe(world, customer)
   expect(subscription).toEqual({
@@ -140,7 +140,7 @@ test('createSubscription: to all prices, from now on for a month, charged to the
   )
 })
 
-test('createSubscription: 50 times at once with one key is one subscription', async () => {
+test('createSubscription: 50 concurrent calls with one key create one subscription', async () => {
   const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
   const results = await Promise.all(
     Array.from({ length: 50 }, () => subscribe(world, { customerId, cardId }, `fifty-${customerId}`)),
@@ -150,7 +150,7 @@ test('createSubscription: 50 times at once with one key is one subscription', as
   expect(data).toHaveLength(1)
 })
 
-test('createSubscription: a key that was used for something else is an error', async () => {
+test('createSubscription: throws when the key was used with other parameters', async () => {
   const first = await world.createCustomerWithCard('pm_card_visa')
   const other = await world.createCustomerWithCard('pm_card_visa')
   await subscribe(world, first, 'one-key')
@@ -163,7 +163,7 @@ test('createSubscription: a key that was used for something else is an error', a
 test.each([
   ['pm_card_authenticationRequired', 'authentication_required'],
   ['pm_card_authenticationRequiredOnSetup', 'authentication_required'],
-])('createSubscription: %s without its owner’s consent is refused, each time alike', async (token, code) => {
+])('createSubscription: %s is refused without authentication, every time', async (token, code) => {
   const { customerId, cardId } = await world.createCustomerWithCard(token)
   for (let attempt = 0; attempt < 2; attempt++) {
     const result = await world.payments.createSubscription({
@@ -182,7 +182,7 @@ test.each([
   expect(await world.payments.listInvoices(customerId)).toEqual([])
 })
 
-test('createSubscription: a card that has expired meanwhile is refused', async () => {
+test('createSubscription: an expired card is refused', async () => {
   const { customerId, cardId } = await world.createCustomerWithCard('pm_card_visa')
   const before = world.now()
   world.setTime(new Date('2030-01-01T00:00:00Z'))
@@ -196,7 +196,7 @@ test('createSubscription: a card that has expired meanwhile is refused', async (
   expect(result).toMatchObject({ outcome: 'card_refused', code: 'expired_card' })
 })
 
-test('createSubscription: another customer’s card is an error', async () => {
+test('createSubscription: throws for another customer’s card', async () => {
   const { cardId } = await world.createCustomerWithCard('pm_card_visa')
   const { customerId } = await world.createCustomerWithCard('pm_card_visa')
   await expect(subscribe(world, { customerId, cardId })).rejects.toMatchObject({ code: 'resource_missing' })
@@ -224,7 +224,7 @@ test.each([
   else expect(await result).toMatchObject({ outcome })
 })
 
-test('a subscription never has the same price twice, which would be charged twice', async () => {
+test('a subscription can’t have the same price twice', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   const { id } = await subscribe(world, customer)
   const { items } = await world.read('subscription', id)
@@ -233,7 +233,7 @@ test('a subscription never has the same price twice, which would be charged twic
   ).rejects.toMatchObject({ param: 'items' })
 })
 
-test('findSubscription: null before there was one, the newest of those that are over', async () => {
+test('findSubscription: null before the first one, the newest when all have ended', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   expect(await world.payments.findSubscription(customer.customerId)).toBeNull()
   const first = await subscribe(world, customer, `a-${customer.customerId}`)
@@ -247,7 +247,7 @@ test('findSubscription: null before there was one, the newest of those that are 
   })
 })
 
-test('setCollectionMethod: invoices by mail and back; setDefaultCard reaches the subscription', async () => {
+test('setCollectionMethod: to send_invoice and back; setDefaultCard updates the subscription', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   const { id } = await subscribe(world, customer)
   expect(await world.payments.setCollectionMethod(id, 'send_invoice', null)).toMatchObject({
@@ -268,13 +268,13 @@ test('setCollectionMethod: invoices by mail and back; setDefaultCard reaches the
   })
 })
 
-test('createPortalSession: an address that can’t be guessed', async () => {
+test('createPortalSession: a URL that can’t be guessed', async () => {
   const customerId = await newCustomer()
   const url = await world.payments.createPortalSession(customerId, 'http://localhost:8080/billing')
   expect(url).toMatch(/^http:\/\/localhost:8080\/sandbox\/billing\/portal\/bps_\w+_secret_[\w-]{43}$/)
 })
 
-test('sendUsage, countUsage: an identifier counts once, other hours and customers apart', async () => {
+test('sendUsage, countUsage: an identifier counts once; hours and customers are counted separately', async () => {
   const customerId = await newCustomer()
   const [{ key: priceKey }] = prices as [(typeof prices)[0]]
   const at = new Date('2026-11-10T08:15:00Z')
@@ -296,7 +296,7 @@ test('sendUsage, countUsage: an identifier counts once, other hours and customer
   })
 })
 
-test('publishPrices: twice changes nothing; another amount makes a new price that live subscriptions move to', async () => {
+test('publishPrices: repeating changes nothing; a new amount creates a price that live subscriptions move to', async () => {
   const customer = await world.createCustomerWithCard('pm_card_visa')
   const { id } = await subscribe(world, customer)
   const list = () => world.stripe.prices.list({ active: true, limit: 100 })
@@ -314,7 +314,7 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   expect(items.data.map(({ price }) => price.id).toSorted(byText)).toEqual(
     after.data.map((price) => price.id).toSorted(byText),
   )
-  // And back, by two at the same moment.
+  // Back to the old amount, by two processes at once.
   await Promise.all([world.payments.publishPrices(prices), world.payments.publishPrices(prices)])
   expect(
     (await list()).data.map(({ unit_amount_decimal: amount }) => String(amount)).toSorted(byText),
@@ -325,7 +325,7 @@ test('publishPrices: twice changes nothing; another amount makes a new price tha
   )
 })
 
-test('publishPrices: subscriptions of another installation stay as they are, until they are claimed', async () => {
+test('publishPrices: does not change subscriptions of another installation until they are claimed', async () => {
   const { id } = await subscribe(world, await world.createCustomerWithCard('pm_card_visa'))
   const another = connect(world, { installation: 'another' })
   const more = [...prices, { ...prices[0]!, key: 'gpu_instance_seconds.new' }]
@@ -338,14 +338,14 @@ test('publishPrices: subscriptions of another installation stay as they are, unt
   await world.payments.publishPrices(prices)
 })
 
-test('publishPrices: more than 20, or an amount that is too fine, is an error that says so', async () => {
+test('publishPrices: throws for more than 20 prices and for an amount with too many decimals', async () => {
   const many = Array.from({ length: 21 }, (_, index) => ({ ...prices[0]!, key: `key-${index}` }))
   await expect(world.payments.publishPrices(many)).rejects.toThrow('20')
   const fine = [{ ...prices[0]!, unitAmountDecimal: '0.000000000000001' }]
   await expect(world.payments.publishPrices(fine)).rejects.toThrow('too many decimals')
 })
 
-describe('prices that left the list', () => {
+describe('retired prices', () => {
   let own: TestProcessor
   beforeAll(async () => {
     own = await startTestProcessor()
@@ -356,7 +356,7 @@ describe('prices that left the list', () => {
   const keysOf = ({ items }: Subscription) => items.data.map(({ price }) => price.lookup_key).toSorted(byText)
   const keys = (list: typeof prices) => list.map(({ key }) => key).toSorted(byText)
 
-  test('a new subscription has none of them; a live one keeps those that were used, and gives room where it must', async () => {
+  test('a new subscription has none; a live one keeps those with usage and replaces others only when it is full', async () => {
     await own.payments.publishPrices(make(0, 15))
     const customer = await own.createCustomerWithCard('pm_card_visa')
     const { id } = await subscribe(own, customer)
@@ -371,12 +371,12 @@ describe('prices that left the list', () => {
     expect(crowded).toEqual(expect.arrayContaining(['key-3', ...keys(make(15, 30))]))
     const later = await subscribe(own, await own.createCustomerWithCard('pm_card_visa'))
     expect(keysOf(await own.read('subscription', later.id))).toEqual(keys(make(15, 30)))
-    // And back: what is in the list again is subscribed to again.
+    // A price that is published again is added to the subscription again.
     await own.payments.publishPrices(make(10, 20))
     expect(await own.payments.listPublishedKeys()).toEqual(keys(make(10, 20)))
   })
 
-  test('a subscription without room for a new one is told of, and stops no other', async () => {
+  test('a full subscription is reported in the error, and other subscriptions are still updated', async () => {
     await own.payments.publishPrices(make(10, 20))
     const customer = await own.createCustomerWithCard('pm_card_visa')
     const { id } = await subscribe(own, customer)
@@ -393,7 +393,7 @@ describe('prices that left the list', () => {
   })
 })
 
-test('listEvents: everything since then, oldest first, with the customer', async () => {
+test('listEvents: all events since a time, oldest first, with the customer', async () => {
   world.advance(60_000)
   const since = world.now()
   const customerId = await newCustomer()

@@ -4,7 +4,7 @@ import { ApplicationError } from '../../errors.ts'
 import { acquireLease, releaseLease } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
 
-/** Longer than all processor calls under one lease together, as long as the processor answers. */
+/** Longer than the processor calls under one lease take in total, unless the processor is down. */
 const leaseSeconds = 90
 const maxWaitMilliseconds = 10_000
 const pollMilliseconds = 50

@@ -14,15 +14,15 @@ export interface AccountUsage {
 }
 
 export async function readAccountUsage(
-  application: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
   { organization_id: organizationId, billing_mode: mode }: BillingAccount,
 ): Promise<AccountUsage> {
-  const { db, config } = application
+  const { db, config } = deps
   const onTrial = mode === 'trial' && config.billing.trial
   return {
     activeResources: await countActiveDeployments(db, organizationId),
     trialCredit: onTrial
-      ? toTrialCredit(config.billing.trialCredit, await sumAmount(application, organizationId))
+      ? toTrialCredit(config.billing.trialCredit, await sumAmount(deps, organizationId))
       : null,
   }
 }

@@ -31,26 +31,22 @@ type Outcome =
  * Subscribes an organization to all prices, charged to a card, or returns its live subscription. The activation is stored before
  * the first call to the processor, so a retry after a crash ends in the same subscription.
  */
-export async function activatePostpaid(
-  application: Deps,
-  viewer: Viewer,
-  cardId: string,
-): Promise<BillingAccount> {
-  const { db, config, clock, log, payments } = application
+export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: string): Promise<BillingAccount> {
+  const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
-  return withLease(application, id, async (account, lease) => {
+  return withLease(deps, id, async (account, lease) => {
     assertAccountOpen(account)
     const pending = await findPendingActivation(db, id)
     if (pending !== undefined) {
-      const earlier = await runActivation(application, lease, account, pending)
+      const earlier = await runActivation(deps, lease, account, pending)
       if (earlier.outcome === 'activated') return earlier.account
     }
-    const card = await getCard(application, account, cardId)
+    const card = await getCard(deps, account, cardId)
     const customerId = account.processor_customer_id!
     const existing = await callProcessor(log, () => payments.findSubscription(customerId))
-    if (existing !== null && isLive(existing.status)) return applySubscription(application, lease, existing)
-    const activation = await createActivation(application, account, card.id, viewer.userId)
-    const result = await runActivation(application, lease, account, activation)
+    if (existing !== null && isLive(existing.status)) return applySubscription(deps, lease, existing)
+    const activation = await createActivation(deps, account, card.id, viewer.userId)
+    const result = await runActivation(deps, lease, account, activation)
     if (result.outcome === 'activated') return result.account
     throw result.error
   })
@@ -71,24 +67,24 @@ function createActivation(
 }
 
 /** Resumes an activation that did not finish, for example after a crash. */
-export async function resumeActivation(application: Deps, activationId: string): Promise<void> {
-  const { db } = application
+export async function resumeActivation(deps: Deps, activationId: string): Promise<void> {
+  const { db } = deps
   const found = await findActivation(db, activationId)
   if (found?.status !== 'pending') return
-  await withLease(application, found.billing_account_id, async (account, lease) => {
+  await withLease(deps, found.billing_account_id, async (account, lease) => {
     const activation = await findActivation(db, activationId)
-    if (activation?.status === 'pending') await runActivation(application, lease, account, activation)
+    if (activation?.status === 'pending') await runActivation(deps, lease, account, activation)
   })
 }
 
 /** Runs or repeats the steps of an activation. Repeating is safe: an existing subscription is used, and the idempotency key is the same. */
 async function runActivation(
-  application: Deps,
+  deps: Deps,
   lease: AccountLease,
   account: BillingAccount,
   activation: Activation,
 ): Promise<Outcome> {
-  const { db, payments, clock, log } = application
+  const { db, payments, clock, log } = deps
   const customerId = account.processor_customer_id
   if (customerId === null) throw new Error(`The activation ${activation.id} has no customer`)
 
@@ -99,7 +95,7 @@ async function runActivation(
   async function adoptExisting(id: string): Promise<Outcome | null> {
     const existing = await callProcessor(log, () => payments.findSubscription(id))
     if (existing === null || !isLive(existing.status)) return null
-    return { outcome: 'activated', account: await applySubscription(application, lease, existing) }
+    return { outcome: 'activated', account: await applySubscription(deps, lease, existing) }
   }
 
   const adopted = await adoptExisting(customerId)
@@ -124,7 +120,7 @@ async function runActivation(
   }
   return {
     outcome: 'activated',
-    account: await applySubscription(application, lease, result.subscription),
+    account: await applySubscription(deps, lease, result.subscription),
   }
 }
 

@@ -11,13 +11,13 @@ import type { BillingAccount } from './store.ts'
 
 /** Sets whether invoices are charged to the default card or sent to the customer for payment. */
 export async function setCollectionMethod(
-  application: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>,
   viewer: Viewer,
   method: CollectionMethod,
 ): Promise<BillingAccount> {
-  const { db, config, clock, log, payments } = application
+  const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
-  return withLease(application, id, async (account, lease) => {
+  return withLease(deps, id, async (account, lease) => {
     assertAccountOpen(account)
     const { processor_customer_id: customerId } = account
     if (customerId === null) throw blocked('billing_not_activated')
@@ -41,6 +41,6 @@ export async function setCollectionMethod(
       subscription.collectionMethod === method
         ? subscription
         : await callProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
-    return applySubscription(application, lease, updated, { userId: viewer.userId })
+    return applySubscription(deps, lease, updated, { userId: viewer.userId })
   })
 }

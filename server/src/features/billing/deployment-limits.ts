@@ -12,12 +12,12 @@ import type { Price } from '../metering/prices.ts'
  * of `assertCanDeploy`, because it opens its own snapshot.
  */
 export async function readTrialUsage(
-  application: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
   organizationId: number,
 ): Promise<string | null> {
-  const { db, config, clock } = application
+  const { db, config, clock } = deps
   const account = await ensureAccount(db, config, organizationId, clock())
-  return account.billing_mode === 'trial' ? sumAmount(application, organizationId) : null
+  return account.billing_mode === 'trial' ? sumAmount(deps, organizationId) : null
 }
 
 /**

@@ -36,13 +36,13 @@ export async function storeEvent(
 
 /** Applies an event by syncing its account with the processor; the event's content is ignored. Skips events before the last sync. */
 export async function applyBillingEvent(
-  application: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   eventId: string,
 ): Promise<void> {
-  const { db } = application
+  const { db } = deps
   const event = await getEvent(db, eventId)
   if (event.handled_at !== null) return
   const account = event.customer_id === null ? undefined : await findAccountByCustomer(db, event.customer_id)
-  if (account !== undefined) await syncAccount(application, account.id, event.received_at)
+  if (account !== undefined) await syncAccount(deps, account.id, event.received_at)
   await finishEvent(db, eventId, account === undefined ? 'ignored' : 'applied')
 }

@@ -11,12 +11,12 @@ type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 /** Creates a checkout session: a page at the processor for saving a card. */
 export async function createSetupSession(
-  application: Deps,
+  deps: Deps,
   viewer: Viewer,
   setup: { purpose: 'payment_method_setup' | 'postpaid_activation'; returnUrl: string | undefined },
 ): Promise<SetupSession> {
-  const { config, log, payments } = application
-  const { customerId, currency } = await prepareCustomer(application, viewer)
+  const { config, log, payments } = deps
+  const { customerId, currency } = await prepareCustomer(deps, viewer)
   // The processor replaces the placeholder with the session's id.
   const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
   return callProcessor(log, () =>
@@ -32,27 +32,27 @@ export async function createSetupSession(
 
 /** Returns the URL of a page at the processor for managing cards and invoices. */
 export async function createPortalSession(
-  application: Deps,
+  deps: Deps,
   viewer: Viewer,
   returnUrl: string | undefined,
 ): Promise<string> {
-  const { config, log, payments } = application
-  const { customerId } = await prepareCustomer(application, viewer)
+  const { config, log, payments } = deps
+  const { customerId } = await prepareCustomer(deps, viewer)
   const fallback = new URL('/billing', config.publicUrl).href
   return callProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
 }
 
 async function prepareCustomer(
-  application: Deps,
+  deps: Deps,
   viewer: Viewer,
 ): Promise<{ customerId: string; currency: string }> {
-  const { db, config, clock } = application
+  const { db, config, clock } = deps
   const { id, currency } = await ensureAccount(db, config, viewer.organizationId, clock())
-  const customerId = await withLease(application, id, async (account, lease) => {
+  const customerId = await withLease(deps, id, async (account, lease) => {
     const { processor_customer_id: known } = account
-    const current = await ensureCustomer(application, account, viewer)
+    const current = await ensureCustomer(deps, account, viewer)
     // The subscription of the replaced customer is no longer charged.
-    if (known !== null && known !== current) await applySubscription(application, lease, null)
+    if (known !== null && known !== current) await applySubscription(deps, lease, null)
     return current
   })
   return { customerId, currency }

@@ -11,8 +11,8 @@ import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
-export async function listPaymentMethods(application: Deps, viewer: Viewer): Promise<SavedCard[]> {
-  const { db, config, clock, log, payments } = application
+export async function listPaymentMethods(deps: Deps, viewer: Viewer): Promise<SavedCard[]> {
+  const { db, config, clock, log, payments } = deps
   const { processor_customer_id: customerId } = await ensureAccount(
     db,
     config,
@@ -24,14 +24,14 @@ export async function listPaymentMethods(application: Deps, viewer: Viewer): Pro
 
 /** Makes a card the default for new invoices, including those of the subscription. */
 export async function setDefaultPaymentMethod(
-  application: Deps,
+  deps: Deps,
   viewer: Viewer,
   cardId: string,
 ): Promise<SavedCard> {
-  const { db, config, clock, log, payments } = application
+  const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
-  return withLease(application, id, async (account) => {
-    const card = await getCard(application, account, cardId)
+  return withLease(deps, id, async (account) => {
+    const card = await getCard(deps, account, cardId)
     const customerId = account.processor_customer_id!
     await callProcessor(log, async () => {
       const subscription = await payments.findSubscription(customerId)
@@ -43,11 +43,11 @@ export async function setDefaultPaymentMethod(
 }
 
 /** Removes a saved card; throws `payment_method_in_use` for the card that the subscription is charged to. */
-export async function detachPaymentMethod(application: Deps, viewer: Viewer, cardId: string): Promise<void> {
-  const { db, config, clock, log, payments } = application
+export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: string): Promise<void> {
+  const { db, config, clock, log, payments } = deps
   const { id } = await ensureAccount(db, config, viewer.organizationId, clock())
-  await withLease(application, id, async (account) => {
-    const card = await getCard(application, account, cardId)
+  await withLease(deps, id, async (account) => {
+    const card = await getCard(deps, account, cardId)
     const subscription = await callProcessor(log, () =>
       payments.findSubscription(account.processor_customer_id!),
     )

@@ -10,10 +10,10 @@ type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime'> & { prices: 
  * Publishes the prices of all offered instances in the sandbox. If they exceed the limit of a subscription, publishes only those
  * of instances in use. For Stripe, the operator publishes prices with `npm run stripe:setup`.
  */
-export async function publishSandboxPrices(application: Deps): Promise<void> {
-  const { db, prices, clock, payments } = application
+export async function publishSandboxPrices(deps: Deps): Promise<void> {
+  const { db, prices, clock, payments } = deps
   if (payments.name !== 'sandbox') return
-  const offered = await listOfferedPrices(application)
+  const offered = await listOfferedPrices(deps)
   const fits = offered.length <= payments.maxPrices
   await payments.publishPrices(
     fits ? offered : listMeteredPrices(prices, clock(), await listPlacedInstances(db)),
@@ -21,9 +21,9 @@ export async function publishSandboxPrices(application: Deps): Promise<void> {
 }
 
 /** Logs a warning when offered instances have unpublished prices or more prices than a subscription can have. */
-export async function checkPrices(application: Deps & Pick<Services, 'log'>): Promise<void> {
-  const { payments, log } = application
-  const offered = await listOfferedPrices(application)
+export async function checkPrices(deps: Deps & Pick<Services, 'log'>): Promise<void> {
+  const { payments, log } = deps
+  const offered = await listOfferedPrices(deps)
   if (offered.length > payments.maxPrices) {
     log.warn(
       { prices: offered.length, most: payments.maxPrices },

@@ -11,22 +11,22 @@ type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'payments'>
 
 /** Compares an account's day-old unconfirmed reports with the totals at the processor, price by price. */
 export async function reconcileUsageReports(
-  application: Deps,
+  deps: Deps,
   reporter: UsageReporter,
   account: BillingAccount,
   since: Date,
 ): Promise<void> {
   const organizationId = account.organization_id
   const groups = Map.groupBy(
-    await listUnconfirmedReports(application.db, organizationId),
+    await listUnconfirmedReports(deps.db, organizationId),
     (report) => `${report.customer_id} ${report.price_key}`,
   )
   for (const group of groups.values()) {
     try {
-      await reconcilePrice(application, reporter, account, since, group)
+      await reconcilePrice(deps, reporter, account, since, group)
     } catch (error) {
       const { price_key: priceKey } = group[0]!
-      application.log.error(
+      deps.log.error(
         { err: error, organization: organizationId, priceKey },
         'unconfirmed usage reports could not be reconciled with the payment processor',
       )

@@ -21,12 +21,12 @@ import type { UsageReporter } from './usage-reporter.ts'
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
 
 /** Reports the sealed usage of every organization with a live subscription to the payment processor. Safe to run at any time. */
-export async function reportUsage(application: Deps): Promise<void> {
-  for (const account of await listPostpaidAccounts(application.db)) {
+export async function reportUsage(deps: Deps): Promise<void> {
+  for (const account of await listPostpaidAccounts(deps.db)) {
     try {
-      await reportAccountUsage(application, account)
+      await reportAccountUsage(deps, account)
     } catch (error) {
-      application.log.error(
+      deps.log.error(
         { err: error, organization: account.organization_id },
         'usage could not be reported to the payment processor',
       )
@@ -34,10 +34,10 @@ export async function reportUsage(application: Deps): Promise<void> {
   }
 }
 
-async function reportAccountUsage(application: Deps, listed: BillingAccount): Promise<void> {
-  const { db, clock } = application
+async function reportAccountUsage(deps: Deps, listed: BillingAccount): Promise<void> {
+  const { db, clock } = deps
   const isStale = listed.current_period_end !== null && listed.current_period_end <= clock()
-  const account = isStale ? await syncAccount(application, listed.id) : listed
+  const account = isStale ? await syncAccount(deps, listed.id) : listed
   const {
     organization_id: organizationId,
     processor_customer_id: customerId,
@@ -46,22 +46,22 @@ async function reportAccountUsage(application: Deps, listed: BillingAccount): Pr
   // The processor charges nothing without a live subscription: usage waits for the next one.
   if (!isLive(account.subscription_status) || customerId === null || since === null) return
   const unconfirmed = await listUnconfirmedReports(db, organizationId)
-  const reporter = createUsageReporter(application)
+  const reporter = createUsageReporter(deps)
   const position = {
     from: account.usage_reported_through ?? since,
     remainders: account.usage_remainders,
   }
-  for await (const { from, events, next } of readUsageEvents(application, organizationId, position)) {
+  for await (const { from, events, next } of readUsageEvents(deps, organizationId, position)) {
     const lastHours = await findLastReportedHours(db, organizationId, from)
     for (const event of events) {
       if (event.hour > (lastHours.get(event.priceKey) ?? 0)) {
-        await reportHour(application, reporter, account, customerId, event)
+        await reportHour(deps, reporter, account, customerId, event)
       }
     }
     await advanceReportCursor(db, organizationId, next)
   }
-  await retryReports(application, reporter, account, unconfirmed)
-  await reconcileUsageReports(application, reporter, account, since)
+  await retryReports(deps, reporter, account, unconfirmed)
+  await reconcileUsageReports(deps, reporter, account, since)
 }
 
 /** Inserts the report of an hour and sends it, unless it has to wait. */

@@ -42,10 +42,10 @@ const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 const read = { permission: 'readUsage' } as const
 
-export function billingRoutes(app: App, application: Deps): void {
-  const { config, payments, log } = application
+export function billingRoutes(app: App, deps: Deps): void {
+  const { config, payments, log } = deps
   const getAccount = ({ organizationId }: { organizationId: number }): Promise<BillingAccount> =>
-    ensureAccount(application.db, config, organizationId, application.clock())
+    ensureAccount(deps.db, config, organizationId, deps.clock())
 
   app.get(
     '/v1/billing/config',
@@ -83,7 +83,7 @@ export function billingRoutes(app: App, application: Deps): void {
     },
     async ({ viewer }) => {
       const account = await getAccount(viewer)
-      return toAccountBody(account, await readAccountUsage(application, account))
+      return toAccountBody(account, await readAccountUsage(deps, account))
     },
   )
 
@@ -121,7 +121,7 @@ export function billingRoutes(app: App, application: Deps): void {
       },
     },
     async ({ body, viewer }) =>
-      toSubscriptionBody(await activatePostpaid(application, viewer, body.processor_payment_method_id)),
+      toSubscriptionBody(await activatePostpaid(deps, viewer, body.processor_payment_method_id)),
   )
 
   app.patch(
@@ -137,7 +137,7 @@ export function billingRoutes(app: App, application: Deps): void {
       },
     },
     async ({ body, viewer }) =>
-      toSubscriptionBody(await setCollectionMethod(application, viewer, body.collection_method)),
+      toSubscriptionBody(await setCollectionMethod(deps, viewer, body.collection_method)),
   )
 
   app.get(
@@ -151,7 +151,7 @@ export function billingRoutes(app: App, application: Deps): void {
         response: { 200: paymentMethodsBody, ...protectedProblems, ...problems(503) },
       },
     },
-    async ({ viewer }) => (await listPaymentMethods(application, viewer)).map(toPaymentMethodBody),
+    async ({ viewer }) => (await listPaymentMethods(deps, viewer)).map(toPaymentMethodBody),
   )
 
   app.patch(
@@ -168,7 +168,7 @@ export function billingRoutes(app: App, application: Deps): void {
     },
     async ({ body, viewer }) => {
       const { processor_default_payment_method_id: cardId } = body
-      return toPaymentMethodBody(await setDefaultPaymentMethod(application, viewer, cardId))
+      return toPaymentMethodBody(await setDefaultPaymentMethod(deps, viewer, cardId))
     },
   )
 
@@ -187,7 +187,7 @@ export function billingRoutes(app: App, application: Deps): void {
       },
     },
     async ({ params, viewer }, reply) => {
-      await detachPaymentMethod(application, viewer, params.payment_method_id)
+      await detachPaymentMethod(deps, viewer, params.payment_method_id)
       return reply.code(204).send(null)
     },
   )
@@ -204,7 +204,7 @@ export function billingRoutes(app: App, application: Deps): void {
         response: { 200: portalUrlBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
       },
     },
-    async ({ body, viewer }) => ({ url: await createPortalSession(application, viewer, body.return_url) }),
+    async ({ body, viewer }) => ({ url: await createPortalSession(deps, viewer, body.return_url) }),
   )
 
   app.post(
@@ -221,7 +221,7 @@ export function billingRoutes(app: App, application: Deps): void {
     },
     async ({ body, viewer }) => {
       const { purpose, return_url: returnUrl } = body
-      return toCheckoutSessionBody(await createSetupSession(application, viewer, { purpose, returnUrl }))
+      return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
     },
   )
 
@@ -245,7 +245,7 @@ export function billingRoutes(app: App, application: Deps): void {
 }
 
 /** The webhook of the payment processor. It needs its own scope because the signature covers the raw body. */
-export function billingWebhookRoute(app: App, application: Deps): void {
+export function billingWebhookRoute(app: App, deps: Deps): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
@@ -266,7 +266,7 @@ export function billingWebhookRoute(app: App, application: Deps): void {
     async ({ body, headers }) => {
       const signature = headers['stripe-signature']
       const rawBody = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
-      await receiveWebhook(application, rawBody, typeof signature === 'string' ? signature : '')
+      await receiveWebhook(deps, rawBody, typeof signature === 'string' ? signature : '')
       return { received: true as const }
     },
   )

@@ -18,17 +18,17 @@ const batchSize = 500
 type Deps = Pick<Services, 'db' | 'config' | 'jobs' | 'clock' | 'payments' | 'log'>
 
 /** Backfills events whose webhook never arrived, requeues overdue events and activations, and deletes old events. */
-export async function sweepBillingEvents(application: Deps): Promise<void> {
-  await backfillMissedEvents(application)
-  await requeueOverdue(application)
-  await deleteHandledEvents(application.db, keptDays)
+export async function sweepBillingEvents(deps: Deps): Promise<void> {
+  await backfillMissedEvents(deps)
+  await requeueOverdue(deps)
+  await deleteHandledEvents(deps.db, keptDays)
 }
 
-async function backfillMissedEvents(application: Deps): Promise<void> {
-  const { db, jobs, clock, payments, log } = application
+async function backfillMissedEvents(deps: Deps): Promise<void> {
+  const { db, jobs, clock, payments, log } = deps
   const startedAt = clock()
   const sweptUntil = await findSweptUntil(db, payments.account)
-  if (sweptUntil === undefined) await resyncPostpaidAccounts(application)
+  if (sweptUntil === undefined) await resyncPostpaidAccounts(deps)
   const since = Math.max(
     startedAt.getTime() - retentionMilliseconds,
     (sweptUntil?.getTime() ?? 0) - overlapMilliseconds,
@@ -45,12 +45,11 @@ async function backfillMissedEvents(application: Deps): Promise<void> {
  * Syncs every postpaid account on the first sweep of a processor account or installation name (derived from SECRET_KEY): missing
  * customers cause no events, and live subscriptions must get the new installation name.
  */
-async function resyncPostpaidAccounts(application: Deps): Promise<void> {
-  for (const { id } of await listPostpaidAccounts(application.db)) {
-    const account = await syncAccount(application, id)
+async function resyncPostpaidAccounts(deps: Deps): Promise<void> {
+  for (const { id } of await listPostpaidAccounts(deps.db)) {
+    const account = await syncAccount(deps, id)
     const { processor_subscription_id: subscriptionId, subscription_status: status } = account
-    if (subscriptionId !== null && isLive(status))
-      await application.payments.claimSubscription(subscriptionId)
+    if (subscriptionId !== null && isLive(status)) await deps.payments.claimSubscription(subscriptionId)
   }
 }
 

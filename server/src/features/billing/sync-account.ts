@@ -61,16 +61,16 @@ function changesOf(account: BillingAccount, fields: AccountChanges): AccountChan
 
 /** Syncs an account with the processor, unless its last sync is later than the event received at `eventReceivedAt`. */
 export async function syncAccount(
-  application: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'payments'>,
   accountId: number,
   eventReceivedAt: Date | null = null,
 ): Promise<BillingAccount> {
-  const { db, payments } = application
-  return withLease(application, accountId, async (account, lease) => {
+  const { db, payments } = deps
+  return withLease(deps, accountId, async (account, lease) => {
     const { processor_customer_id: customerId, synced_at: syncedAt } = account
     if (customerId === null) return account
     if (eventReceivedAt !== null && isReflected(eventReceivedAt, syncedAt)) return account
     const readAt = await readDatabaseClock(db)
-    return applySubscription(application, lease, await payments.findSubscription(customerId), { readAt })
+    return applySubscription(deps, lease, await payments.findSubscription(customerId), { readAt })
   })
 }

@@ -20,7 +20,7 @@ import {
 type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
 
 /** The usage of an organization by billing period and by day, and its anomalies. */
-export function usageRoutes(app: App, application: Deps): void {
+export function usageRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage-summary',
     {
@@ -35,8 +35,8 @@ export function usageRoutes(app: App, application: Deps): void {
       },
     },
     async ({ viewer }) => {
-      const { start, end } = await getCurrentPeriod(application, viewer.organizationId)
-      return toUsageSummaryBody(await summarizeUsage(application, viewer.organizationId, start, end))
+      const { start, end } = await getCurrentPeriod(deps, viewer.organizationId)
+      return toUsageSummaryBody(await summarizeUsage(deps, viewer.organizationId, start, end))
     },
   )
 
@@ -56,10 +56,10 @@ export function usageRoutes(app: App, application: Deps): void {
       },
     },
     async ({ query, viewer }) => {
-      const { start } = await getCurrentPeriod(application, viewer.organizationId)
-      const days = chooseUsageDays(query, start, application.clock())
-      const usage = await listDailyUsage(application, viewer.organizationId, toMoments(days))
-      return { ...days, currency: application.config.billing.currency, items: usage.map(toDailyUsageItem) }
+      const { start } = await getCurrentPeriod(deps, viewer.organizationId)
+      const days = chooseUsageDays(query, start, deps.clock())
+      const usage = await listDailyUsage(deps, viewer.organizationId, toMoments(days))
+      return { ...days, currency: deps.config.billing.currency, items: usage.map(toDailyUsageItem) }
     },
   )
 
@@ -74,7 +74,6 @@ export function usageRoutes(app: App, application: Deps): void {
         response: { 200: usageAnomaliesBody, ...protectedProblems },
       },
     },
-    async ({ viewer }) =>
-      (await listOpenAnomalies(application.db, viewer.organizationId)).map(toUsageAnomalyBody),
+    async ({ viewer }) => (await listOpenAnomalies(deps.db, viewer.organizationId)).map(toUsageAnomalyBody),
   )
 }

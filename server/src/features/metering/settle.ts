@@ -35,7 +35,7 @@ export async function settleUsage(deps: Deps & Pick<Services, 'log'>): Promise<v
   }
 }
 
-/** The minimum lead in milliseconds of this machine's clock over the database's. Ignores the application clock, which tests set. */
+/** The minimum lead in milliseconds of this machine's clock over the database's. Ignores the injected clock, which tests set. */
 async function measureClock(db: Database): Promise<number> {
   const before = Date.now()
   const { rows } = await sql<{ at: Date }>`SELECT clock_timestamp() AS at`.execute(db)

@@ -117,7 +117,8 @@ export function createStripeProcessor(options: StripeOptions): PaymentProcessor 
 
     async createSubscription({ customerId, organizationId, cardId, idempotencyKey }) {
       const prices = await findMeteredPrices(stripe, installation)
-      if (prices.length === 0) throw new Error('No prices are published. Run npm run stripe:setup')
+      if (prices.length === 0)
+        throw new Error('No prices are published. For Stripe, run npm run stripe:setup')
       try {
         const subscription = await stripe.subscriptions.create(
           {
