@@ -6,6 +6,7 @@ declare module '../../database/tables.ts' {
     users: UsersTable
     sessions: SessionsTable
     password_resets: PasswordResetsTable
+    rate_limits: RateLimitsTable
   }
 }
 
@@ -43,4 +44,11 @@ export interface PasswordResetsTable {
   created_at: Date
   expires_at: Date
   closed_at: Date | null
+}
+
+/** Counters of failed sign-ins. `expire` is the end of the window in milliseconds since 1970. */
+export interface RateLimitsTable {
+  key: string
+  points: Generated<number>
+  expire: number | null
 }
