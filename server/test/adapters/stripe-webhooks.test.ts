@@ -32,7 +32,7 @@ function later(seconds: number): Date {
   return new Date(world.now().getTime() + seconds * 1000)
 }
 
-test('a delivered event is read as what happened', () => {
+test('readWebhook: returns the delivered event', () => {
   expect(read(sent.body, sent.signature)).toEqual({
     id: expect.stringMatching(/^evt_/),
     type: 'customer.created',
@@ -41,42 +41,39 @@ test('a delivered event is read as what happened', () => {
   })
 })
 
-test('the signature is the one of the scheme, computed by hand', () => {
+test('the signature equals one computed by hand', () => {
   expect(sign(sent.body, world.now())).toBe(sent.signature)
 })
 
 test.each<[string, (body: string, signature: string) => [string | Buffer, string]]>([
+  ['a changed body', (body, signature) => [body.replace('customer.created', 'customer.updated'), signature]],
   [
-    'another byte in the body',
-    (body, signature) => [body.replace('customer.created', 'customer.updated'), signature],
-  ],
-  [
-    'the same JSON written otherwise',
+    'the same JSON with other spacing',
     (body, signature) => [JSON.stringify(JSON.parse(body), null, 1), signature],
   ],
-  ['a byte appended', (body, signature) => [`${body} `, signature]],
+  ['an appended byte', (body, signature) => [`${body} `, signature]],
   [
-    'another digit',
+    'a changed digit of the signature',
     (body, signature) => [body, signature.slice(0, -1) + (signature.endsWith('0') ? '1' : '0')],
   ],
   [
-    'another time',
+    'a changed timestamp',
     (body, signature) => [body, signature.replace(/t=\d+/, (t) => `t=${Number(t.slice(2)) + 1}`)],
   ],
-  ['another secret', (body) => [body, sign(body, world.now(), 'v1', 'whsec_other')]],
-  ['the scheme v0 alone', (body) => [body, sign(body, world.now(), 'v0')]],
+  ['a signature with another secret', (body) => [body, sign(body, world.now(), 'v1', 'whsec_other')]],
+  ['only a v0 signature', (body) => [body, sign(body, world.now(), 'v0')]],
   ['no signature', (body) => [body, `t=${Math.floor(world.now().getTime() / 1000)}`]],
-  ['no time', (body, signature) => [body, signature.replace(/t=\d+,/, '')]],
-  ['nothing', (body) => [body, '']],
-  ['a body that is no JSON', () => ['hello', sign('hello', world.now())]],
-  ['JSON that is no event', () => ['{"id":"x"}', sign('{"id":"x"}', world.now())]],
+  ['no timestamp', (body, signature) => [body, signature.replace(/t=\d+,/, '')]],
+  ['an empty header', (body) => [body, '']],
+  ['a body that is not JSON', () => ['hello', sign('hello', world.now())]],
+  ['JSON that is not an event', () => ['{"id":"x"}', sign('{"id":"x"}', world.now())]],
   ['an empty body', () => ['', sign('', world.now())]],
 ])('readWebhook: %s is refused', (_what, change) => {
   const [body, signature] = change(sent.body, sent.signature)
   expect(read(body, signature)).toBeNull()
 })
 
-test('readWebhook: five minutes either way, and not a second more', () => {
+test('readWebhook: a timestamp may differ by five minutes in either direction, not by a second more', () => {
   expect(read(sent.body, sent.signature, later(300))).not.toBeNull()
   expect(read(sent.body, sent.signature, later(301))).toBeNull()
   expect(read(sent.body, sent.signature, later(-300))).not.toBeNull()
@@ -84,14 +81,14 @@ test('readWebhook: five minutes either way, and not a second more', () => {
   expect(read(sent.body, sent.signature, later(-86_400))).toBeNull()
 })
 
-test('readWebhook: one of two signatures is enough, as while secrets are rotated', () => {
+test('readWebhook: one valid signature of two is enough, as during a rotation of secrets', () => {
   const wrong = 'a'.repeat(64)
   expect(read(sent.body, sent.signature.replace(',v1=', `,v1=${wrong},v1=`))).not.toBeNull()
   expect(read(sent.body, `${sent.signature},v1=${wrong}`)).not.toBeNull()
   expect(read(sent.body, `${sent.signature},v0=${wrong}`)).not.toBeNull()
 })
 
-test('readWebhook: a second time in the header does not make an old signature new', () => {
+test('readWebhook: a second timestamp in the header does not renew an old signature', () => {
   const old = sign(sent.body, later(-3600))
   const now = Math.floor(world.now().getTime() / 1000)
   expect(read(sent.body, `${old},t=${now}`)).toBeNull()

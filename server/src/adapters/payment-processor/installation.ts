@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** Tells this installation from others at the same payment processor; stays the same as long as the server's key does. */
+/** A name that distinguishes this installation in a shared account of the processor. It changes with `secretKey`. */
 export function installationOf(secretKey: string): string {
   return createHmac('sha256', secretKey).update('installation').digest('hex').slice(0, 12)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Stripe } from 'stripe'
 import type { MeteredPrice } from '../../../ports/payment-processor.ts'
-import { Exact, currencyDigits } from '../decimal.ts'
+import { Exact, currencyDigits } from './decimal.ts'
 import { nullIfMissing } from './errors.ts'
 import { idempotencyKeyFor } from './idempotency-key.ts'
 import { isSameKey, maxPrices, updateSubscriptions } from './update-subscriptions.ts'
