@@ -3,29 +3,29 @@ import { isNode, LineCounter, parseDocument } from 'yaml'
 import type { Document } from 'yaml'
 import type { z } from 'zod'
 
-/** Where something is in a document, e.g. `['models', 0, 'sizes']`. */
+/** A path in a document, such as `['models', 0, 'sizes']`. */
 export type DocumentPath = (string | number)[]
 
-/** Something wrong in the file: `path` leads to it from the document's root. */
+/** A mistake in a file. `path` starts at the root of the document. */
 export interface Mistake {
   path: DocumentPath
   message: string
 }
 
 /**
- * Reads a YAML file that an operator writes; `name` says which in messages. Throws one Error that lists every mistake that
- * `check` finds with its line and its path in the document.
+ * Reads and validates a YAML file. Throws one Error that lists every mistake found by `validate`, with its line and its path in the
+ * document. `name` describes the file in error messages.
  */
 export function readYamlFile<Value>(
   path: string,
   name: string,
-  check: (content: unknown) => { value: Value; mistakes: Mistake[] },
+  validate: (content: unknown) => { value: Value; mistakes: Mistake[] },
 ): Value {
   let source: string
   try {
     source = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new Error(`The ${name} file ${path} cannot be read: ${String(error)}`, { cause: error })
+    throw new Error(`The ${name} file ${path} could not be read: ${String(error)}`, { cause: error })
   }
   const lines = new LineCounter()
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
@@ -33,10 +33,10 @@ export function readYamlFile<Value>(
   if (document.errors.length > 0) {
     throw toError(
       title,
-      document.errors.map((fault) => `line ${lines.linePos(fault.pos[0]).line}: ${fault.message}`),
+      document.errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${error.message}`),
     )
   }
-  const { value, mistakes } = check(toPlainValue(title, document))
+  const { value, mistakes } = validate(toPlainValue(title, document))
   if (mistakes.length > 0) {
     throw toError(
       title,
@@ -46,12 +46,12 @@ export function readYamlFile<Value>(
   return value
 }
 
-/** What a schema finds, below `root`. An unknown key is told at the key itself, each on its own. */
+/** Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key. */
 export function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
   return error.issues.flatMap((issue) => {
     const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
     if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field here' }))
+    return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field' }))
   })
 }
 
@@ -59,7 +59,7 @@ function toPlainValue(title: string, document: Document): unknown {
   try {
     return document.toJS()
   } catch (error) {
-    // Unresolved aliases, and more of them than a honest file has.
+    // Unresolved aliases, or so many that the file would expand excessively.
     throw toError(title, [error instanceof Error ? error.message : String(error)])
   }
 }
@@ -69,7 +69,7 @@ function toError(title: string, mistakes: string[]): Error {
   return new Error(`${title} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
 }
 
-/** `line 7, models[0].sizes[1].billions`: the line of the nearest thing that is there. */
+/** Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing node. */
 function locate(document: Document, lines: LineCounter, path: DocumentPath): string {
   const name = path.reduce<string>(
     (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? key : `${name}.${key}`),

@@ -258,7 +258,7 @@ describe('reading a file', () => {
       'line 6, models[0].family: must not contain NUL',
       'line 7, models[0].model_type: ',
       'line 8, models[0].description: must not be empty',
-      'line 10, models[0].colour: is not a known field here',
+      'line 10, models[0].colour: is not a known field',
       'line 11, models[0].context_length: ',
       'line 13, models[0].sizes[0].billions: ',
       'line 14, models[0].sizes[0].architecture.kv_heads: must divide attention_heads',
@@ -325,7 +325,7 @@ describe('reading a file', () => {
 
   it('reports a missing file by its path', () => {
     const path = join(folder, 'absent.yaml')
-    expect(() => readCatalogFile(path)).toThrow(`The catalog file ${path} cannot be read: `)
+    expect(() => readCatalogFile(path)).toThrow(`The catalog file ${path} could not be read: `)
   })
 })
 

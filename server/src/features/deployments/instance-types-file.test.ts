@@ -84,7 +84,7 @@ test('every mistake is reported at once, with its line', async () => {
     'line 12, gpus[1].types[0].gpu_count: ',
     'line 12, gpus[1].types[0].price_per_hour: must be a decimal number in quotes',
     'line 13, gpus[2].types: must contain at least one type',
-    'line 13, gpus[2].color: is not a known field here',
+    'line 13, gpus[2].color: is not a known field',
   ]) {
     expect(message).toContain(part)
   }
@@ -108,6 +108,6 @@ test.each([
 
 test('a missing file is reported by its path', () => {
   expect(() => readInstanceTypesFile('/nowhere/types.yaml', 'usd')).toThrow(
-    'The instance type file /nowhere/types.yaml cannot be read',
+    'The instance type file /nowhere/types.yaml could not be read',
   )
 })

@@ -55,7 +55,7 @@ export async function findRequestedVariant(
     throw new ApplicationError(
       'invalid',
       'model_not_deployable',
-      'The catalog does not offer this model in the requested format, size and quantization.',
+      'The catalog does not offer this model in the requested format, size and quantization. Choose one of its variants.',
     )
   }
   return variant

@@ -89,7 +89,7 @@ describe('mistakes are reported with their line', () => {
       general.replace('Instance', '"{model_name}"'),
       /display_name: \{model_name\} is not/,
     ],
-    ['an unknown field', `${general}, price: 1`, /price: is not a known field here/],
+    ['an unknown field', `${general}, price: 1`, /price: is not a known field/],
     [
       'an end without a following price',
       `${general}, valid_until: 2027-01-01T00:00:00Z`,
