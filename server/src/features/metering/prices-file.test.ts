@@ -121,7 +121,7 @@ describe('mistakes are reported with their line', () => {
   })
 
   test('a missing file', () => {
-    expect(() => readPricesFile(join(folder, 'none.yaml'), 'usd')).toThrow(/price file .* cannot be read/)
+    expect(() => readPricesFile(join(folder, 'none.yaml'), 'usd')).toThrow(/price file .* could not be read/)
   })
 })
 
