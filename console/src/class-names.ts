@@ -1,4 +1,4 @@
 import { clsx } from 'clsx'
 
-/** Joins class names. Where two contradict each other Tailwind's own order decides: one that must win ends in `!`. */
+/** Joins class names. Tailwind's own order decides between conflicting classes; append `!` to a class that must win. */
 export const classNames = clsx

@@ -12,11 +12,11 @@ test.each([
   [168_000, '2 min 48 s'],
   [7_500_000, '2 h 5 min'],
   [180_000_000, '2 d 2 h'],
-])('%d ms last %s', (milliseconds, written) => {
+])('formats %d ms as %s', (milliseconds, written) => {
   expect(plain(formatDuration(milliseconds))).toBe(written)
 })
 
-test('hours have the digits that say something', () => {
+test('hours keep three significant digits below ten, one decimal above', () => {
   expect([0, 0.01251, 3.254, 163.44].map((hours) => plain(formatHours(hours)))).toEqual([
     '0 h',
     '0.0125 h',
@@ -25,7 +25,7 @@ test('hours have the digits that say something', () => {
   ])
 })
 
-test('a link that is good for seven days expires in seven days; what has been is as old as it is in full', () => {
+test('future times round to the nearest unit, past times round down', () => {
   const now = Date.parse('2026-03-01T12:00:00Z')
   const at = (seconds: number) => formatRelative(new Date(now + seconds * 1_000).toISOString(), now)
   expect([7 * 86_400 - 2, 86_401, 600, 30, -30, -119, -3 * 3_600 - 1, -86_400].map(at)).toEqual([

@@ -1,8 +1,8 @@
-/** Numbers, money and dates in the person's own locale; words about time are in the language of the texts around them. */
+/** Formats numbers, money and dates in the browser's locale. Relative times are English, like all texts. */
 
 const locale = undefined
 
-/** The first formatter takes tens of milliseconds on a phone: none is made before something is written with it. */
+/** Creates a formatter on first use, because creating one takes tens of milliseconds on a phone. */
 function lazily<Value>(make: () => Value): () => Value {
   let value: Value | undefined
   return () => (value ??= make())
@@ -10,14 +10,14 @@ function lazily<Value>(make: () => Value): () => Value {
 
 const whole = lazily(() => new Intl.NumberFormat(locale, { maximumFractionDigits: 0 }))
 const compact = lazily(() => new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }))
-// A size is a part of a model's name, the same everywhere.
+// Parameter counts are part of a model's name, so they do not follow the locale.
 const significant = lazily(() => new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 3 }))
 const hundredths = lazily(
   () => new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
 )
 const percent = lazily(() => new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 }))
 const day = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }))
-// The days of usage are days in UTC, whatever the person's own time is.
+// Usage is counted by UTC day.
 const utcDay = lazily(
   () => new Intl.DateTimeFormat(locale, { month: 'short', day: 'numeric', timeZone: 'UTC' }),
 )
@@ -32,7 +32,7 @@ export const formatNumber = (value: number) => whole().format(value)
 /** 12.3K, 4.5M */
 export const formatCompact = (value: number) => compact().format(value)
 
-/** The parameters of a model, given in billions, as makers of models write them: 7B, 1.5B, 568M */
+/** Formats a parameter count given in billions: 7B, 1.5B, 568M */
 export function formatParameters(billions: number): string {
   const tenths = Math.abs(billions * 10 - Math.round(billions * 10)) < 1e-9
   return billions >= 1 || tenths
@@ -46,7 +46,7 @@ export const formatHundredths = (value: number) => hundredths().format(value)
 /** A share from 0 to 1 */
 export const formatPercent = (share: number) => percent().format(share)
 
-/** A decimal string in a currency's main unit; below a hundredth it keeps the digits that say something. */
+/** Formats an amount in the currency's main unit; amounts below 0.1 keep up to three significant digits. */
 export function formatMoney(amount: string | number, currency: string): string {
   const value = Number(amount)
   const small = value !== 0 && Math.abs(value) < 0.1
@@ -57,7 +57,7 @@ export function formatMoney(amount: string | number, currency: string): string {
   }).format(value)
 }
 
-/** An amount in the currency's smallest unit, as invoices have it. */
+/** Formats an amount in the currency's smallest unit, such as cents. */
 export function formatMinorMoney(amount: number, currency: string): string {
   const format = new Intl.NumberFormat(locale, { style: 'currency', currency })
   return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
@@ -79,7 +79,7 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 /** "3 min. ago", "in 2 days" */
 export function formatRelative(timestamp: string, now = Date.now()): string {
   const seconds = (new Date(timestamp).getTime() - now) / 1000
-  // What has been is as old as it is in full; what will be is as near as can be said: seven days less a second are seven.
+  // Round past times down to whole units and future times to the nearest: seven days less a second is "in 7 days".
   const round = seconds < 0 ? Math.ceil : Math.round
   for (const [unit, size] of spans) {
     if (Math.abs(seconds) >= size) return relative().format(round(seconds / size), unit)
@@ -87,7 +87,7 @@ export function formatRelative(timestamp: string, now = Date.now()): string {
   return relative().format(round(seconds), 'second')
 }
 
-/** A span such as 2 h 5 min, 45 s, 320 ms: the signs of the units are the same in every language. */
+/** Formats a duration: 2 h 5 min, 45 s, 320 ms. These unit symbols are the same in every language. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds > 0 && milliseconds < 1_000) {
     return withSign(milliseconds, 'ms', milliseconds < 10 ? 1 : 0)
@@ -101,7 +101,7 @@ export function formatDuration(milliseconds: number): string {
   return `${withSign(Math.floor(hours / 24), 'd')} ${withSign(hours % 24, 'h')}`
 }
 
-/** Hours with the digits that say something: 0.0125 h, 3.25 h, 1,234.5 h */
+/** Formats hours: 0.0125 h, 3.25 h, 1,234.5 h */
 export function formatHours(hours: number): string {
   const number = new Intl.NumberFormat(
     locale,
@@ -110,7 +110,7 @@ export function formatHours(hours: number): string {
   return `${number.format(hours)}\u00a0h`
 }
 
-/** Memory in GiB (as GB would be read by most) with one digit where it matters */
+/** Formats a size in powers of 1024 with the familiar names kB, MB, GB. */
 export function formatBytes(bytes: number): string {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
   const power = Math.min(units.length - 1, bytes > 0 ? Math.floor(Math.log(bytes) / Math.log(1024)) : 0)
@@ -127,7 +127,7 @@ function unit(value: number, name: string, digits = 0): string {
   }).format(value)
 }
 
-/** A number and the sign of its unit, which stay on one line. */
+/** A number and its unit, joined by a no-break space. */
 function withSign(value: number, sign: string, maximumFractionDigits = 0): string {
   return `${new Intl.NumberFormat(locale, { maximumFractionDigits }).format(value)}\u00a0${sign}`
 }

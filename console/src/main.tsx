@@ -15,18 +15,18 @@ import { followOtherTabs, redirectToSignIn } from './shell/session-end.ts'
 import { applyTheme } from './theme.ts'
 
 applyTheme()
-// Radix writes a style element while a dialog is open; the content security policy wants its nonce.
+// Radix adds a style element while a dialog is open. The content security policy requires its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
 const onSessionEnd = () => redirectToSignIn(router)
 const queryClient = createQueryClient(onSessionEnd)
 const router = createAppRouter(queryClient)
-// The server saw that the browser has no session: asking would bring nothing but a 401.
+// The server has already seen that the browser has no session cookie, so a session request would return 401.
 if (document.documentElement.dataset.session === 'none') queryClient.setQueryData(sessionQuery.queryKey, null)
 fetchFirstPage(router, queryClient)
 followOtherTabs(queryClient, router)
 
-// The frame that came with the page stays in sight until the first view is there, which is drawn in short steps.
+// The static frame of index.html stays visible until the first view is ready. A transition renders the view in short steps.
 void router.load().finally(() => startTransition(render))
 
 function render() {

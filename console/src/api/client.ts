@@ -2,15 +2,15 @@ import type { Problem } from '../../../server/src/contract.ts'
 import { takeEarlyAnswer } from './early.ts'
 import { text } from '../text/index.ts'
 
-/** An answer of the API that is not a success: `status` is 0 where no answer came at all. */
+/** An error response of the API. `status` is 0 and `code` is `offline` when the server did not respond. */
 export class ApiError extends Error {
   readonly status: number
-  /** The stable word of the problem, `offline` where no answer came. */
+  /** The problem's stable code. */
   readonly code: string
-  /** What is wrong with each field of the request body, by the field's name. */
+  /** Validation messages by name of the request body's field. */
   readonly fields: Record<string, string>
   readonly requestId: string | null
-  /** In how many seconds another try may succeed, where the answer says so. */
+  /** Seconds from the `Retry-After` header. */
   readonly retryAfter: number | null
 
   constructor(problem: {
@@ -37,7 +37,7 @@ interface RequestOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Calls the API and gives the parsed body of a success, undefined for one without; throws ApiError. */
+/** Calls the API and returns the parsed body; undefined for a 204. Throws ApiError. */
 export async function callApi<Body>(
   method: string,
   path: string,
@@ -48,7 +48,7 @@ export async function callApi<Body>(
   return (response.status === 204 ? undefined : await response.json()) as Body
 }
 
-/** As callApi, for a body that is read as it comes: gives the response once its head is a success. */
+/** Sends a POST whose response body is read as a stream. Throws ApiError unless the status is a success. */
 export async function openStream(path: string, options: RequestOptions): Promise<Response> {
   const response = await send('POST', path, options)
   if (!response.ok) throw await toApiError(response)

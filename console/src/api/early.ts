@@ -1,20 +1,20 @@
-// A small file of its own, beside the rest: what the first view asks for is under way while the code is still coming.
+// index.html loads this small module separately, so that the first view's requests start while the main code still loads.
 
-// Unit tests have no page.
+// Unit tests have no document.
 const hasSession = 'document' in globalThis && document.documentElement.dataset.session !== 'none'
 const paths = hasSession ? ['/v1/auth/session', '/v1/organization'] : []
 const answers = new Map(paths.map((path) => [path, fetch(path)]))
-// Whoever takes it sees its failure.
+// The caller of takeEarlyAnswer handles the rejection.
 for (const answer of answers.values()) answer.catch(() => {})
 
-/** The answer to a GET that was begun with the page, once. */
+/** Returns the response of a GET that was sent while the page loaded; undefined on the second call. */
 export function takeEarlyAnswer(path: string): Promise<Response> | undefined {
   const answer = answers.get(path)
   answers.delete(path)
   return answer
 }
 
-/** Forgets what was not taken for the first view: later it would be out of date. */
+/** Drops unused early responses, which would be stale after the first view. */
 export function dropEarlyAnswers() {
   answers.clear()
 }

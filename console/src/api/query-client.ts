@@ -2,10 +2,7 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiError } from './client.ts'
 import { sessionQuery } from './session.ts'
 
-/**
- * The cache of what the API answered. A 401 of any call means that the session has ended: it is forgotten, and
- * `onSessionEnd` leads to the sign-in page.
- */
+/** Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd`. */
 export function createQueryClient(onSessionEnd: () => void): QueryClient {
   const watch = (error: unknown) => {
     if (!(error instanceof ApiError) || error.code !== 'not_authenticated') return
@@ -18,7 +15,7 @@ export function createQueryClient(onSessionEnd: () => void): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        // What the API refuses it would refuse again; a server that is away comes back.
+        // A 4xx would fail again. Network errors and 5xx may succeed later.
         retry: (failures, error) =>
           !(error instanceof ApiError && error.status >= 400 && error.status < 500) && failures < 3,
         networkMode: 'always',

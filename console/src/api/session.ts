@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Organization, Permission, Session } from '../../../server/src/contract.ts'
 import { ApiError, callApi } from './client.ts'
 
-/** Who is signed in; null without a session. */
+/** The session; null for a visitor. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async ({ signal }): Promise<Session | null> => {
@@ -17,14 +17,14 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** The organization that one works in now, with one's role and what it permits. */
+/** The current organization, with the person's role and permissions. */
 export const organizationQuery = queryOptions({
   queryKey: ['organization'],
   queryFn: ({ signal }) => callApi<Organization>('GET', '/v1/organization', { signal }),
   staleTime: 60_000,
 })
 
-/** Begins to work with a session that was just answered: what was read before, as somebody else perhaps, is dropped. */
+/** Stores a new session and drops cached data, which may belong to another account. */
 export function enterSession(queryClient: QueryClient, session: Session) {
   queryClient.removeQueries({ type: 'inactive' })
   queryClient.setQueryData(sessionQuery.queryKey, session)
@@ -35,13 +35,13 @@ export function useSession(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
   const [last, setLast] = useState(data)
   if (data && data !== last) setLast(data)
-  // When the session ends the page goes on with what it knew, until the sign-in page is there.
+  // When the session ends, the page keeps rendering with the last session until the sign-in page has loaded.
   const session = data ?? last
   if (!session) throw new ApiError({ status: 401, code: 'not_authenticated', detail: 'Sign in first.' })
   return session
 }
 
-/** Tells whether the person's role permits something in the current organization. */
+/** Returns a function that tells whether the person's role grants a permission in the current organization. */
 export function useCan(): (permission: Permission) => boolean {
   const { data } = useSuspenseQuery(organizationQuery)
   return (permission) => data.permissions.includes(permission)

@@ -12,7 +12,7 @@ const tones: Record<Tone, string> = {
   accent: 'bg-accent-soft text-accent',
 }
 
-/** A word in a small coloured box; the colour says nothing that the word doesn't. */
+/** A short label in a colored pill. The label alone must carry the meaning. */
 export function Badge({
   tone = 'neutral',
   dot,

@@ -20,13 +20,13 @@ const sizes = {
 interface ButtonProps extends ComponentProps<'button'> {
   look?: keyof typeof looks
   size?: keyof typeof sizes
-  /** While true the button shows that it works and can't be pressed; where it is given at all, a double click counts once. */
+  /** While true, shows a spinner and disables the button. Passing it at all makes a double click count once. */
   busy?: boolean | undefined
-  /** Renders the child (a link, say) with the looks of a button. */
+  /** Styles the child, such as a link, as a button. */
   asChild?: boolean
 }
 
-/** A button; `type` is "button" unless said otherwise. */
+/** A button with `type="button"` by default. */
 export function Button({
   look = 'secondary',
   size = 'medium',
@@ -59,7 +59,7 @@ export function Button({
       disabled={disabled || busy}
       aria-busy={busy || undefined}
       onClick={(event) => {
-        // The second click comes before the work that the first one began has disabled the button.
+        // The second click of a double click arrives before `busy` disables the button.
         if (busy !== undefined && event.detail > 1) event.preventDefault()
         else onClick?.(event)
       }}

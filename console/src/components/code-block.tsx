@@ -1,7 +1,7 @@
 import { text } from '../text/index.ts'
 import { CopyButton } from './copy-button.tsx'
 
-/** Code or a command, ready to be copied. */
+/** Code or a command with a copy button. */
 export function CodeBlock({ code, label }: { code: string; label: string }) {
   return (
     <div className="relative min-w-0 rounded-lg border bg-subtle">

@@ -5,7 +5,7 @@ import { Button } from './button.tsx'
 import { copyText } from './copy-text.ts'
 import { useToasts } from './toast.tsx'
 
-/** Copies `value` to the clipboard and says so for a moment; `label` says what is copied. */
+/** Copies `value` to the clipboard and shows a check mark for a moment. */
 export function CopyButton({ value, label }: { value: string; label: string }) {
   const [copied, setCopied] = useState(false)
   const toasts = useToasts()

@@ -1,10 +1,10 @@
 import { ApiError } from '../api/client.ts'
 import { text } from '../text/index.ts'
 
-/** Puts a text on the clipboard, on a page without TLS too; throws ApiError where the browser refuses. */
+/** Copies a text to the clipboard; throws ApiError if the browser refuses. */
 export async function copyText(value: string): Promise<void> {
   try {
-    // Browsers have it on secure pages alone, and a server of one's own is often reached by plain HTTP.
+    // Browsers offer navigator.clipboard only over TLS, and self-hosted servers often run on plain HTTP.
     const clipboard = navigator.clipboard as Clipboard | undefined
     if (clipboard) await clipboard.writeText(value)
     else copyBySelection(value)
@@ -13,7 +13,7 @@ export async function copyText(value: string): Promise<void> {
   }
 }
 
-/** Copies out of a field that nobody sees. */
+/** Copies from an invisible text field. */
 function copyBySelection(value: string) {
   const held = document.activeElement
   const field = document.createElement('textarea')
@@ -21,7 +21,7 @@ function copyBySelection(value: string) {
   field.readOnly = true
   field.setAttribute('aria-hidden', 'true')
   field.className = 'fixed top-0 left-0 opacity-0'
-  // A dialog takes the focus back from all that is not within it.
+  // Inside a dialog, only an element of the dialog can hold the focus.
   const place = held?.parentElement ?? document.body
   place.append(field)
   try {

@@ -11,7 +11,7 @@ interface DialogProps {
   title: ReactNode
   description?: ReactNode
   children: ReactNode
-  /** The buttons at the foot, the main one last. */
+  /** The buttons of the footer, with the primary one last. */
   actions?: ReactNode
   wide?: boolean
 }
@@ -19,8 +19,8 @@ interface DialogProps {
 const fields = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
 
 /**
- * A modal dialog: it holds the focus, beginning with the first field where there is one, closes on Escape and gives the focus
- * back, to the page where what had it is gone.
+ * A modal dialog that traps the focus and closes on Escape. It focuses its first field when it opens, and its opener when it closes,
+ * or the page's main content if the opener is gone.
  */
 export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
   const opener = useRef<Element>(null)
@@ -33,7 +33,7 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
     field.focus()
   }
   const giveFocusBack = (event: Event) => {
-    // Radix knows the opener only where it is a trigger of its own.
+    // Radix restores the focus only to its own Trigger component.
     event.preventDefault()
     const target = opener.current?.isConnected ? opener.current : document.getElementById('content')
     if (target instanceof HTMLElement) target.focus()
@@ -79,11 +79,11 @@ interface ConfirmDialogProps extends Omit<DialogProps, 'actions' | 'wide'> {
   confirmLabel: string
   onConfirm: () => void
   busy?: boolean
-  /** Whether what is confirmed destroys something. */
+  /** Styles the confirm button as destructive. */
   dangerous?: boolean
 }
 
-/** Asks before something is done that can't be taken back. */
+/** Asks for confirmation of an action that can't be undone. */
 export function ConfirmDialog({
   confirmLabel,
   onConfirm,

@@ -12,7 +12,7 @@ interface FieldProps {
   error?: string | undefined
 }
 
-/** The label, hint and error around one control, tied together for screen readers. */
+/** Connects a control with its label, hint and error for screen readers. */
 function useField({ label, hint, error }: FieldProps) {
   const id = useId()
   const describedBy = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ') || undefined
@@ -38,7 +38,7 @@ function useField({ label, hint, error }: FieldProps) {
   return { attributes, wrap }
 }
 
-/** A labelled one-line input; `trailing` stands within its right end, a small button say. */
+/** A labeled one-line input. `trailing` renders inside its right end, such as a small button. */
 export function TextField({
   label,
   hint,
@@ -59,7 +59,7 @@ export function TextField({
   )
 }
 
-/** A labelled text of several lines. */
+/** A labeled multi-line input. */
 export function TextArea({
   label,
   hint,
@@ -77,7 +77,7 @@ export function TextArea({
   )
 }
 
-/** A labelled choice among a few values, the browser's own. */
+/** A labeled native select. */
 export function SelectField({
   label,
   hint,
@@ -94,12 +94,12 @@ export function SelectField({
   )
 }
 
-/** An input of the same looks without a visible label: give `aria-label`. */
+/** An input without a visible label; requires `aria-label`. */
 export function BareInput({ className, ...props }: ComponentProps<'input'>) {
   return <input className={classNames(control, 'h-9 w-full', className)} {...props} />
 }
 
-/** A choice of the same looks without a visible label: give `aria-label`. */
+/** A native select without a visible label; requires `aria-label`. */
 export function BareSelect({ className, ...props }: ComponentProps<'select'>) {
   return <select className={classNames(control, 'h-9 pr-8', className)} {...props} />
 }

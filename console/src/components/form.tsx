@@ -5,23 +5,23 @@ import { Button } from './button.tsx'
 import { ErrorNote } from './states.tsx'
 
 interface FormProps<Name extends string> {
-  /** Gets the fields' values by their names. */
+  /** Receives the values by field name. */
   onSubmit: (values: Record<Name, string>) => void
-  /** Left out where a button elsewhere sends the form by its id. */
+  /** Omit it when a button outside submits the form through its `id`. */
   submitLabel?: string
   id?: string
   busy?: boolean
-  /** Of the last try; what it says about single fields is shown by them. */
+  /** The error of the last submission. Its field messages belong to the fields, so they are not repeated below the form. */
   error: unknown
-  /** Stands in place of the error's sentence, with what to do about it. */
+  /** Replaces the error message, for example with a link that resolves the error. */
   remedy?: ReactNode
-  /** Makes the button as wide as the form. */
+  /** Stretches the button to the width of the form. */
   wide?: boolean
   className?: string
   children: ReactNode
 }
 
-/** Fields and the button that sends them; after a refusal the first field that is wrong gets the focus. */
+/** A form with a submit button. After an error it focuses the first invalid field. */
 export function Form<Name extends string>({
   onSubmit,
   submitLabel,
@@ -63,28 +63,28 @@ export function Form<Name extends string>({
   )
 }
 
-/** What an error says about each field of the form, by the field's name. */
+/** The error message of each field, by field name. */
 export function fieldErrors(error: unknown): Record<string, string | undefined> {
   return error instanceof ApiError ? error.fields : {}
 }
 
-/** What a person typed over saved values: the saved ones may change beneath without a loss. */
+/** Unsaved edits over saved values. The edits survive when the saved values change. */
 export function useDraft<Name extends string>(saved: Record<Name, string | null>) {
   const [draft, setDraft] = useState<Partial<Record<Name, string>>>({})
   const typed = Object.entries(draft) as [Name, string][]
   return {
-    /** What a text field of the form needs. */
+    /** The props of a text field. */
     field: (name: Name) => ({
       name,
       value: draft[name] ?? saved[name] ?? '',
       onChange: ({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
         setDraft((before) => ({ ...before, [name]: target.value })),
     }),
-    /** The values that differ from the saved ones, empty where they were cleared. */
+    /** The edited values that differ from the saved ones; empty for a cleared field. */
     changes: Object.fromEntries(
       typed.filter(([name, value]) => value.trim() !== (saved[name] ?? '')),
     ) as Partial<Record<Name, string>>,
-    /** Shows the saved values again, except where something else was typed after this was handed out. */
+    /** Discards the edits, except those made after this function was created. */
     clear: () =>
       setDraft((before) => {
         const kept = (Object.entries(before) as [Name, string][]).filter(

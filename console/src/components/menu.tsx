@@ -2,7 +2,7 @@ import { DropdownMenu } from 'radix-ui'
 import type { ComponentProps, ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 
-/** A button that opens a menu of MenuItems. */
+/** A dropdown menu of MenuItems. */
 export function Menu({
   trigger,
   children,
@@ -15,7 +15,7 @@ export function Menu({
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      {/* No portal: the menu stays within the landmark of its button, and nothing clips what is fixed. */}
+      {/* Without a portal the menu stays inside the landmark of its button. Its fixed position keeps ancestors from clipping it. */}
       <DropdownMenu.Content
         align={align}
         sideOffset={6}
@@ -28,7 +28,7 @@ export function Menu({
   )
 }
 
-/** One thing that can be done; `asChild` makes a link of it. */
+/** One action of a menu; with `asChild`, a link. */
 export function MenuItem({
   dangerous,
   className,
@@ -47,12 +47,11 @@ export function MenuItem({
   )
 }
 
-/** A small heading within a menu. */
+/** A heading inside a menu. */
 export function MenuLabel({ children }: { children: ReactNode }) {
   return <DropdownMenu.Label className="px-2.5 py-1.5 text-xs text-muted">{children}</DropdownMenu.Label>
 }
 
-/** A line between parts of a menu. */
 export function MenuSeparator() {
   return <DropdownMenu.Separator className="-mx-1 my-1 h-px bg-line" />
 }

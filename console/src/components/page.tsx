@@ -4,16 +4,16 @@ import { text } from '../text/index.ts'
 
 interface PageProps {
   title: string
-  /** What stands in place of the title where more than its text is shown. */
+  /** Replaces the visible title, for a heading that is more than text. */
   heading?: ReactNode
-  /** A line above the title, such as the way back to a list. */
+  /** Renders above the title, such as a link back to a list. */
   before?: ReactNode
   description?: ReactNode
   actions?: ReactNode
   children: ReactNode
 }
 
-/** The frame of a page: the document's title, the heading, what can be done here, and the content. */
+/** The layout of a page: document title, heading, actions and content. */
 export function Page({ title, heading, before, description, actions, children }: PageProps) {
   useDocumentTitle(title)
   return (
@@ -31,7 +31,7 @@ export function Page({ title, heading, before, description, actions, children }:
   )
 }
 
-/** Names the page in the browser's tab and history. */
+/** Sets the document title. */
 export function useDocumentTitle(title: string) {
   useEffect(() => {
     document.title = `${title} · ${text.common.product}`
@@ -44,11 +44,11 @@ interface SectionProps {
   actions?: ReactNode
   children: ReactNode
   className?: string
-  /** Leaves out the padding, for tables and lists that reach the edges. */
+  /** Removes the padding, for tables and lists. */
   flush?: boolean
 }
 
-/** A part of a page in a box of its own. */
+/** A titled box on a page. */
 export function Section({ title, description, actions, children, className, flush }: SectionProps) {
   return (
     <section className={classNames('min-w-0 overflow-hidden rounded-xl border bg-surface', className)}>
@@ -66,7 +66,7 @@ export function Section({ title, description, actions, children, className, flus
   )
 }
 
-/** A name and a number (or a short text) that matters. */
+/** A labeled number or short text, inside a `<dl>`. */
 export function Figure({ label, value, hint }: { label: ReactNode; value: ReactNode; hint?: ReactNode }) {
   return (
     <div className="grid content-start gap-0.5">

@@ -1,6 +1,6 @@
 import { classNames } from '../class-names.ts'
 
-/** How much of something is done: `value` from 0 to 1. */
+/** A progress bar; `value` is from 0 to 1. */
 export function Progress({ value, label, className }: { value: number; label: string; className?: string }) {
   const percent = Math.round(Math.min(1, Math.max(0, value)) * 100)
   return (

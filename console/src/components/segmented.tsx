@@ -8,7 +8,7 @@ interface SegmentedProps<Value extends string> {
   options: { value: Value; label: ReactNode }[]
 }
 
-/** A choice of one among two to five short words, all in sight. */
+/** A segmented control for two to five short options. */
 export function Segmented<Value extends string>({
   value,
   onValueChange,
@@ -19,7 +19,7 @@ export function Segmented<Value extends string>({
     <ToggleGroup.Root
       type="single"
       value={value}
-      // A second press on what is chosen would unchoose it.
+      // Radix reports an empty value when the selected option is clicked again.
       onValueChange={(next) => next && onValueChange(next as Value)}
       aria-label={label}
       className="inline-flex rounded-md border bg-subtle p-0.5"

@@ -6,7 +6,7 @@ import { formatRelative } from '../format.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'
 
-/** What stands where there is nothing yet: why it is empty and what to do about it; `heading` h1 where it is the whole page. */
+/** The empty state of a list or page: why it is empty and what to do next. Use `heading="h1"` when it fills the page. */
 export function EmptyState({
   icon,
   heading: Heading = 'h2',
@@ -34,7 +34,7 @@ export function EmptyState({
   )
 }
 
-/** What stands where loading failed: why, in the words of the API, and another try. */
+/** The error state of a list or page, with a button to retry. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const offline = error instanceof ApiError && error.code === 'offline'
   return (
@@ -51,7 +51,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   )
 }
 
-/** One sentence about a failure beside the form or the button that met it; nothing without an error. */
+/** An error message next to a form or button; renders nothing without an error. */
 export function ErrorNote({ error, className }: { error: unknown; className?: string }) {
   if (!error) return null
   return (
@@ -64,7 +64,7 @@ export function ErrorNote({ error, className }: { error: unknown; className?: st
   )
 }
 
-/** A remark that stands out: something is waiting, late or limited, and what to do. */
+/** A highlighted message with an optional action. */
 export function Notice({
   tone = 'busy',
   title,
@@ -98,12 +98,12 @@ export function Notice({
   )
 }
 
-/** A grey bar in the place and size of what is loading. */
+/** A gray bar that reserves the space of loading content. */
 export function Skeleton({ className }: { className?: string }) {
   return <div aria-hidden className={classNames('h-4 animate-pulse rounded bg-subtle', className)} />
 }
 
-/** Rows of grey bars, for lists and tables that are loading. */
+/** Placeholder rows for a loading list or table. */
 export function SkeletonRows({ count = 5 }: { count?: number }) {
   return (
     <div role="status" aria-label={text.common.loading} className="divide-y">
@@ -118,7 +118,7 @@ export function SkeletonRows({ count = 5 }: { count?: number }) {
   )
 }
 
-/** The sentence for a person that an error holds; after too many tries, with when to try again. */
+/** The message of an error; a 429 adds when to retry. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof ApiError)) return text.errors.unexpected(0)
   if (error.status !== 429 || error.retryAfter === null) return error.message

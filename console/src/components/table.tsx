@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 
-/** A table that scrolls sideways within its box where the screen is narrow; `label` names it for screen readers. */
+/** A table that scrolls horizontally on a narrow screen. `label` is its accessible name. */
 export function Table({ label, head, children }: { label: string; head: ReactNode; children: ReactNode }) {
   return (
-    // A region that scrolls must be reachable by keyboard.
+    // Keyboard users must be able to focus a scrollable region.
     <div
       role="region"
       aria-label={label}
@@ -24,11 +24,11 @@ export function Table({ label, head, children }: { label: string; head: ReactNod
 interface CellProps {
   children?: ReactNode
   className?: string
-  /** Numbers stand at the right, in digits of one width. */
+  /** Aligns numbers to the right with tabular digits. */
   numeric?: boolean
 }
 
-/** The heading of a column. */
+/** A column heading. */
 export function HeadCell({ children, className, numeric }: CellProps) {
   return (
     <th
@@ -40,7 +40,6 @@ export function HeadCell({ children, className, numeric }: CellProps) {
   )
 }
 
-/** A cell of a row. */
 export function Cell({ children, className, numeric }: CellProps) {
   return <td className={classNames('px-5 py-3', numeric && 'tabular text-right', className)}>{children}</td>
 }

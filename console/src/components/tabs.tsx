@@ -4,12 +4,12 @@ import type { ReactNode } from 'react'
 interface TabsProps<Value extends string> {
   value: Value
   onValueChange: (value: Value) => void
-  /** Names the group for screen readers. */
+  /** The accessible name. */
   label: string
   tabs: { value: Value; label: ReactNode; content: ReactNode }[]
 }
 
-/** Panels of which one is shown, chosen by arrow keys or pointer. */
+/** Tabs with one visible panel; arrow keys switch between tabs. */
 export function Tabs<Value extends string>({ value, onValueChange, label, tabs }: TabsProps<Value>) {
   return (
     <Primitive.Root

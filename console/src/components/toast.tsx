@@ -12,15 +12,15 @@ interface Message {
 }
 
 interface Toasts {
-  /** Says that something was done. */
+  /** Shows a success message. */
   done: (words: string) => void
-  /** Says why something failed. */
+  /** Shows the message of an error. */
   failed: (error: unknown) => void
 }
 
 const ToastsContext = createContext<Toasts | null>(null)
 
-/** Shows short messages in a corner, read out by screen readers, each for some seconds. */
+/** Shows short messages in a corner for six seconds and announces them to screen readers. */
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [messages, setMessages] = useState<Message[]>([])
   const add = useCallback((tone: Message['tone'], words: string) => {
@@ -61,7 +61,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   )
 }
 
-/** The way to show a toast. */
+/** Returns the functions that show a toast. */
 export function useToasts(): Toasts {
   const toasts = use(ToastsContext)
   if (!toasts) throw new Error('useToasts is called outside of ToastProvider.')

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** The time in milliseconds, anew after so many; times that are told in words within what calls it are told anew as well. */
+/** The current time in milliseconds, updated at an interval. The component re-renders with each update, including relative times. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

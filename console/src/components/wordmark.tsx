@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { text } from '../text/index.ts'
 
-/** The name of the product, a link home. */
+/** The product name as a link to the start page. */
 export function Wordmark() {
   return (
     <Link to="/" className="flex items-center gap-2.5 rounded-md text-base font-semibold tracking-tight">

@@ -5,7 +5,7 @@ import { ApiError } from '../api/client.ts'
 import { unreachableEvent } from '../routing/retry-load.ts'
 import { text } from '../text/index.ts'
 
-/** Says so while the server can't be reached; it goes away with the first answer. */
+/** Shown while the server is unreachable. */
 export function ConnectionNotice() {
   const queryClient = useQueryClient()
   const [away, setAway] = useState(false)

@@ -5,7 +5,7 @@ import { Menu, MenuItem, MenuLabel } from '../components/menu.tsx'
 import { text } from '../text/index.ts'
 import { organizationsQuery, useSwitchOrganization } from './switch-organization.ts'
 
-/** The organization that one works in; a menu where one has several. */
+/** The current organization; a menu for members of several organizations. */
 export function OrganizationSwitcher() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { data: organizations = [] } = useQuery(organizationsQuery)

@@ -6,7 +6,7 @@ import { useDocumentTitle } from '../components/page.tsx'
 import { EmptyState, ErrorState } from '../components/states.tsx'
 import { text } from '../text/index.ts'
 
-/** An address that no page has. */
+/** Shown for an unknown URL. */
 export function NotFoundPage() {
   useDocumentTitle(text.errors.notFoundTitle)
   return (
@@ -27,7 +27,7 @@ export function NotFoundPage() {
   )
 }
 
-/** A page whose first data could not be had, or whose code: a part of it may be gone from the server since it was opened. */
+/** Shown when a page's code or first data fails to load. */
 export function RouteError({ error, reset }: ErrorComponentProps) {
   const router = useRouter()
   const { routeId } = useMatch({ strict: false })
@@ -38,7 +38,7 @@ export function RouteError({ error, reset }: ErrorComponentProps) {
       <ErrorState
         error={error}
         onRetry={() => {
-          // Only what the API refused may come by itself another time: code comes with the page.
+          // A failed import needs a reload: the server may have a newer console without the old files.
           if (!(error instanceof ApiError)) return window.location.reload()
           reset()
           void router.invalidate()

@@ -6,14 +6,14 @@ import { useToasts } from '../components/toast.tsx'
 import { notifyOtherTabs } from '../domain/session/other-tabs.ts'
 import { text } from '../text/index.ts'
 
-/** The organizations that one belongs to. */
+/** The organizations of the signed-in person. */
 export const organizationsQuery = queryOptions({
   queryKey: ['organizations'],
   queryFn: ({ signal }) => callApi<OwnOrganization[]>('GET', '/v1/user/organizations', { signal }),
   staleTime: 60_000,
 })
 
-/** Begins to work in another organization of one's own. */
+/** Switches to another organization of the signed-in person. */
 export function useSwitchOrganization() {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
@@ -23,7 +23,7 @@ export function useSwitchOrganization() {
       callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
     onSuccess: async (_session, chosen) => {
       notifyOtherTabs('switched')
-      // Nearly everything belongs to an organization: nothing of the other one may stay in sight.
+      // Almost all data belongs to an organization, so data of the previous one must not stay on screen.
       await navigate({ to: '/deployments' })
       await queryClient.resetQueries()
       toasts.done(text.shell.switchedTo(chosen.name))

@@ -12,7 +12,7 @@ test.each([
   expect(sumDecimals(decimals)).toBe(sum)
 })
 
-test('a price of a second times 3600, exactly', () => {
+test('multiplies a price per second by 3600 exactly', () => {
   expect(multiplyDecimal('0.00001', 3_600)).toBe('0.036')
   expect(multiplyDecimal('0.000336111', 3_600)).toBe('1.2099996')
   expect(multiplyDecimal('2', 1_000_000)).toBe('2000000')

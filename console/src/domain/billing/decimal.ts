@@ -1,4 +1,4 @@
-/** Sums of decimal strings without the error of binary fractions. */
+/** Exact arithmetic on decimal strings. */
 
 /** A decimal is `units / 10 ** scale`. */
 interface Scaled {
@@ -19,7 +19,7 @@ function format({ units, scale }: Scaled): string {
   return sign + whole + (fraction && `.${fraction}`)
 }
 
-/** The exact sum of decimal strings such as `0.00001`; `0` of none. */
+/** Adds decimal strings such as `0.00001`; the sum of an empty list is `0`. */
 export function sumDecimals(decimals: readonly string[]): string {
   const parts = decimals.map(parse)
   const scale = Math.max(0, ...parts.map((part) => part.scale))
@@ -27,7 +27,7 @@ export function sumDecimals(decimals: readonly string[]): string {
   return format({ units, scale })
 }
 
-/** A decimal string times a whole number, exactly. */
+/** Multiplies a decimal string by an integer. */
 export function multiplyDecimal(decimal: string, factor: number): string {
   const { units, scale } = parse(decimal)
   return format({ units: units * BigInt(factor), scale })

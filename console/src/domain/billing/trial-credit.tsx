@@ -5,7 +5,7 @@ import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { billingAccountQuery, billingConfigQuery } from './queries.ts'
 
-/** How much of the trial's credit is used; nothing for an organization that pays. Needs `manageBilling`. */
+/** The used share of the trial credit; renders nothing for a paying organization. Requires the `manageBilling` permission. */
 export function TrialCredit() {
   const { data: config } = useQuery(billingConfigQuery)
   const { data: account } = useQuery(billingAccountQuery)

@@ -9,13 +9,13 @@ const words = text.catalog
 const shownAtMost = 4
 
 interface AlternativesProps {
-  /** Of the same model */
+  /** The placements of the model's variants. */
   placements: readonly Placement[]
   choice: VariantChoice
   onChoose: (choice: VariantChoice) => void
 }
 
-/** What fits in place of a variant that doesn't, or else the way to other models. */
+/** Suggests variants that fit instead of one that does not; without any, links to models that fit. */
 export function Alternatives({ placements, choice, onChoose }: AlternativesProps) {
   const nearest = findNearest(placements, choice)
   return (
@@ -40,7 +40,7 @@ export function Alternatives({ placements, choice, onChoose }: AlternativesProps
   )
 }
 
-/** What fits of the same size, then the most alike of each other size, the nearest size first. */
+/** Lists the fitting variants of the same size, then the most similar variant of each other size, nearest size first. */
 function findNearest(placements: readonly Placement[], choice: VariantChoice): Placement[] {
   const size = choice.model_size_in_billions
   const likeness = (placement: Placement) =>

@@ -19,16 +19,16 @@ const words = text.catalog
 export interface DeployFormProps {
   onOpenChange: (open: boolean) => void
   model: DeployableModel
-  /** The variant to begin with; what is left out is chosen by what fits. */
+  /** The preselected variant. Missing parts default to what fits. */
   initial?: Partial<VariantChoice> | undefined
 }
 
-/** The content of DeployDialog. */
+/** The lazily loaded content of DeployDialog. */
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
   const [wish, setWish] = useState(initial)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
-  // What fits decides the first choice: without it there is none yet.
+  // The first choice depends on what fits.
   const choice = placements.isPending ? undefined : completeChoice(model, wish, own)
   const plan = useQuery({
     ...planQuery(model.model_name, choice),
@@ -47,7 +47,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     deploy.mutate(
       { model_name: model.model_name, ...choice },
       {
-        // The dialog stays until the deployment's page is there, which then has the focus.
+        // Keeps the dialog open until the deployment's page has loaded and can receive the focus.
         onSuccess: ({ id }) =>
           void navigate({ to: '/deployments/$deploymentId', params: { deploymentId: id } }).then(() =>
             onOpenChange(false),

@@ -16,13 +16,13 @@ const billingCodes = [
   'billing_not_activated',
 ]
 
-/** Why a deployment was refused, and where that can be remedied; nothing without an error. `onLeave` is called by what leads away. */
+/** Shows why a deployment was rejected, with a link to the page that resolves the error. The link calls `onLeave`. */
 export function DeployProblem({ error, onLeave }: { error: unknown; onLeave: () => void }) {
   const can = useCan()
   const queryClient = useQueryClient()
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    // A small screen may have no room left for it.
+    // On a small screen the message may be below the fold.
     if (error) box.current?.scrollIntoView({ block: 'nearest' })
   }, [error])
   if (!error) return null

@@ -9,7 +9,7 @@ import { text } from '../../text/index.ts'
 const words = text.catalog
 const hoursOfMonth = 730
 
-/** What a deployment would run on, what that costs and why, or why nothing can run it; `isStale` while another is worked out. */
+/** The planned instance type, price and reason, or why no instance type fits. `isStale` while a new plan loads. */
 export function PlanPanel({ plan, isStale }: { plan: DeploymentPlan; isStale: boolean }) {
   return (
     <div aria-busy={isStale || undefined} className={classNames('grid gap-3', isStale && 'opacity-60')}>
@@ -57,7 +57,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
   )
 }
 
-/** Every instance type that was looked at, the chosen one first, folded away. */
+/** A collapsed list of every instance type that was considered, with the chosen one first. */
 function Considered({ plan }: { plan: DeploymentPlan }) {
   return (
     <details className="group rounded-lg border">
@@ -90,7 +90,6 @@ function Considered({ plan }: { plan: DeploymentPlan }) {
   )
 }
 
-/** Grey bars in the place of what would be chosen. */
 export function PlanSkeleton() {
   return (
     <div role="status" aria-label={text.common.loading} className="grid gap-3">

@@ -9,14 +9,14 @@ const words = text.catalog
 
 interface VariantFieldsProps {
   model: DeployableModel
-  /** Of this model; empty while it is not known what fits */
+  /** The placements of the model's variants; empty while they load. */
   placements: readonly Placement[]
-  /** Undefined while it is not known what to begin with */
+  /** Undefined until the first choice is known. */
   choice: VariantChoice | undefined
   onChoose: (changes: Partial<VariantChoice>) => void
 }
 
-/** Size, format and quantization: each offers what exists with what stands before it, apart from what does not fit. */
+/** Selects for size, format and quantization. Each lists the values that exist for the selects before it, grouped by whether they fit. */
 export function VariantFields({ model, placements, choice, onChoose }: VariantFieldsProps) {
   const all = listChoices(model).toSorted(
     (one, other) => one.model_size_in_billions - other.model_size_in_billions,
@@ -77,7 +77,7 @@ interface OptionsProps<Value extends string | number> {
   name: (value: Value) => string
 }
 
-/** The values of some variants; one of which no variant is known to fit stands in a group that says so. */
+/** The options of a select. Values without a fitting variant are in a separate group. */
 function Options<Value extends string | number>({ choices, placements, valueOf, name }: OptionsProps<Value>) {
   const byValue = Map.groupBy(choices, valueOf)
   const fits = ([, members]: [Value, VariantChoice[]]) =>

@@ -13,7 +13,7 @@ const tones: Record<Deployment['status'], Tone> = {
   terminated: 'neutral',
 }
 
-/** A deployment's status in a word; it pulses while something is under way. */
+/** A deployment's status. The dot pulses while the status is about to change. */
 export function StatusBadge({ deployment }: { deployment: Pick<Deployment, 'status' | 'status_message'> }) {
   const interrupted = isInterrupted(deployment)
   return (

@@ -17,7 +17,7 @@ const request = {
   },
 }
 
-it('writes a shell command that hands the body over unchanged', () => {
+it('writes a shell command that sends the body unchanged', () => {
   const script = `curl() { for last; do :; done; printf '%s\\0' "$last"; }\n${writeSample('curl', request)}`
   const password = String.raw`se"cr\et\ $HOME 'é`
   const [signIn = '', body = ''] = execFileSync('sh', ['-c', script], {
@@ -28,21 +28,21 @@ it('writes a shell command that hands the body over unchanged', () => {
   expect(JSON.parse(body)).toEqual(request.body)
 })
 
-it('writes literals of JavaScript that mean the body', () => {
+it('writes JavaScript literals that evaluate to the body', () => {
   const [, literal = ''] =
     /completions\.create\(([\s\S]*?)\)\nfor await/.exec(writeSample('javascript', request)) ?? []
   // oxlint-disable-next-line no-eval
   expect((0, eval)(`(${literal})`)).toEqual(request.body)
 })
 
-it('gives Python’s client what it does not know by name in extra_body', () => {
+it('passes fields that the Python client does not know in extra_body', () => {
   const sample = writeSample('python', request)
   expect(sample).toContain('extra_body={"top_k": 40},')
   expect(sample).toContain('stream=True,')
   expect(sample).toContain('stop=None,')
 })
 
-it('writes a sample of embeddings in every language', () => {
+it('writes an embeddings sample in every language', () => {
   const body = writeFirstBody('dep-1', 'embeddings')
   for (const language of sampleLanguages) {
     const sample = writeSample(language, { ...request, kind: 'embeddings', body })

@@ -1,7 +1,7 @@
-/** A request to one of the inference routes, and who sends it where. */
+/** A request to an inference route. */
 export interface SampleRequest {
   kind: 'chat' | 'embeddings'
-  /** The server's origin. */
+  /** The server's origin, such as `https://berth.example`. */
   origin: string
   email: string
   body: Record<string, unknown>
@@ -10,35 +10,35 @@ export interface SampleRequest {
 export const sampleLanguages = ['curl', 'python', 'javascript'] as const
 export type SampleLanguage = (typeof sampleLanguages)[number]
 
-/** What a first request asks a model for. */
+/** The request body of a first example. */
 export function writeFirstBody(model: string, kind: SampleRequest['kind']): Record<string, unknown> {
   return kind === 'embeddings'
     ? { model, input: ['a ship', 'a harbour'] }
     : { model, messages: [{ role: 'user', content: 'Hello!' }], stream: true }
 }
 
-/** A program that signs in and sends the request; the password comes from the environment as BERTH_PASSWORD. */
+/** Writes a program that signs in and sends the request. It reads the password from BERTH_PASSWORD. */
 export function writeSample(language: SampleLanguage, request: SampleRequest): string {
   return { curl: writeCurl, python: writePython, javascript: writeJavaScript }[language](request)
 }
 
-/** The password as it stands within a JSON string, in the shell's words. */
+/** A shell expression that escapes the password for a JSON string. */
 const escapedPassword = String.raw`"$(printf %s "$BERTH_PASSWORD" | sed 's/["\\]/\\&/g')"`
 
 function writeCurl({ kind, origin, email, body }: SampleRequest): string {
   const path = kind === 'chat' ? '/v1/chat/completions' : '/v1/embeddings'
-  return `# Signs in: the session's cookie is kept in a file.
+  return `# Sign in and store the session cookie.
 curl -c cookies.txt ${origin}/v1/user/signin \\
   -H 'content-type: application/json' \\
   -d ${toShellText(`{"email":${JSON.stringify(email)},"password":"`)}${escapedPassword}'"}'
 
-# Sends the cookie along.
+# Send the request with the cookie.
 curl -N -b cookies.txt ${origin}${path} \\
   -H 'content-type: application/json' \\
   -d ${toShellText(writeJson(body, { depth: 1, indent: '  ', write: JSON.stringify }))}`
 }
 
-/** What OpenAI's Python client takes by name; the rest goes into `extra_body`. */
+/** Parameters of OpenAI's Python client; other fields go into `extra_body`. */
 const pythonNames = new Set(
   (
     'model messages input stream stream_options temperature top_p max_tokens seed stop tools tool_choice ' +
@@ -66,7 +66,7 @@ for item in answer.data:
 import httpx
 from openai import OpenAI
 
-# The session's cookie stays in this client, which makes every request.
+# This client keeps the session cookie and sends every request.
 http = httpx.Client(timeout=600)
 http.post(
     ${JSON.stringify(`${origin}/v1/user/signin`)},
@@ -107,7 +107,7 @@ function toShellText(text = ''): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** The literal of a JSON value in Python, whose strings are those of JSON. */
+/** Writes a JSON value as a Python literal. JSON strings are valid Python strings. */
 const toPython = (value: unknown, depth = 0) =>
   writeJson(value, { depth, indent: '    ', write: toPythonWord })
 
@@ -116,7 +116,7 @@ function toPythonWord(value: unknown): string {
   return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
 }
 
-/** Lists and objects as JSON has them, short ones in one line; `write` gives all that is neither. */
+/** Writes arrays and objects as JSON, short ones on one line. `write` formats the other values. */
 function writeJson(
   value: unknown,
   { depth, indent, write }: { depth: number; indent: string; write: (value: unknown) => string },
@@ -137,7 +137,7 @@ function writeJson(
   return layOut(parts, ['{', '}'], depth, indent)
 }
 
-/** The literal of a JSON value in JavaScript, with single quotes and plain names. */
+/** Writes a JSON value as a JavaScript literal with single quotes and unquoted keys where possible. */
 function toJavaScript(value: unknown, depth = 0): string {
   if (typeof value === 'string') {
     const inner = JSON.stringify(value)
@@ -162,7 +162,7 @@ function toJavaScript(value: unknown, depth = 0): string {
   return layOut(parts, ['{', '}'], depth, '  ', ' ')
 }
 
-/** The parts in one line where they are short, else one a line. */
+/** Joins the parts on one line if they fit, otherwise one per line. */
 function layOut(
   parts: string[],
   [open, close]: [string, string],
@@ -173,7 +173,7 @@ function layOut(
   if (parts.length === 0) return open + close
   const line = parts.join(', ')
   if (line.length <= 72 && !line.includes('\n')) return `${open}${padding}${line}${padding}${close}`
-  // JSON has no comma after the last part, and no other language misses it.
+  // JSON does not allow a trailing comma.
   const inner = parts.map((part) => `${indent.repeat(depth + 1)}${part}`).join(',\n')
   return `${open}\n${inner}\n${indent.repeat(depth)}${close}`
 }

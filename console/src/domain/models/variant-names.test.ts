@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { nameApart } from './variant-names.ts'
 
-test('only deployments of the same variant need their ids', () => {
+test('only deployments of the same variant get an id suffix', () => {
   const variant = { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_K_M' }
   const names = nameApart([
     { ...variant, id: '0199-aaaa11', model_name: 'one' },

@@ -2,30 +2,29 @@ import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import type { VariantChoice } from './variants.ts'
 
-/** A format as people write it. */
+/** The display name of a model format, such as GGUF for `ggufv2`. */
 export const nameFormat = (format: string) => text.variants.formatNames[format] ?? format
 
-/** A quantization as people write it. */
+/** The display name of a quantization. */
 export const nameQuantization = (quantization: string) =>
   quantization.toLowerCase() === 'none' ? text.variants.notQuantized : quantization
 
-/** A variant in two parts: size and format, and the quantization where the format does not say it already. */
+/** Names a variant in one or two parts: size and format, then the quantization unless the format implies it. */
 export function nameParts({ model_size_in_billions, model_format, quantization }: VariantChoice): string[] {
   const name = `${formatParameters(model_size_in_billions)} ${nameFormat(model_format)}`
   const isSaid = quantization.toLowerCase() === model_format.toLowerCase()
   return isSaid ? [name] : [name, nameQuantization(quantization)]
 }
 
-/** A variant in a few words, such as "7B GGUF Q4_K_M", and `end`, what tells this deployment of it apart. */
+/** Names a variant, such as "7B GGUF Q4_K_M", with an optional suffix that identifies one deployment of it. */
 export const nameChoice = (choice: VariantChoice, end = '') =>
   nameParts(choice).join(' ') + (end && ` · ${end}`)
 
 type Named = VariantChoice & { id: string; model_name: string }
 
-/** What is shown of an id beside names that do not tell enough. */
 export const endOfId = (id: string) => `…${id.slice(-6)}`
 
-/** What tells deployments of one variant apart, by id: the end of it; empty for one that is alone of its kind. */
+/** The shortened id of each deployment whose model and variant are not unique in the list; an empty text for the others. */
 export function nameApart(deployments: readonly Named[]): ReadonlyMap<string, string> {
   const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameChoice(one)}`)
   return new Map(

@@ -42,32 +42,32 @@ function place(choice: VariantChoice, feasible: boolean): Placement {
   }
 }
 
-describe('the variant that a dialog begins with', () => {
-  it('is the default while it is not known what fits', () => {
+describe('the preselected variant', () => {
+  it('is the default while placements are unknown', () => {
     expect(completeChoice(model, {}, [])).toEqual(large)
   })
 
-  it('is one that fits, where the default does not', () => {
+  it('is one that fits if the default does not', () => {
     expect(completeChoice(model, {}, [place(large, false), place(small, true)])).toEqual(small)
   })
 
-  it('is what was wished for, whether it fits or not and in whatever case it is written', () => {
+  it('is the preferred one even if it does not fit, ignoring the case of the quantization', () => {
     const wish = { ...large, quantization: 'q8_0' }
     const placements = [place({ ...large, quantization: 'Q8_0' }, false), place(small, true)]
     expect(completeChoice(model, wish, placements)).toEqual({ ...large, quantization: 'Q8_0' })
   })
 
-  it('keeps the size of a wish that has no variant, and takes what there is of it', () => {
+  it('keeps the preferred size if no variant matches all preferences', () => {
     const wish = { model_format: 'pytorch', model_size_in_billions: 0.5, quantization: 'none' }
     expect(completeChoice(model, wish, [])).toEqual(small)
   })
 
-  it('is nothing for a model without variants', () => {
+  it('is undefined for a model without variants', () => {
     expect(completeChoice({ ...model, variants: [] }, {}, [])).toBeUndefined()
   })
 })
 
-it('lists sizes from the smallest, and the format of the default first', () => {
+it('lists the smallest size and the default format first', () => {
   expect(listSizes(model)).toEqual([0.5, 7])
   expect(listFormats(model)).toEqual(['ggufv2', 'pytorch'])
 })

@@ -1,6 +1,6 @@
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
 
-/** One thing that can be deployed: a format, size and quantization of a model. */
+/** A deployable variant of a model: format, size and quantization. */
 export type VariantChoice = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>
 
 /** Every variant of a model, in the catalog's order. */
@@ -10,12 +10,12 @@ export function listChoices({ variants }: Pick<DeployableModel, 'variants'>): Va
   )
 }
 
-/** The sizes that a model comes in, the smallest first. */
+/** The sizes of a model in billions of parameters, smallest first. */
 export function listSizes({ variants }: Pick<DeployableModel, 'variants'>): number[] {
   return [...new Set(variants.map((variant) => variant.model_size_in_billions))].toSorted((a, b) => a - b)
 }
 
-/** The formats that a model comes in, the default's first. */
+/** The formats of a model, with the default variant's format first. */
 export function listFormats({ variants }: Pick<DeployableModel, 'variants'>): string[] {
   const inOrder = variants.toSorted((one, other) => Number(other.default) - Number(one.default))
   return [...new Set(inOrder.map((variant) => variant.model_format))]
@@ -29,7 +29,6 @@ export function isSameChoice(one: VariantChoice, other: VariantChoice): boolean 
   )
 }
 
-/** The placement of a variant among those of its model. */
 export function findPlacement(
   placements: readonly Placement[],
   choice: VariantChoice,
@@ -38,8 +37,8 @@ export function findPlacement(
 }
 
 /**
- * The variant of a model that agrees with as much of a wish as can be: its size before its format before its quantization. What
- * the wish leaves open is settled by what fits, then by the model's default, then by size: the largest.
+ * Chooses the variant that matches most of the preferences: size first, then format, then quantization. Ties go to a variant that
+ * fits, then to the model's default, then to the largest size.
  */
 export function completeChoice(
   model: Pick<DeployableModel, 'variants' | 'default_variant'>,

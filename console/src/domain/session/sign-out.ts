@@ -5,7 +5,7 @@ import { sessionQuery } from '../../api/session.ts'
 import { useToasts } from '../../components/toast.tsx'
 import { notifyOtherTabs } from './other-tabs.ts'
 
-/** Ends the session and leads to the sign-in page, unless one stays where one is; nothing that was read stays in memory. */
+/** Signs out, clears cached data and opens the sign-in page; with `stay`, the current page remains. */
 export function useSignOut({ stay = false } = {}) {
   const queryClient = useQueryClient()
   const navigate = useNavigate()

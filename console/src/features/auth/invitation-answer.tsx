@@ -5,7 +5,7 @@ import { ErrorNote } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { useAnswerInvitation } from './invitation-queries.ts'
 
-/** Accept and decline, for the invitee. */
+/** The buttons to accept or decline, for the signed-in invitee. */
 export function InvitationAnswer({
   token,
   organization,

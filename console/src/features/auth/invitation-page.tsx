@@ -16,7 +16,7 @@ import { invitationPreviewQuery } from './invitation-queries.ts'
 import { InvitationRegistration } from './invitation-registration.tsx'
 import { InvitationSso } from './invitation-sso.tsx'
 
-/** Where the link of an invitation leads: what it is about, and the way to answer it that is open to whoever looks. */
+/** Shows the invitation of a link and how the visitor can answer it: with the session, by signing in, or by registering. */
 export function InvitationPage() {
   const { token } = useParams({ from: '/invitations/$token' })
   const preview = useQuery(invitationPreviewQuery(token))
@@ -117,7 +117,7 @@ function KnownInvitation({
   )
 }
 
-/** Somebody else's invitation: one leaves, and comes in again as the invitee. */
+/** Asks the signed-in person to sign out, because the invitation is for another account. */
 function OtherAccount({ invitee, current }: { invitee: string; current: string }) {
   const signOut = useSignOut({ stay: true })
   return (

@@ -12,14 +12,14 @@ import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 const pathOf = (token: string) => `/v1/invitations/by-token/${encodeURIComponent(token)}`
 
-/** What the invitation of a link is about; a 404 for a link that is unknown or was replaced. */
+/** The invitation of a link; 404 if the link is unknown or was replaced by a newer one. */
 export const invitationPreviewQuery = (token: string) =>
   queryOptions({
     queryKey: ['invitation-preview', token],
     queryFn: ({ signal }) => callApi<InvitationPreview>('GET', pathOf(token), { signal }),
   })
 
-/** Accepts or declines as the signed-in invitee; accepting changes the organization that one works in. */
+/** Accepts or declines as the signed-in invitee. Accepting switches the current organization. */
 export function useAnswerInvitation(token: string, onJoined: () => void) {
   const queryClient = useQueryClient()
   const preview = invitationPreviewQuery(token)
@@ -31,7 +31,7 @@ export function useAnswerInvitation(token: string, onJoined: () => void) {
         return
       }
       notifyOtherTabs('switched')
-      // The session's role and everything else that was read belong to the other organization.
+      // Cached data, including the session's role, belongs to the previous organization.
       queryClient.removeQueries({ type: 'inactive' })
       await queryClient.invalidateQueries(sessionQuery)
       onJoined()
@@ -40,7 +40,7 @@ export function useAnswerInvitation(token: string, onJoined: () => void) {
   })
 }
 
-/** Accepts with a new account. */
+/** Accepts by creating an account. */
 export function useRegisterInvitee(token: string, onJoined: () => void) {
   const queryClient = useQueryClient()
   return useMutation({
@@ -50,12 +50,12 @@ export function useRegisterInvitee(token: string, onJoined: () => void) {
       enterSession(queryClient, session)
       onJoined()
     },
-    // Somebody may have answered it or registered meanwhile.
+    // The invitation may have been answered in the meantime.
     onError: () => void queryClient.invalidateQueries(invitationPreviewQuery(token)),
   })
 }
 
-/** Leaves for the identity provider; who comes back has accepted. */
+/** Opens the identity provider. A successful sign-in there accepts the invitation. */
 export function useInvitationSso(token: string) {
   const queryClient = useQueryClient()
   return useMutation({

@@ -6,7 +6,7 @@ import { text } from '../../text/index.ts'
 import { useInvitationSso } from './invitation-queries.ts'
 import { OrLine } from './sso-buttons.tsx'
 
-/** Accepting by signing in through an identity provider; nothing where none is configured. */
+/** Buttons that accept the invitation through an identity provider; renders nothing without one. */
 export function InvitationSso({ token }: { token: string }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   const start = useInvitationSso(token)

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.tsx'
 import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 
-/** A password, hidden unless one asks to see it; a new one comes with its rule. */
+/** A password field with a button to show the password; `isNew` adds the password rule. */
 export function PasswordField({
   isNew = false,
   ...props

@@ -26,6 +26,6 @@ test.each([
   ['/%2e//elsewhere.test'],
   ['javascript:alert(1)'],
   [`/${'a'.repeat(2_000)}`],
-])('%j leads nowhere but home', (value) => {
+])('%j is replaced by the start page', (value) => {
   expect(toReturnPath(value, origin)).toBe('/')
 })

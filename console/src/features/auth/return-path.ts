@@ -1,11 +1,11 @@
 const longest = 2_000
 
-/** The path of this site that `value` names, as the browser would read it; `/` for all that leads elsewhere or is odd. */
+/** Normalizes a return path. Returns `/` for URLs of other sites and invalid values, so that links cannot redirect elsewhere. */
 export function toReturnPath(value: string | undefined, origin = location.origin): string {
   if (!value || value.length > longest || !value.startsWith('/') || /[\p{Cc}\\]/u.test(value)) return '/'
   if (!URL.canParse(value, origin)) return '/'
   const url = new URL(value, origin)
   const path = url.pathname + url.search + url.hash
-  // Dot segments may leave a path that begins with `//`, which a browser takes for another host.
+  // Resolving dot segments may produce a path that starts with `//`, which browsers treat as another host.
   return url.origin === origin && !path.startsWith('//') ? path : '/'
 }

@@ -3,7 +3,7 @@ import { Button } from '../../components/button.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 
-/** The ways in through identity providers, below the form; nothing where none is configured. */
+/** Links to sign in through the identity providers; renders nothing without one. */
 export function SsoButtons({ returnPath }: { returnPath: string }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   if (providers.length === 0) return null
@@ -21,7 +21,7 @@ export function SsoButtons({ returnPath }: { returnPath: string }) {
   )
 }
 
-/** "or" between two ways of the same weight. */
+/** A divider with the word "or". */
 export function OrLine() {
   return (
     <div className="flex items-center gap-3 text-[0.8125rem] text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">

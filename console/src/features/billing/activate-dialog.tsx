@@ -11,7 +11,7 @@ import type { Adding } from './add-card.tsx'
 import { formatExpiry, nameCard, standingOf } from './card.ts'
 import { cardsQuery, useActivatePostpaid } from './queries.ts'
 
-/** Chooses the card that is charged, or leads to entering one, and activates billing. */
+/** Chooses a card to charge, or adds one, and activates billing. */
 export function ActivateDialog({ adding }: { adding: Adding }) {
   const { data: cards, error: cardsError, refetch } = useQuery(cardsQuery)
   const [picked, setPicked] = useState<string>()
@@ -123,7 +123,7 @@ function CardChoice({
   )
 }
 
-/** Why the card was refused, and what helps. */
+/** Shows why the card was declined and what to do next. */
 function ActivationError({ error }: { error: unknown }) {
   const code = error instanceof ApiError ? error.code : ''
   const remedy =

@@ -17,27 +17,27 @@ const StripeCheckout = lazyPart(() => import('./stripe-checkout.tsx').then((modu
 
 const route = getRouteApi('/app/billing')
 
-/** What a card is added for; it is the word in the address that one comes back to. */
+/** What happens after a card was added. The return URL carries it as the `setup` parameter. */
 export type Purpose = 'done' | 'activate'
 
-/** Where the ids of the cards wait that were there before one left to enter another. */
+/** Session storage key of the ids of the cards that existed before the new card was entered. */
 const knownCardsKey = 'billing.known-cards'
 const pollMilliseconds = 1_000
-/** The processor saves the card before it leads back; this is for one that is slow. */
+/** How long to poll for the new card. Usually the payment processor saves it before it redirects back. */
 const patienceMilliseconds = 20_000
 
-/** Adding a card: leaving for the page where it is entered, coming back, and carrying on with what it was for. */
+/** Adding a card: opening the payment processor's page, finding the new card after the redirect, then activating if requested. */
 export interface Adding {
   begin: (purpose: Purpose) => void
   isBeginning: boolean
   error: unknown
-  /** Stripe's form is shown in place of the page while this is set. */
+  /** While set, Stripe's form replaces the page. */
   checkout: { clientSecret: string; publishableKey: string } | null
   cancelCheckout: () => void
-  /** A card was entered and is not listed yet. */
+  /** Set while an entered card is not listed yet; `late` after the polling timed out. */
   arrival: 'waiting' | 'late' | null
   waitAgain: () => void
-  /** The card that was entered last. */
+  /** The card that was just added. */
   newCard: PaymentMethod | undefined
   isActivating: boolean
   openActivation: () => void
@@ -49,7 +49,7 @@ export function useAddCard(): Adding {
   const queryClient = useQueryClient()
   const [checkout, setCheckout] = useState<Adding['checkout']>(null)
   const { purpose, arrival, newCard, waitAgain } = useArrival()
-  // An activation that one left to enter a card goes on with the card.
+  // Reopens the activation that was interrupted to enter a card.
   const [wish, setActivating] = useState<boolean>()
   const isActivating = wish ?? (purpose === 'activate' && newCard !== undefined)
   const { isLeaving, leave } = useLeave()
@@ -88,7 +88,7 @@ export function useAddCard(): Adding {
   }
 }
 
-/** After one came back from entering a card: looks until it is listed, and says so. */
+/** After the redirect back, polls until the new card is listed and shows a message. */
 function useArrival() {
   const { setup } = route.useSearch()
   const navigate = route.useNavigate()
@@ -113,7 +113,7 @@ function useArrival() {
     if (newName !== undefined) welcome(newName)
   }, [newName])
 
-  // The word has been read: reloading the page or coming back to it must not wait for a card again.
+  // Removes the parameter, so that a reload does not poll again.
   const forgetWord = useEffectEvent(() => void navigate({ search: {}, replace: true }))
   useEffect(() => {
     if (setup !== undefined) forgetWord()
@@ -129,7 +129,7 @@ function useArrival() {
   return { purpose, arrival, newCard, waitAgain: () => setLate(false) }
 }
 
-/** The card that was not there before one left; undefined while it isn't listed. */
+/** The card that did not exist before; undefined until it is listed. */
 function findNew(cards: PaymentMethod[] | undefined, known: string[] | null): PaymentMethod | undefined {
   return known === null ? undefined : cards?.find(({ id }) => !known.includes(id))
 }
@@ -144,7 +144,7 @@ function readKnownCards(): string[] | null {
   }
 }
 
-/** Stripe's form in place of the page: in a dialog it could not show the bank's question over everything. */
+/** Stripe's form. It replaces the page because the bank's verification could not cover a dialog. */
 export function AddingCard({ adding: { checkout, cancelCheckout } }: { adding: Adding }) {
   if (checkout === null) return null
   return (

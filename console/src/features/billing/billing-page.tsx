@@ -17,7 +17,7 @@ import { createPortalSession } from './queries.ts'
 import { StandingNotice } from './standing-notice.tsx'
 import { useLeave } from './use-leave.ts'
 
-/** The plan, the cards and the invoices of the organization, for those who may look after them. */
+/** Plan, cards and invoices of the organization; requires the `manageBilling` permission. */
 export function BillingPage() {
   return useCan()('manageBilling') ? <Billing /> : <AskAnAdmin />
 }

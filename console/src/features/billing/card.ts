@@ -1,17 +1,17 @@
 import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { text } from '../../text/index.ts'
 
-/** Such as Visa •••• 4242 */
+/** Names a card for display: Visa •••• 4242 */
 export function nameCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
   return text.billing.card(text.billing.brand(brand), last4)
 }
 
-/** As one says it, for screen readers: Visa ending in 4242. */
+/** Names a card for screen readers: Visa ending in 4242 */
 export function speakCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
   return text.billing.cardSpoken(text.billing.brand(brand), last4)
 }
 
-/** A card is good through the last day of its month. */
+/** Tells whether a card has expired or expires within two months. A card is valid through the last day of its month. */
 export function standingOf(
   { exp_month: month, exp_year: year }: Pick<PaymentMethod, 'exp_month' | 'exp_year'>,
   now: number = Date.now(),
@@ -22,7 +22,7 @@ export function standingOf(
   return monthsLeft < 2 ? 'soon' : 'good'
 }
 
-/** Such as 04/2030 */
+/** Formats the expiry month: 04/2030 */
 export function formatExpiry({ exp_month: month, exp_year: year }: PaymentMethod): string {
   return `${String(month).padStart(2, '0')}/${year}`
 }

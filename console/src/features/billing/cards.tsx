@@ -14,12 +14,12 @@ import { formatExpiry, nameCard, speakCard, standingOf } from './card.ts'
 import { cardsQuery, useSetDefaultCard } from './queries.ts'
 import { RemoveCardDialog } from './remove-card-dialog.tsx'
 
-/** The saved cards and what can be done with them. */
+/** The saved cards with their actions. */
 export function Cards({ adding }: { adding: Adding }) {
   const { data: cards, error, refetch } = useQuery(cardsQuery)
   const [removing, setRemoving] = useState<PaymentMethod | null>(null)
   const addButton = useRef<HTMLButtonElement>(null)
-  // In the dialog of the activation its own error is shown there.
+  // The activation dialog shows its error itself.
   const beginError = adding.isActivating ? null : adding.error
   const add = (
     <Button ref={addButton} busy={adding.isBeginning} onClick={() => adding.begin('done')}>
@@ -57,7 +57,7 @@ export function Cards({ adding }: { adding: Adding }) {
           card={removing}
           onClose={() => setRemoving(null)}
           onRemoved={() => {
-            // The button that opened the dialog is gone with its row, and the dialog holds the focus until it is gone too.
+            // The row with the opener is gone. Unmount the dialog first, because it traps the focus.
             flushSync(() => setRemoving(null))
             setTimeout(() => addButton.current?.focus())
           }}

@@ -9,7 +9,7 @@ import { useSetCollectionMethod } from './queries.ts'
 
 type Method = CollectionMethod['collection_method']
 
-/** Whether invoices are charged or sent, and the way to change it. */
+/** Shows whether invoices are charged or sent, with a button to change it. */
 export function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boolean }) {
   const [isAsking, setAsking] = useState(false)
   const other: Method = method === 'charge_automatically' ? 'send_invoice' : 'charge_automatically'

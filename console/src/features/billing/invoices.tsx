@@ -9,7 +9,7 @@ import { formatDay, formatMinorMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { invoicesQuery } from './queries.ts'
 
-/** The invoices, with the ways to see, pay and keep them. */
+/** The invoices with links to view, pay and download them. */
 export function Invoices() {
   const { data: invoices, error, refetch } = useQuery(invoicesQuery)
   return (
@@ -51,7 +51,7 @@ export function Invoices() {
 const tones: Record<string, Tone> = { open: 'busy', overdue: 'bad', paid: 'good', uncollectible: 'bad' }
 const link = 'font-medium text-accent hover:underline'
 
-/** On a small screen the period and the status stand below the date, the links below the amount. */
+/** On a small screen, period and status are below the date, and links are below the amount. */
 function InvoiceRow({ invoice }: { invoice: Invoice }) {
   const { status, amount_due: due, amount_paid: paid, currency, due_date: dueDate } = invoice
   const isOpen = status === 'open'
@@ -122,7 +122,7 @@ function isOverdue({ status, due_date: dueDate }: Invoice): boolean {
   return status === 'open' && dueDate !== null && Date.parse(dueDate) < Date.now()
 }
 
-/** The first invoice is of a moment: it only opens the subscription. */
+/** Formats the period. The first invoice of a subscription has an empty period. */
 function describePeriod({ period_start: start, period_end: end }: Invoice): string {
   const [from, to] = [formatDay(start), formatDay(end)]
   return from === to ? from : text.billing.periodSpan(from, to)

@@ -3,7 +3,7 @@ import { readText, type RawSearch } from '../../routing/search.ts'
 
 export const billingPage = page({
   path: '/billing',
-  /** `setup` is the purpose for which a card was just entered. */
+  /** `setup` is set after the payment processor redirects back from entering a card. */
   readSearch: ({ setup }: RawSearch): { setup?: string | undefined } => ({ setup: readText(setup) }),
   load: () => import('./billing-page.tsx'),
   component: 'BillingPage',

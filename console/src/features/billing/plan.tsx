@@ -13,7 +13,7 @@ import { CollectionMethodRow } from './collection-method.tsx'
 import { canActivate, isSubscribed } from './standing.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
 
-/** The plan, how the account stands, and how much of what it allows is in use. */
+/** The plan, the account's status, and the use of its limits. */
 export function Plan({ onActivate }: { onActivate: () => void }) {
   const account = useQuery(billingAccountQuery)
   const config = useQuery(billingConfigQuery)
@@ -82,7 +82,7 @@ function PlanOf({
   )
 }
 
-/** The period and its estimate, which stand in the usage summary for every plan. */
+/** The billing period and its estimated cost. */
 function PeriodFigures() {
   const { data: summary, error } = useQuery(usageSummaryQuery)
   if (!summary) {
@@ -157,7 +157,7 @@ function LoadingPlan() {
           <FigureSkeleton />
           <FigureSkeleton />
         </div>
-        {/* The trial's credit, or how invoices are paid */}
+        {/* Trial credit or collection method */}
         <Skeleton className="h-12" />
       </div>
     </Section>

@@ -18,20 +18,20 @@ export const cardsQuery = queryOptions({
   queryFn: ({ signal }) => callApi<PaymentMethod[]>('GET', '/v1/billing/payment-methods', { signal }),
 })
 
-/** The invoices, the newest first. */
+/** The invoices, newest first. */
 export const invoicesQuery = queryOptions({
   queryKey: ['billing', 'invoices'],
   queryFn: ({ signal }) => callApi<Invoice[]>('GET', '/v1/billing/invoices', { signal }),
   refetchInterval: 60_000,
 })
 
-/** Everything of billing is read again after a change: much hangs together there. */
+/** Invalidates all billing queries, because most billing changes affect several of them. */
 function useRefreshBilling() {
   const queryClient = useQueryClient()
   return () => queryClient.invalidateQueries({ queryKey: ['billing'] })
 }
 
-/** Subscribes the organization, charged to a card. */
+/** Activates postpaid billing with a card. */
 export function useActivatePostpaid() {
   const refresh = useRefreshBilling()
   return useMutation({
@@ -43,7 +43,7 @@ export function useActivatePostpaid() {
   })
 }
 
-/** Has invoices charged to the card or sent. */
+/** Sets whether invoices are charged to the card or sent. */
 export function useSetCollectionMethod() {
   const refresh = useRefreshBilling()
   return useMutation({
@@ -55,7 +55,7 @@ export function useSetCollectionMethod() {
   })
 }
 
-/** Makes a card the default; it is shown so at once, and taken back where the server refuses. */
+/** Makes a card the default, with an optimistic update. */
 export function useSetDefaultCard() {
   const queryClient = useQueryClient()
   const refresh = useRefreshBilling()
@@ -77,7 +77,6 @@ export function useSetDefaultCard() {
   })
 }
 
-/** Has a card forgotten. */
 export function useRemoveCard() {
   const queryClient = useQueryClient()
   const refresh = useRefreshBilling()
@@ -91,7 +90,7 @@ export function useRemoveCard() {
   })
 }
 
-/** Begins to save a card, on a page that leads back to `returnPath` of the console. */
+/** Creates a session to enter a card. The payment processor redirects back to `returnPath` of the console. */
 export function createSetupSession(
   purpose: NonNullable<SetupSessionRequest['purpose']>,
   returnPath: string,
@@ -101,7 +100,7 @@ export function createSetupSession(
   )
 }
 
-/** The address of the payment processor's own page for cards and invoices. */
+/** Returns the URL of the payment processor's billing portal. */
 export async function createPortalSession(returnPath: string): Promise<string> {
   const { url } = await withReturnUrl(returnPath, (return_url) =>
     callApi<PortalSession>('POST', '/v1/billing/portal/session', { body: { return_url } }),
@@ -109,7 +108,7 @@ export async function createPortalSession(returnPath: string): Promise<string> {
   return url
 }
 
-/** The server leads back to its own public address alone; a console that is open at another one leaves the way back to it. */
+/** The server accepts only return URLs under PUBLIC_URL. At another origin, sends none, so that the server uses its default. */
 async function withReturnUrl<Result>(
   path: string,
   ask: (returnUrl: string | undefined) => Promise<Result>,

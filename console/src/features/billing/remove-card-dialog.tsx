@@ -12,7 +12,7 @@ interface RemoveCardDialogProps {
   onRemoved: () => void
 }
 
-/** Asks before a card is forgotten, and tells why one can't be. */
+/** Asks for confirmation, or shows why the card can't be removed. */
 export function RemoveCardDialog({ card, onClose, onRemoved }: RemoveCardDialogProps) {
   const remove = useRemoveCard()
   const toasts = useToasts()

@@ -7,7 +7,7 @@ import type { Adding } from './add-card.tsx'
 import { invoicesQuery } from './queries.ts'
 import { findTrouble } from './standing.ts'
 
-/** What is wrong with the account and how to mend it; and what is known of a card that was just entered. */
+/** Shows a problem of the account with its solution, or the state of a card that was just entered. */
 export function StandingNotice({ adding }: { adding: Adding }) {
   const { data: account } = useQuery(billingAccountQuery)
   const { data: config } = useQuery(billingConfigQuery)
@@ -41,7 +41,7 @@ export function StandingNotice({ adding }: { adding: Adding }) {
   )
 }
 
-/** A way to the oldest invoice that is to be paid. */
+/** A link to the oldest unpaid invoice. */
 function PayAction() {
   const { data: invoices } = useQuery(invoicesQuery)
   const open = invoices?.findLast(({ status, amount_due: due }) => status === 'open' && due > 0)

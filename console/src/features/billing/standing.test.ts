@@ -49,7 +49,7 @@ test.each([
   expect(canActivate(account(changes), features)).toBe(mayActivate)
 })
 
-test('a card is good through the last day of its month', () => {
+test('a card is valid through the last day of its month', () => {
   const now = new Date(2026, 10, 30).getTime()
   expect(standingOf({ exp_month: 11, exp_year: 2026 }, now)).toBe('soon')
   expect(standingOf({ exp_month: 10, exp_year: 2026 }, now)).toBe('expired')

@@ -1,14 +1,14 @@
 import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
 
-/** Why an account can't deploy now, apart from its limit; null where nothing stands in the way. */
+/** Why an account can't deploy, other than its limit. */
 export type Trouble = 'past_due' | 'suspended' | 'closed' | 'ended' | 'exhausted' | 'unactivated'
 
-/** True while a subscription is charged, or tried to be. */
+/** Whether the account has a subscription that is active or past due. */
 export function isSubscribed({ subscription_status: status }: BillingAccount): boolean {
   return !['none', 'canceled', 'incomplete_expired', 'paused'].includes(status)
 }
 
-/** How an account stands, as creating a deployment would find it. */
+/** Finds the problem that would reject a new deployment; null without one. */
 export function findTrouble(account: BillingAccount, features: BillingConfig['features']): Trouble | null {
   const { status, billing_mode: mode, trial_credit: credit } = account
   if (status !== 'active') return status
@@ -17,7 +17,7 @@ export function findTrouble(account: BillingAccount, features: BillingConfig['fe
   return credit !== null && Number(credit.remaining) === 0 ? 'exhausted' : null
 }
 
-/** Whether activating billing is what one can do next. */
+/** Whether the organization can activate postpaid billing now. */
 export function canActivate(account: BillingAccount, features: BillingConfig['features']): boolean {
   const isOpen = account.status === 'active' || account.status === 'past_due'
   return isOpen && features.postpaid && !isSubscribed(account)

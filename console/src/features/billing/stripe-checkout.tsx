@@ -10,7 +10,7 @@ interface StripeFormProps {
   publishableKey: string
 }
 
-/** Stripe's own form for a card, which leads back to the session's return address when it is done. */
+/** Stripe's card form. Stripe redirects to the session's return URL afterwards. */
 export function StripeCheckout(props: StripeFormProps) {
   const [error, setError] = useState<unknown>(null)
   if (error) return <ErrorState error={error} onRetry={() => setError(null)} />
@@ -31,7 +31,7 @@ function StripeForm({
       const stripe = await loadStripe(publishableKey)
       if (isOver || !stripe || !place.current) return
       form = await stripe.createEmbeddedCheckoutPage({ clientSecret })
-      // Stripe allows one form at a time: none may stay behind on a page that was left meanwhile.
+      // Stripe allows one form at a time, so destroy a form that finished loading after the page was left.
       if (isOver) return form.destroy()
       form.mount(place.current)
       setShown(true)

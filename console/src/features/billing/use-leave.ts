@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 
 /**
- * Leads out of the console. `isLeaving` is true until the browser has left, and false again where its back button brings the
- * page back as it was.
+ * Navigates to a URL outside the console. `isLeaving` is true until the browser leaves, and false again when the back button
+ * restores the page.
  */
 export function useLeave(): { isLeaving: boolean; leave: (url: string) => void } {
   const [isLeaving, setLeaving] = useState(false)

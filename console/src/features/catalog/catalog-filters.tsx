@@ -13,7 +13,7 @@ const words = text.catalog
 const types = ['all', 'LLM', 'embedding'] as const
 
 interface CatalogFiltersProps {
-  /** What stands in the search field */
+  /** The text in the search field. */
   draft: string
   onDraftChange: (draft: string) => void
   filters: CatalogSearch
@@ -21,7 +21,7 @@ interface CatalogFiltersProps {
   onChange: (changes: CatalogSearch) => void
 }
 
-/** The search field and the filters; on a small screen the filters wait behind a button. */
+/** The search field and the filters. On a small screen a button reveals the filters. */
 export function CatalogFilters(props: CatalogFiltersProps) {
   const { draft, onDraftChange, filters, choices, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
@@ -67,7 +67,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
         <FilterSelect
           label={words.provider}
           value={filters.provider}
-          // A family belongs to a provider.
+          // Families belong to one provider.
           onChange={(provider) => onChange({ provider, family: undefined })}
         >
           <option value="">{words.anyProvider}</option>

@@ -17,7 +17,7 @@ import { useSearchDraft } from './use-search-draft.ts'
 const words = text.catalog
 const route = getRouteApi('/app/catalog')
 
-/** Every model that can be deployed, to be searched and filtered. */
+/** The deployable models with search and filters. */
 export function CatalogPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()

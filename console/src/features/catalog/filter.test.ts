@@ -60,35 +60,35 @@ const placements = [
 const list = (filters: Parameters<typeof listEntries>[2], known: Placement[] | undefined = placements) =>
   listEntries(models, known, filters).map(({ model }) => model.id)
 
-describe('the models that match', () => {
-  it('have every word somewhere, in any case', () => {
+describe('matching models', () => {
+  it('contain every search word, ignoring case', () => {
     expect(list({ q: ' CODE ' })).toEqual(['ship', 'harbour'])
     expect(list({ q: 'code ada' })).toEqual(['ship'])
     expect(list({ q: 'code nothing' })).toEqual([])
   })
 
-  it('are of the type and provider, and have a size in the range, whose end is not within', () => {
+  it('have the type, the provider and a size in the half-open range', () => {
     expect(list({ type: 'embedding' })).toEqual(['vector'])
     expect(list({ provider: 'Bo' })).toEqual(['harbour'])
     expect(list({ size: '1-4' })).toEqual([])
     expect(list({ size: '4-10' })).toEqual(['ship'])
   })
 
-  it('fit in one of these sizes, where it is known what fits', () => {
+  it('fit in at least one of these sizes once placements are known', () => {
     expect(list({ fits: 'yes' })).toEqual(['ship', 'vector'])
     expect(list({ fits: 'yes', size: 'over-40' })).toEqual([])
     expect(listEntries(models, undefined, { fits: 'yes' })).toHaveLength(3)
   })
 })
 
-it('tells of a model how many sizes fit, the lowest price as a number and the least memory', () => {
+it('summarizes fitting sizes, lowest numeric price and least memory', () => {
   const [ship, harbour] = listEntries(models, placements, {})
   expect(ship?.fit).toEqual({ sizes: 2, pricePerHour: '9', memoryBytes: 10 })
   expect(harbour?.fit).toEqual({ sizes: 0, pricePerHour: null, memoryBytes: 700 })
   expect(listEntries(models, placements, { size: 'under-1' })[0]?.fit?.pricePerHour).toBe('10.5')
 })
 
-it('drops filters that an address made up', () => {
+it('drops unknown filter values of the URL', () => {
   const search = { q: 'x', type: 'LLM', provider: 'Nobody', family: 'harbour', size: '__proto__' }
   expect(readFilters(search, models)).toEqual({ q: 'x', type: 'LLM', family: 'harbour' })
   expect(listChoices({ provider: 'Bo' }, models)).toEqual({

@@ -2,7 +2,7 @@ import type { DeployableModel, Placement } from '../../../../server/src/contract
 import type { CatalogSearch } from './catalog-search.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
-/** Ranges of sizes in billions of parameters, by their word in the address; the end is not within. */
+/** Half-open size ranges in billions of parameters, by their value in the URL. */
 export const sizeRanges = {
   'under-1': [0, 1],
   '1-4': [1, 4],
@@ -13,31 +13,31 @@ export const sizeRanges = {
 
 export type SizeRange = keyof typeof sizeRanges
 
-/** A model as the catalog shows it, reduced to the sizes that the filters leave. */
+/** A model in the catalog, reduced to the sizes that match the filters. */
 export interface CatalogEntry {
   model: DeployableModel
   sizes: number[]
   formats: string[]
-  /** null while it is not known what fits */
+  /** Null until placements are known. */
   fit: Fit | null
 }
 
 export interface Fit {
-  /** How many of the sizes have a variant that fits */
+  /** The number of sizes with a variant that fits. */
   sizes: number
-  /** The least that an hour costs of what fits; null where nothing fits or no price is known */
+  /** The lowest hourly price of a fitting variant; null if none fits or no price is known. */
   pricePerHour: string | null
-  /** The least that any of it needs, in bytes; null where there is no hardware at all */
+  /** The least memory that a variant needs, in bytes; null without any hardware. */
   memoryBytes: number | null
 }
 
-/** The values that the filters can have, each list in alphabetic order. */
+/** The filter options, in alphabetical order. */
 export interface FilterChoices {
   providers: string[]
   families: string[]
 }
 
-/** Drops from an address what is no filter of this catalog, so that what is applied is what the controls show. */
+/** Drops filter values that this catalog does not have, so that the controls always show the applied filters. */
 export function readFilters(search: CatalogSearch, models: readonly DeployableModel[]): CatalogSearch {
   const { providers, families } = listChoices(search, models)
   const known = (value: string | undefined, values: readonly string[]) =>
@@ -52,7 +52,7 @@ export function readFilters(search: CatalogSearch, models: readonly DeployableMo
   }
 }
 
-/** The providers, and the families of the chosen provider. */
+/** The providers, and the families of the selected provider. */
 export function listChoices(
   { provider }: Pick<CatalogSearch, 'provider'>,
   models: readonly DeployableModel[],
@@ -64,7 +64,7 @@ export function listChoices(
   return { providers, families: sort(families.map((model) => model.family)) }
 }
 
-/** The models that match all filters, in the catalog's order; without placements `fits` filters nothing. */
+/** The models that match all filters, in the catalog's order. The `fits` filter has no effect until placements are known. */
 export function listEntries(
   models: readonly DeployableModel[],
   placements: readonly Placement[] | undefined,
@@ -107,7 +107,7 @@ function toEntry(
   }
 }
 
-/** What fits of some placements, what the cheapest of these costs, and the least that any needs. */
+/** Summarizes the placements of a model. */
 function summarize(placements: readonly Placement[]): Fit {
   const fitting = placements.filter(({ feasible }) => feasible)
   const prices = fitting.flatMap(({ price_per_hour }) => price_per_hour ?? [])

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.tsx'
 import { messageOf, Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 
-/** Says why it is not known what fits, with another try; the rest of the page stands without it. */
+/** Shows why placements failed to load, with a button to retry. */
 export function HardwareUnknown({
   placements,
 }: {

@@ -11,10 +11,10 @@ import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
 const words = text.catalog
 const shownAtMost = 5
 
-/** One's newest deployments of a model that have not ended, with links; nothing where there are none. */
+/** Links to the person's newest active deployments of a model; renders nothing without one. */
 export function ModelDeployments({ modelName }: { modelName: string }) {
   const { data } = useQuery(deploymentsQuery({ all: false, page: 1 }))
-  // A poll that brings nothing new draws nothing.
+  // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
   if (deployments.length === 0) return null

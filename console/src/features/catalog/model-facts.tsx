@@ -9,7 +9,7 @@ import { listFormats, listSizes } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 
-/** What a model is, in a few words each. */
+/** A table of a model's properties. */
 export function ModelFacts({ model }: { model: DeployableModel }) {
   return (
     <Section>

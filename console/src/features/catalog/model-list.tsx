@@ -14,13 +14,13 @@ const columns =
 
 interface ModelListProps {
   entries: CatalogEntry[]
-  /** Of the prices; undefined while they are not known */
+  /** The currency of the prices; undefined until they are known. */
   currency: string | undefined
-  /** Whether it is being asked what fits */
+  /** Whether placements are loading. */
   isPlacing: boolean
 }
 
-/** The models, one in a row, each a link to its page. */
+/** A list of models with links to their pages. */
 export function ModelList({ entries, currency, isPlacing }: ModelListProps) {
   return (
     <ul className="divide-y">
@@ -84,7 +84,6 @@ const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRow
   )
 })
 
-/** Whether a model fits, in words. */
 function FitWords({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes: number }) {
   const memory = fit.memoryBytes === null ? null : formatBytes(fit.memoryBytes)
   if (fit.sizes === 0) {
@@ -101,13 +100,13 @@ function FitWords({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes
         <Check aria-hidden className="size-3.5" />
         {fit.sizes === sizes ? words.fits : words.someFit(fit.sizes, sizes)}
       </span>
-      {/* With the price there is no room for it on a small screen. */}
+      {/* A small screen has no room for both memory and price. */}
       {memory !== null && <span className="text-muted max-sm:hidden">{words.needsAtLeast(memory)}</span>}
     </>
   )
 }
 
-/** Rows of about the size of the models that are loading. */
+/** Placeholder rows with the size of loaded rows. */
 export function ModelListSkeleton() {
   return (
     <div role="status" aria-label={text.common.loading} className="divide-y">

@@ -25,14 +25,14 @@ import type { VariantChoice } from '../../domain/models/variants.ts'
 const words = text.catalog
 const route = getRouteApi('/app/catalog/$modelId')
 
-/** One model: what it is, its variants with what they need and cost, and the way to deploy it. */
+/** A model with its properties, variants and deploy button. */
 export function ModelPage() {
   const { modelId } = route.useParams()
   const model = useModel(modelId)
-  // One's deployments stand above the variants, which they would push down if they came later.
+  // Wait for the deployments, because they would shift the variants below them.
   const deployments = useQuery(deploymentsQuery({ all: false, page: 1 }))
   if (model.isPending || deployments.isPending) return <LoadingPage />
-  // Another model begins with nothing of this one's.
+  // The key resets the state when the model changes.
   if (model.data) return <Model key={modelId} model={model.data} />
   const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
   return (
@@ -100,7 +100,7 @@ function Model({ model }: { model: DeployableModel }) {
       <ModelFacts model={model} />
       <ModelDeployments modelName={model.model_name} />
       <VariantsTable model={model} placements={placements} onDeploy={mayDeploy ? deploy : undefined} />
-      {/* Shown once what stands above it has its size. */}
+      {/* Wait for the table above, which would shift this section. */}
       {can('useOwnDeployments') && !placements.isPending && (
         <Section title={words.call} description={words.callNote}>
           <CodeBlock

@@ -3,7 +3,7 @@ import type { DeployableModel } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 
-/** One model of the catalog; shows the entry of the list until its own answer arrives. */
+/** One model of the catalog; uses the entry of the loaded list as a placeholder. */
 export const useModel = (id: string) => {
   const queryClient = useQueryClient()
   return useQuery({

@@ -17,11 +17,11 @@ const words = text.catalog
 interface VariantsTableProps {
   model: DeployableModel
   placements: Pick<UseQueryResult<Placements>, 'data' | 'isPending' | 'error' | 'refetch'>
-  /** Undefined for who may not deploy */
+  /** Undefined without the permission to deploy. */
   onDeploy: ((choice: VariantChoice) => void) | undefined
 }
 
-/** Every variant of a model: what it needs, what it would run on and costs; at first those that fit, where any do. */
+/** The variants of a model with memory, instance type and price. Initially lists the variants that fit, if there are any. */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
   const [isAllWanted, setIsAllWanted] = useState(false)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
@@ -103,7 +103,7 @@ interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
   currency: string | undefined
 }
 
-/** On a small screen all but the name stands in a line below it. */
+/** On a small screen, one line below the name replaces the other columns. */
 function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) {
   const [name, quantization] = nameParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)

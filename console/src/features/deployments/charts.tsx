@@ -26,7 +26,7 @@ const axis = {
 } as const
 const margin = { top: 4, right: 4, bottom: 0, left: 0 }
 
-/** Requests, durations and tokens over time; the same numbers stand in SeriesTable. */
+/** Charts of requests, durations and tokens over time. SeriesTable has the same numbers. */
 export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
   const points = statistics.series.map((point) => ({
     ...point,
@@ -103,7 +103,7 @@ export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
               name={words[share]}
               stroke={`var(--series-${index === 0 ? 1 : 3})`}
               strokeWidth={2}
-              // A step between two without requests is a dot alone.
+              // A point between two empty ones has no line, so draw dots.
               dot={{ r: 2, strokeWidth: 0, fill: `var(--series-${index === 0 ? 1 : 3})` }}
               isAnimationActive={false}
             />
@@ -134,7 +134,7 @@ export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
 
 interface ChartProps {
   title: string
-  /** What the chart shows, for those who don't see it */
+  /** Describes the chart to screen readers. */
   label: string
   keys: { name: string; colour: string }[]
   children: ReactNode

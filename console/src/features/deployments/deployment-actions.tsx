@@ -13,7 +13,7 @@ import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
 
-/** What can be done with a deployment in its status, as far as the person's role permits. */
+/** The actions that a deployment's status and the person's role allow. */
 export function DeploymentActions({ deployment }: { deployment: Deployment }) {
   const can = useCan()
   const { id, status } = deployment

@@ -20,7 +20,7 @@ const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
 const tabs = ['overview', 'metrics', 'logs', 'use'] as const
 
-/** One deployment: how it came up, how it does, what it writes, and how to call it. */
+/** A deployment with its timeline, metrics, logs and code samples. */
 export function DeploymentPage() {
   const { deploymentId } = route.useParams()
   const { data, error, refetch } = useDeployment(deploymentId)

@@ -18,10 +18,10 @@ import { toFilter } from './list-search.ts'
 const words = text.deployments
 const route = getRouteApi('/app/deployments')
 
-// Only a first visit needs it, and with it the dialog.
+// Only the first visit needs this and the deploy dialog.
 const FirstRun = lazyPart(() => import('./first-run.tsx').then((module) => module.FirstRun))
 
-/** The person's deployments with their live status. */
+/** The person's deployments with their current status. */
 export function DeploymentsPage() {
   const search = route.useSearch()
   const navigate = route.useNavigate()

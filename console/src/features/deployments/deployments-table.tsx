@@ -16,11 +16,11 @@ import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
 
-/** Deployments in rows, each a link to its page; on a small screen the status stands under the name. */
+/** A table of deployments with links to their pages. On a small screen the status is below the name. */
 export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
   const priceOf = usePrices(deployments.some(hasInstance))
   const ends = nameApart(deployments)
-  // A poll that brings nothing new draws nothing.
+  // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
     <div className={classNames('transition-opacity', faded && 'opacity-60')}>
@@ -53,7 +53,7 @@ export function DeploymentsTable({ deployments, faded }: { deployments: Deployme
 
 interface RowProps {
   deployment: Deployment
-  /** What tells it apart from others of its kind */
+  /** The shortened id if other deployments have the same model and variant, otherwise empty. */
   end: string
   price: string | null
 }
@@ -65,7 +65,7 @@ function Row({ deployment, end, price }: RowProps) {
         <Link
           to="/deployments/$deploymentId"
           params={{ deploymentId: deployment.id }}
-          // The link reaches over the whole row.
+          // Stretches the link over the whole row.
           className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
         >
           {deployment.model_name}
@@ -118,7 +118,7 @@ function Status({ deployment }: { deployment: Deployment }) {
 
 const hasInstance = ({ status }: Deployment) => status === 'deploying' || status === 'running'
 
-/** What a deployment's instance costs an hour, where the price list still has its variant on that instance type. */
+/** Returns a function for a deployment's hourly price; null if the placements no longer have this variant on this instance type. */
 function usePrices(enabled: boolean): (deployment: Deployment) => string | null {
   const { data } = useQuery({ ...placementsQuery, enabled })
   return (deployment) => {

@@ -12,7 +12,7 @@ import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
 
-/** What a deployment cost so far, and the names and ids by which it is known; what it never had is left out. */
+/** A deployment's cost, names and ids. */
 export function Details({ deployment }: { deployment: Deployment }) {
   return (
     <Section title={words.details}>
@@ -35,7 +35,7 @@ export function Details({ deployment }: { deployment: Deployment }) {
   )
 }
 
-/** Cost, time and use over a deployment's whole life. */
+/** Cost, time and usage since the deployment was created. */
 export function UsageFigures({ deployment, wide }: { deployment: Deployment; wide?: boolean }) {
   const { data } = useQuery(
     deploymentUsageQuery(deployment.id, isEnding(deployment) && deployment.terminated_at !== null),
@@ -60,7 +60,7 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
 
 interface FactProps {
   label: string
-  /** Null for what is not there, or not yet */
+  /** Null hides the row. */
   value: string | null
   copied?: boolean
   plain?: boolean

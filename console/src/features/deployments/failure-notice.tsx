@@ -7,7 +7,7 @@ import { parseFailure } from './failure-reason.ts'
 
 const words = text.deployment
 
-/** Failures about which the engine's log says more */
+/** Failure codes for which the engine's log has details. */
 const told = new Set([
   'launch_rejected',
   'readiness_timeout',
@@ -17,7 +17,7 @@ const told = new Set([
   '',
 ])
 
-/** Why a deployment failed, in words, and what to do about it. */
+/** Shows why a deployment failed and what to do next. */
 export function FailureNotice({ deployment }: { deployment: Deployment }) {
   const { id, failure_stage, failure_reason } = deployment
   if (failure_reason === null) return null

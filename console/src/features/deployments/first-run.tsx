@@ -10,7 +10,7 @@ import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
 
 const words = text.deployments
 
-/** What stands in place of the list before the first deployment: a small model to begin with, and the way to all others. */
+/** Replaces the list before the first deployment: suggests a small model and links to the catalog. */
 export function FirstRun() {
   const can = useCan()
   const mayDeploy = can('createDeployments')

@@ -6,7 +6,7 @@ const line = (second: number, words = `line ${second}`) => ({ at: at(second), li
 const follow = (...changes: LogChange[]) => changes.reduce(changeLog, unreadLog)
 const read = ({ log }: FollowedLog) => log.lines.map((one) => one.line)
 
-test('a line that came while the past was asked for stands there once', () => {
+test('a line that arrives while the history loads appears once', () => {
   const log = follow(
     { type: 'connected' },
     { type: 'line', line: line(2) },
@@ -18,7 +18,7 @@ test('a line that came while the past was asked for stands there once', () => {
   expect(log.isLoading).toBe(false)
 })
 
-test('what was missed while the connection was lost comes in, and what is older stays', () => {
+test('after a reconnect, missed lines are added and older lines stay', () => {
   const log = follow(
     { type: 'connected' },
     { type: 'past', lines: [line(1), line(2)] },
@@ -32,7 +32,7 @@ test('what was missed while the connection was lost comes in, and what is older 
   expect(new Set(log.log.lines.map(({ number }) => number)).size).toBe(5)
 })
 
-test('a past that can not be read loses no line that came', () => {
+test('streamed lines survive a failed history request', () => {
   const error = new Error('no')
   const log = follow(
     { type: 'connected' },
@@ -44,7 +44,7 @@ test('a past that can not be read loses no line that came', () => {
   expect(log.error).toBe(error)
 })
 
-test('the oldest lines go', () => {
+test('the oldest lines are dropped', () => {
   const many = Array.from({ length: keptLines + 5 }, (_, index) => line(index))
   const log = follow({ type: 'past', lines: many })
   expect(read(log)).toHaveLength(keptLines)

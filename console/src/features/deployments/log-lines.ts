@@ -1,14 +1,14 @@
 import type { DeploymentLogLine } from '../../../../server/src/contract.ts'
 
-/** How many lines are kept at most */
+/** The maximum number of lines to keep. */
 export const keptLines = 2_000
 
-/** A line with a number of its own, which it keeps while others come and go. */
+/** A line with a stable number. */
 export interface NumberedLine extends DeploymentLogLine {
   number: number
 }
 
-/** What is known of a log, oldest first. */
+/** The known lines of a log, oldest first. */
 export interface LogLines {
   lines: NumberedLine[]
   next: number
@@ -16,17 +16,14 @@ export interface LogLines {
 
 export const noLines: LogLines = { lines: [], next: 0 }
 
-/** Adds lines at the end; the oldest go. */
+/** Appends lines and drops the oldest ones above the maximum. */
 export function appendLines({ lines, next }: LogLines, added: readonly DeploymentLogLine[]): LogLines {
   if (added.length === 0) return { lines, next }
   const numbered = added.map((line, index) => ({ ...line, number: next + index }))
   return { lines: [...lines, ...numbered].slice(-keptLines), next: next + added.length }
 }
 
-/**
- * Puts what the server remembers of a log in the place of what is known of the same time: lines from before it stay, and those
- * that were lost with a connection come in.
- */
+/** Merges the server's history: keeps older known lines and replaces the rest, which adds lines missed while disconnected. */
 export function replaceLines(known: LogLines, remembered: readonly DeploymentLogLine[]): LogLines {
   const [first] = remembered
   if (!first) return known
@@ -35,7 +32,7 @@ export function replaceLines(known: LogLines, remembered: readonly DeploymentLog
   return appendLines({ lines: older, next: known.next }, remembered)
 }
 
-/** The lines of `streamed` that are not already the last ones of `remembered`: the stream begins before the answer is made. */
+/** Drops the streamed lines that the history ends with, because the stream starts before the history is read. */
 export function dropKnown(
   streamed: readonly DeploymentLogLine[],
   remembered: readonly DeploymentLogLine[],
@@ -47,10 +44,10 @@ export function dropKnown(
   return [...streamed]
 }
 
-/** A log as it is shown, and how it stands with the server. */
+/** The state of a followed log. */
 export interface FollowedLog {
   log: LogLines
-  /** Lines that came since the connection while what was written before it is still being asked for */
+  /** Lines streamed while the history loads; null once it has loaded. */
   held: DeploymentLogLine[] | null
   isLoading: boolean
   error: unknown
@@ -61,12 +58,12 @@ export const unreadLog: FollowedLog = { log: noLines, held: null, isLoading: tru
 
 export type LogChange =
   | { type: 'connected' | 'lost' }
-  /** What the server remembers, oldest first */
+  /** The server's history, oldest first. */
   | { type: 'past'; lines: readonly DeploymentLogLine[] }
   | { type: 'failed'; error: unknown }
   | { type: 'line'; line: DeploymentLogLine }
 
-/** What a log is after something came from the server. */
+/** The reducer of a followed log. */
 export function changeLog(state: FollowedLog, change: LogChange): FollowedLog {
   const { log, held } = state
   switch (change.type) {
@@ -94,7 +91,7 @@ export function changeLog(state: FollowedLog, change: LogChange): FollowedLog {
   }
 }
 
-/** Lines as they are copied: the time, then the text. */
+/** Formats lines for the clipboard: time, then text. */
 export function toText(lines: readonly DeploymentLogLine[]): string {
   return lines.map(({ at, line }) => `${at} ${line}`).join('\n')
 }

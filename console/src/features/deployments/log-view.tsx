@@ -8,12 +8,12 @@ interface LogViewProps {
   ref: RefObject<HTMLDivElement | null>
   lines: NumberedLine[]
   wrap: boolean
-  /** What stands there without a line */
+  /** Shown for an empty log. */
   placeholder: string
   onScroll: (box: HTMLElement) => void
 }
 
-/** Lines of a log in a box that scrolls; a screen reader reads them when asked, not each as it comes. */
+/** The lines of a log in a scrolling box. Screen readers do not announce new lines. */
 export function LogView({ ref, lines, wrap, placeholder, onScroll }: LogViewProps) {
   return (
     <div

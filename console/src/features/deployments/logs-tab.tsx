@@ -14,15 +14,15 @@ import { toText, type NumberedLine } from './log-lines.ts'
 import { useLog } from './use-log.ts'
 
 const words = text.deployment
-/** Pixels from the end within which one still counts as being there */
+/** Distance in pixels from the end within which the view keeps following the log. */
 const nearEnd = 24
 
-/** What the engine writes, followed live. */
+/** The engine's log, followed live. */
 export function LogsTab({ deployment }: { deployment: Deployment }) {
   const { isLoading, error, live, lost, retry, ...log } = useLog(deployment)
-  // A talkative engine must not hold up what the person types.
+  // Deferred, so that a fast log does not delay input.
   const lines = useDeferredValue(log.lines)
-  // What was in sight when the person paused, or null
+  // The lines at the moment of pausing; null while following.
   const [paused, setPaused] = useState<NumberedLine[] | null>(null)
   const [follow, setFollow] = useState(true)
   const [wrap, setWrap] = useState(true)

@@ -16,10 +16,10 @@ import { SeriesTable } from './series-table.tsx'
 const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
 
-// The charts' library is the heaviest part of the console.
+// The chart library is the largest dependency of the console.
 const Charts = lazyPart(() => import('./charts.tsx').then((module) => module.Charts))
 
-/** How a deployment does: requests, errors, tokens and latencies within a window, and its use and cost since the start. */
+/** Requests, errors, tokens and latencies within a time window, and usage since the deployment was created. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {
   const [window, setWindow] = useState<StatisticsWindow>('1h')
   const { data, error, refetch, isPlaceholderData } = useQuery(

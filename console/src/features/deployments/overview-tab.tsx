@@ -5,7 +5,7 @@ import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
 import { Timeline } from './timeline.tsx'
 
-/** Where a deployment stands: what failed, what happened, why it runs where it runs. */
+/** Failure, timeline, reason for the instance type, and details of a deployment. */
 export function OverviewTab({ deployment }: { deployment: Deployment }) {
   return (
     <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">

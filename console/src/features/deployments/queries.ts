@@ -13,7 +13,7 @@ import { callApi } from '../../api/client.ts'
 import { deploymentPath, deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
 
-/** One deployment; what a list knows of it is shown until it is there. */
+/** One deployment; uses the entry of a loaded list as a placeholder. */
 export function useDeployment(id: string) {
   const queryClient = useQueryClient()
   return useQuery({
@@ -26,31 +26,31 @@ export function useDeployment(id: string) {
   })
 }
 
-/** What happened to a deployment, oldest first; useLiveEvents adds what happens next. */
+/** The events of a deployment, oldest first. useLiveEvents adds new ones. */
 export const eventsQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'events', id],
     queryFn: async ({ signal, client, queryKey }) => {
       const { items } = await callApi<DeploymentEvents>('GET', deploymentPath(id, '/events'), { signal })
-      // One may have come by the stream after this answer was made.
+      // The stream may have delivered an event after the server wrote this response.
       const streamed = client.getQueryData<DeploymentEvent[]>(queryKey) ?? []
       return streamed.reduce(mergeEvent, items)
     },
     staleTime: steadyInterval,
   })
 
-/** The last lines of an engine's log; useLog adds those that come. */
+/** The last lines of an engine's log. useLog adds new ones. */
 export const logsQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'logs', id],
     queryFn: ({ signal }) => callApi<DeploymentLogs>('GET', deploymentPath(id, '/logs'), { signal }),
-    // It is read again with each connection, and never shown from before.
+    // Each connection fetches the history again; a cached one would be stale.
     gcTime: 0,
     refetchOnWindowFocus: false,
     structuralSharing: false,
   })
 
-/** What a deployment used and cost since it began; asked once more when it has ended, and then left alone. */
+/** Usage and cost of a deployment since it was created. Fetched once more after the deployment ended, then never again. */
 export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'usage', id, { ended }],
@@ -59,7 +59,7 @@ export const deploymentUsageQuery = (id: string, ended: boolean) =>
     placeholderData: keepPreviousData,
   })
 
-/** Requests, tokens and latencies of a deployment within a window that ends now; asked once more when it has ended. */
+/** Requests, tokens and latencies within a window that ends now. Fetched once more after the deployment ended. */
 export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'statistics', id, window, { ended }],
@@ -69,7 +69,7 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
     placeholderData: keepPreviousData,
   })
 
-/** Ends a deployment; the answer is shown at once, wherever it is listed. */
+/** Terminates a deployment and updates it in every cached list. */
 export function useTerminate(id: string) {
   const queryClient = useQueryClient()
   return useMutation({

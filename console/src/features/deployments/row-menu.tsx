@@ -15,15 +15,15 @@ const TerminateDialog = lazyPart(() =>
   import('./terminate-dialog.tsx').then((module) => module.TerminateDialog),
 )
 
-/** What can be done with a deployment of the list. */
+/** The actions of a deployment in the list. */
 export function RowMenu({ deployment }: { deployment: Deployment }) {
   const can = useCan()
   const button = useRef<HTMLButtonElement>(null)
   const wantsDialog = useRef(false)
-  // null until it was first asked for
+  // Null until the dialog first opens, so that its code is loaded only then.
   const [asking, setAsking] = useState<boolean | null>(null)
   const { id, model_name, status } = deployment
-  // A row that goes away once its deployment is terminated must not take the focus along.
+  // Move the focus to the main content if this row is removed while its button is focused.
   useLayoutEffect(() => {
     const held = button.current
     return () => {
@@ -40,7 +40,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             size="tiny"
             className="relative"
             aria-label={words.actionsFor(model_name)}
-            // The closing menu gives the focus back here: the dialog waits for that, to give it back here too.
+            // The closing menu focuses this button. Open the dialog after that, so that it also returns the focus here.
             onFocus={() => {
               if (wantsDialog.current) setAsking(true)
               wantsDialog.current = false

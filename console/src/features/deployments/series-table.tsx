@@ -5,7 +5,7 @@ import { text } from '../../text/index.ts'
 
 const words = text.deployment
 
-/** The numbers of the charts as a table, folded; steps without a request are left out. */
+/** The numbers of the charts as a collapsed table, without intervals that have no request. */
 export function SeriesTable({ statistics }: { statistics: DeploymentStatistics }) {
   const rows = statistics.series.filter(({ requests }) => requests > 0).toReversed()
   return (

@@ -3,15 +3,15 @@ import type { DeployableModel, Placement } from '../../../../server/src/contract
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import type { VariantChoice } from '../../domain/models/variants.ts'
 
-/** A model to begin with, and which variant of it. */
+/** A model and variant for the first deployment. */
 export interface StarterModel {
   model: DeployableModel
   initial: Partial<VariantChoice>
 }
 
 /**
- * The model that a first deployment is best made of: the smallest that fits of those that come with the server, which need no
- * download, else of all chat models. Undefined while it is looked for and where nothing fits.
+ * Suggests the smallest fitting chat model. Prefers models bundled with the server, which need no download. Undefined while data
+ * loads and if nothing fits.
  */
 export function useStarterModel(): StarterModel | undefined {
   const { data: models } = useQuery(modelsQuery)
@@ -20,7 +20,7 @@ export function useStarterModel(): StarterModel | undefined {
   const chat = models.filter(({ model_type }) => model_type === 'LLM')
   const bundled = chat.filter(({ tags }) => tags.includes('bundled'))
   if (placements) return findSmallest(bundled, placements.items) ?? findSmallest(chat, placements.items)
-  // The dialog says what is wrong with the hardware.
+  // The dialog shows why placements are unavailable.
   return isError && bundled[0] ? { model: bundled[0], initial: {} } : undefined
 }
 

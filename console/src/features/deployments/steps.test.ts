@@ -21,7 +21,7 @@ const events = [
   event(40, 'running', null),
 ]
 
-test('what a stage says several times is one step, which lasts until the next', () => {
+test('repeated events of a stage are one step, which lasts until the next step', () => {
   const steps = toSteps(events)
   expect(steps.map(nameStep)).toEqual([
     'requested',
@@ -38,12 +38,12 @@ test('what a stage says several times is one step, which lasts until the next', 
   expect(toSteps([])).toEqual([])
 })
 
-test('an event that is known is not added again, and a new one has its place by time', () => {
+test('a known event is not added again; a new one is inserted by time', () => {
   const shuffled = [7, 3, 3, 0, 1, 5, 2, 4, 6, 0].map((index) => events[index] as DeploymentEvent)
   expect(shuffled.reduce<DeploymentEvent[]>(mergeEvent, [])).toEqual(events)
 })
 
-test('the start takes from the request to the first answer', () => {
+test('the start time is measured from the request until the deployment runs', () => {
   expect(findStartTime(events)).toBe(40_000)
   expect(findStartTime(events.slice(0, -1))).toBeNull()
   expect(findStartTime([])).toBeNull()

@@ -1,19 +1,19 @@
 import type { DeploymentEvent } from '../../../../server/src/contract.ts'
 
-/** Events that follow one another in the same status and stage: a download tells of itself every ten seconds. */
+/** Consecutive events with the same status and stage. A download, for example, reports progress every ten seconds. */
 export interface Step {
   at: string
   status: DeploymentEvent['status']
   stage: string | null
-  /** What was said last */
+  /** The message of the last event. */
   message: string
-  /** What was said before, oldest first */
+  /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
-  /** Milliseconds until the next step; null for the last */
+  /** Milliseconds until the next step; null for the last step. */
   tookMilliseconds: number | null
 }
 
-/** Makes steps of a deployment's events, which are given oldest first. */
+/** Groups a deployment's events into steps; expects the events oldest first. */
 export function toSteps(events: readonly DeploymentEvent[]): Step[] {
   const groups: [DeploymentEvent, ...DeploymentEvent[]][] = []
   for (const event of events) {
@@ -36,7 +36,7 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
   })
 }
 
-/** The key, in the texts of steps, of what a step is called. */
+/** The key of a step's name in the texts. */
 export function nameStep({ status, stage }: Pick<Step, 'status' | 'stage'>): string {
   if (stage === null) return status
   if (stage === 'provisioning' && status === 'provisioning') return 'waiting_for_instance'
@@ -44,14 +44,14 @@ export function nameStep({ status, stage }: Pick<Step, 'status' | 'stage'>): str
   return stage
 }
 
-/** Adds an event that may be known already, in its place by time. */
+/** Inserts an event by time unless it is already known. */
 export function mergeEvent(events: readonly DeploymentEvent[], added: DeploymentEvent): DeploymentEvent[] {
   const known = events.some(({ at, message }) => at === added.at && message === added.message)
   if (known) return [...events]
   return [...events, added].toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
 }
 
-/** Milliseconds from the request to the first answer; null where it never ran. */
+/** Milliseconds from the request until the deployment first ran; null if it never ran. */
 export function findStartTime(events: readonly DeploymentEvent[]): number | null {
   const [first] = events
   const running = events.find(({ status }) => status === 'running')

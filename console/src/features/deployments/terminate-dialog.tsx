@@ -13,7 +13,7 @@ interface TerminateDialogProps {
   onOpenChange: (open: boolean) => void
 }
 
-/** Asks before a deployment is terminated, or a failed one deleted. */
+/** Asks for confirmation to terminate a deployment, or to delete a failed one. */
 export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDialogProps) {
   const terminate = useTerminate(deployment.id)
   const failed = deployment.status === 'failed'

@@ -13,7 +13,7 @@ import { useLiveEvents } from './use-live-events.ts'
 
 const words = text.deployment
 
-/** What happened to a deployment, how long each step took, and what it waits for now. */
+/** The steps of a deployment with the duration of each. */
 export function Timeline({ deployment }: { deployment: Deployment }) {
   const { data: events, error, refetch } = useLiveEvents(deployment)
   const steps = toSteps(events ?? [])
@@ -61,7 +61,7 @@ export function Timeline({ deployment }: { deployment: Deployment }) {
 interface TimelineStepProps {
   step: Step
   deployment: Deployment
-  /** Whether this step is under way */
+  /** Whether this step is in progress. */
   current: boolean
   isLast: boolean
 }
@@ -120,14 +120,14 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
 function describeStep({ status, message }: Step, deployment: Deployment, current: boolean): string {
   const { status_message, selection_reason, selected_instance_type } = deployment
   if (current && status_message !== null) return status_message
-  // The whole reason stands in a place of its own.
+  // The page shows the full reason in its own section.
   if (message === selection_reason) return words.chosenInstance(selected_instance_type ?? '')
   return status === 'failed' ? parseFailure(message).sentence : message
 }
 
 function Elapsed({ since }: { since: string }) {
   const milliseconds = Math.max(0, useNow(1_000) - Date.parse(since))
-  // Whole seconds: more would flicker, and the clocks of two machines differ.
+  // Round to whole seconds with a minimum of one, to hide flicker and clock differences.
   return words.soFar(formatDuration(Math.max(1_000, Math.floor(milliseconds / 1_000) * 1_000)))
 }
 

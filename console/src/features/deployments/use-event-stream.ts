@@ -4,20 +4,20 @@ const firstPause = 1_000
 const longestPause = 15_000
 
 interface EventStream<Item> {
-  /** The name of the events that hold items */
+  /** The name of the events that carry items. */
   event: string
-  /** While false nothing is connected. */
+  /** Disconnects while false. */
   enabled: boolean
   onItem: (item: Item) => void
-  /** Called at each connection, the first and those after a loss. */
+  /** Called after each connect and reconnect. */
   onOpen?: () => void
-  /** Called when the connection is lost; it is picked up again by itself. */
+  /** Called when the connection is lost; it reconnects automatically. */
   onLost?: () => void
 }
 
 /**
- * Follows a route of server-sent events while the component and the browser's tab are shown. A lost connection comes back: the
- * browser sees to it after a network fault, this hook where an answer was not a stream.
+ * Follows server-sent events while the component is mounted and the tab is visible. After a network error the browser reconnects;
+ * after a response that is not a stream, this hook does.
  */
 export function useEventStream<Item>(path: string, { event, enabled, ...handlers }: EventStream<Item>) {
   const onItem = useEffectEvent((item: Item) => handlers.onItem(item))
@@ -49,7 +49,7 @@ export function useEventStream<Item>(path: string, { event, enabled, ...handlers
         pause = Math.min(pause * 2, longestPause)
       })
     }
-    // A browser has few connections for each host: tabs in the background leave theirs to others.
+    // Browsers limit connections per host, so background tabs disconnect.
     const onVisibilityChange = () => {
       if (document.visibilityState === 'hidden') disconnect()
       else if (source === undefined) connect()

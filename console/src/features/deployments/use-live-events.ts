@@ -5,7 +5,7 @@ import { eventsQuery } from './queries.ts'
 import { mergeEvent } from './steps.ts'
 import { useEventStream } from './use-event-stream.ts'
 
-/** What happened to a deployment, followed live until it is terminated; each change of status is looked up at once. */
+/** The events of a deployment, followed live until it is terminated. Refetches the deployment when an event changes its status. */
 export function useLiveEvents({ id, status }: Pick<Deployment, 'id' | 'status'>) {
   const queryClient = useQueryClient()
   useEventStream<DeploymentEvent>(deploymentPath(id, '/events'), {

@@ -7,7 +7,7 @@ import { logsQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { useEventStream } from './use-event-stream.ts'
 
-/** The engine's log of a deployment: what the server remembers of it, then each new line until the engine has ended. */
+/** The log of a deployment's engine: the server's history, then each new line until the engine exits. */
 export function useLog(deployment: Deployment) {
   const { id } = deployment
   const live = deployment.status !== 'failed' && !isEnding(deployment)

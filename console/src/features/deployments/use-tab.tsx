@@ -19,7 +19,7 @@ import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment
 
-/** How to call a deployment from one's own code. */
+/** Code samples that call a deployment. */
 export function UseTab({ deployment }: { deployment: Deployment }) {
   const { user } = useSession()
   const { data: embedding, isPending } = useQuery(embeddingModelsQuery)

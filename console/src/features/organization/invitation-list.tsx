@@ -18,10 +18,10 @@ const tones: Record<Invitation['status'], Tone> = {
   expired: 'warn',
 }
 
-/** Who was invited, what became of it, and of its mail. */
+/** The invitations with the status of each and of its email. */
 export function InvitationList({ onInvite }: { onInvite: () => void }) {
   const invitations = useQuery(invitationsQuery)
-  // A poll that brings nothing new draws nothing.
+  // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
     <Section flush>
@@ -99,7 +99,7 @@ function endOf({ status, expires_at, responded_at }: Invitation): string {
   return responded_at ? text.organization.answered(formatRelative(responded_at)) : ''
 }
 
-/** Whether the mail with the link went out; an invitation whose mail failed waits in vain. */
+/** Whether the email was sent. The invitee cannot answer without it. */
 function MailStatus({ invitation }: { invitation: Invitation }) {
   const { email_status: status, email_sent_at: sentAt, email_last_error: reason } = invitation
   if (status === 'failed') {

@@ -20,7 +20,7 @@ interface InviteDialogProps {
   onSeeMembers: () => void
 }
 
-/** Asks whom to invite and as what. */
+/** Invites a person with a role. */
 export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDialogProps) {
   const formId = useId()
   const invite = useInvite()
@@ -107,7 +107,7 @@ function RoleChoice() {
             defaultChecked={role === 'member'}
             className="mt-1 accent-accent focus-visible:outline-none"
           />
-          {/* The whole box can be pressed. */}
+          {/* Makes the whole box clickable. */}
           <label htmlFor={`${id}-${role}`} className="font-medium after:absolute after:inset-0">
             {text.shell.role[role]}
           </label>
@@ -130,7 +130,7 @@ function Remedy({ error, children }: { error: unknown; children: ReactNode }) {
   )
 }
 
-/** Somebody who waits for an answer already gets the same invitation once more. */
+/** Offers to resend the pending invitation of the same address. */
 function ResendRemedy({
   error,
   email,

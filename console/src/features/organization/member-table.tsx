@@ -8,7 +8,7 @@ import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { membersQuery } from './queries.ts'
 
-/** Everybody who works in the organization, with what they may do. */
+/** The members of the organization with their roles. */
 export function MemberTable() {
   const members = useQuery(membersQuery)
   const { user } = useSession()

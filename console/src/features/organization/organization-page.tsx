@@ -14,7 +14,7 @@ import { OrganizationSettings } from './organization-settings.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
-/** Who works here, who is invited, and what the organization is called. */
+/** Members, invitations and settings of the current organization. */
 export function OrganizationPage() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { tab: wanted, invite } = useSearch({ from: '/app/organization' })
@@ -34,7 +34,7 @@ export function OrganizationPage() {
   }
 
   return (
-    // What was typed or opened for one organization isn't meant for another.
+    // The key discards drafts and dialogs when the organization changes.
     <Page
       key={organization.id}
       title={text.organization.title}

@@ -10,7 +10,7 @@ import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useUpdateOrganization } from './queries.ts'
 
-/** What the organization is called and about; a form only for who may change it. */
+/** Name and description of the organization, as a form with the `updateOrganization` permission, plus its properties. */
 export function OrganizationSettings({ organization }: { organization: Organization }) {
   const mayUpdate = useCan()('updateOrganization')
   return (

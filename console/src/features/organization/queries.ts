@@ -9,17 +9,17 @@ import type {
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
-/** Who is in the organization, in the order in which they joined. */
+/** The members, in the order in which they joined. */
 export const membersQuery = queryOptions({
   queryKey: ['organization', 'members'],
   queryFn: ({ signal }) => callApi<Member[]>('GET', '/v1/organization/members', { signal }),
 })
 
-/** The organization's invitations, the newest first; only for who may manage them. */
+/** The organization's invitations, newest first; requires the `manageInvitations` permission. */
 export const invitationsQuery = queryOptions({
   queryKey: ['organization', 'invitations'],
   queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/organization/invitations', { signal }),
-  // A mail is on its way for a second or two; an answer may come at any time.
+  // Sending an email takes a second or two; the invitee may answer at any time.
   refetchInterval: ({ state }) =>
     state.data?.some(({ status, email_status }) => status === 'pending' && email_status === 'pending')
       ? 2_000
@@ -33,7 +33,7 @@ export function useUpdateOrganization() {
       callApi<Organization>('PATCH', '/v1/organization', { body: changes }),
     onSuccess: (organization) => {
       queryClient.setQueryData(organizationQuery.queryKey, organization)
-      // Its name is there as well.
+      // The list of organizations and the session contain the name too.
       void queryClient.invalidateQueries({ queryKey: ['organizations'] })
       void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey })
     },
@@ -47,12 +47,12 @@ export function useInvite() {
       callApi<Invitation>('POST', '/v1/organization/invitations', { body: invitation }),
     onSuccess: (invitation) =>
       queryClient.setQueryData(invitationsQuery.queryKey, (before) => before && [invitation, ...before]),
-    // What stands in the way may not be in sight yet.
+    // The error may refer to an invitation that the cached list does not have yet.
     onError: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
 }
 
-/** Sends an unanswered invitation again, with a new link; at most once a minute. */
+/** Resends a pending invitation with a new link; the server allows it once per minute. */
 export function useResendInvitation() {
   const queryClient = useQueryClient()
   return useMutation({

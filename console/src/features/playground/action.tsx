@@ -1,7 +1,7 @@
 import type { ComponentProps, ReactNode } from 'react'
 import { Button } from '../../components/button.tsx'
 
-/** A button in the head of a view; on a small screen its words are for screen readers alone. */
+/** A button in the header of a view. On a small screen only screen readers get its label. */
 export function Action({
   icon,
   label,

@@ -16,7 +16,7 @@ import { answerTurn } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './queries.ts'
 
-// Large, and not needed before the first answer.
+// Large, and only needed for the first answer.
 const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))
 
 interface AnswerViewProps {
@@ -24,11 +24,11 @@ interface AnswerViewProps {
   turnId: number
   deploymentId: string
   name: string
-  /** Whether it can be asked for anew: the last turn alone, of a deployment that runs. */
+  /** Whether the answer can be regenerated. */
   repeatable: boolean
 }
 
-/** One answer as it comes, what it took, and what can be done with it. */
+/** A streaming or finished answer with its metrics and actions. */
 export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
   const { answer, turnId, deploymentId, name, repeatable } = props
   const { content, reasoning, toolCalls, state } = answer
@@ -89,7 +89,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
   )
 })
 
-/** How the answer ended, where that is worth a word, and what it took. */
+/** The answer's finish reason, if it is unusual, and its metrics. */
 function Measures({ answer }: { answer: Answer }) {
   const { state, finishReason, usage, firstPieceMs } = answer
   const ending = state === 'stopped' ? text.playground.stopped : text.playground.finish[finishReason ?? '']
@@ -113,7 +113,7 @@ function Failure({ error, deploymentId }: { error: unknown; deploymentId: string
   const queryClient = useQueryClient()
   const known = error instanceof ApiError && error.code.startsWith('deployment_')
   useEffect(() => {
-    // What is known of the deployment is out of date; or the session has ended, which any query finds out.
+    // The deployment's cached status may be stale, or the session has ended, which the refetch detects.
     if (error instanceof ApiError) void queryClient.invalidateQueries(activeDeploymentsQuery)
   }, [queryClient, error])
   return (

@@ -7,7 +7,7 @@ const delta = (delta: object, finish_reason: string | null = null): ChatChunk =>
 const addAll = (chunks: ChatChunk[]) =>
   chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 100), awaitedAnswer)
 
-it('joins what the chunks bring and remembers when the first and the last piece came', () => {
+it('concatenates chunks and records when the first and the last token arrived', () => {
   const answer = addAll([
     delta({ role: 'assistant', content: '' }),
     delta({ reasoning_content: 'hm' }),
@@ -28,7 +28,7 @@ it('joins what the chunks bring and remembers when the first and the last piece 
   expect(tokensPerSecond(answer)).toBe(10)
 })
 
-it('joins the pieces of tool calls by their index, and makes no holes', () => {
+it('concatenates tool calls by index without holes', () => {
   const { toolCalls } = addAll([
     delta({ tool_calls: [{ index: 0, function: { name: 'a', arguments: '' } }] }),
     delta({ tool_calls: [{ index: 1e9, function: { name: 'b' } }] }),
@@ -40,7 +40,7 @@ it('joins the pieces of tool calls by their index, and makes no holes', () => {
   ])
 })
 
-it('takes chunks that lack everything, and tells no rate where all came at once', () => {
+it('accepts chunks without any field, and has no rate when everything arrived at once', () => {
   const answer = addAll([{}, { choices: null, usage: null }, { choices: [{}] }, delta({ content: 'x' })])
   expect(answer.content).toBe('x')
   expect(tokensPerSecond(answer)).toBeNull()

@@ -32,7 +32,7 @@ import { ViewFrame, type ViewProps } from './view-frame.tsx'
 
 const mostDeployments = 4
 
-/** A conversation with one deployment, or the same one with several. */
+/** A conversation with one deployment, or the same conversation with several. */
 export function ChatView({ heading, deployments, names, ids, onChoose }: ViewProps) {
   const begun = useStore(conversation, ({ turns }) => turns.length > 0)
   const parameters = useStore(conversation, (state) => state.parameters)
@@ -146,7 +146,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
   )
 }
 
-/** The deployments that are asked: those of the address, else those of the last visit, else one that runs; the address learns it. */
+/** The selected deployments: those in the URL, or those of the last visit, or a running one. Adds the selection to an empty URL. */
 function useChosen(
   deployments: readonly Deployment[],
   ids: readonly string[],
@@ -165,13 +165,13 @@ function useChosen(
   useEffect(() => {
     if (chosen.length > 0) rememberDeployments(chosen)
     if (chosen.length > 0 && ids.length === 0) onChoose(chosen)
-    // The address follows once, when it says nothing.
+    // Runs once per default selection, only to fill an empty URL.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [chosen])
   return chosen
 }
 
-/** Escape stops the answers, unless something else took it: a dialog, a field. */
+/** Stops the answers on Escape, unless a dialog or field handles the key. */
 function useEscapeToStop(busy: boolean) {
   useEffect(() => {
     if (!busy) return

@@ -5,7 +5,7 @@ import { text } from '../../text/index.ts'
 import { compareVectors } from './similarity.ts'
 import { createStore } from './store.ts'
 
-/** The texts that are compared: kept in memory alone, so that they outlive the page and not the session. */
+/** The compared texts. They live in memory, so they survive navigation but not the session. */
 export interface Comparison {
   readonly texts: readonly ComparedText[]
   readonly result: ComparisonResult | null
@@ -17,7 +17,7 @@ export interface ComparedText {
 }
 
 export interface ComparisonResult {
-  /** What was compared, and by whom. */
+  /** The texts that were compared. */
   readonly texts: readonly string[]
   readonly deploymentId: string
   readonly similarities: readonly (readonly number[])[]
@@ -59,7 +59,7 @@ interface EmbeddingsAnswer {
   usage?: { prompt_tokens?: number } | null
 }
 
-/** Embeds the texts and compares what comes back. */
+/** Embeds the texts and computes their similarities. */
 export function useCompare() {
   return useMutation({
     mutationFn: async ({ deploymentId, texts }: { deploymentId: string; texts: string[] }) => {
@@ -81,7 +81,7 @@ export function useCompare() {
   })
 }
 
-/** The vectors in the order of the texts, all of one length; throws where the answer holds something else. */
+/** Reads the vectors in the order of the texts. Throws ApiError unless there is one vector per text, all of the same length. */
 function readVectors({ data = [] }: EmbeddingsAnswer, count: number): number[][] {
   const vectors = data
     .toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))

@@ -9,11 +9,11 @@ import { useStore } from './store.ts'
 interface ComposerProps {
   readyIds: readonly string[]
   busy: boolean
-  /** Whether the parameters make a request. */
+  /** Whether the parameters are valid. */
   valid: boolean
 }
 
-/** Where a message is written and sent, and answers are stopped. */
+/** The message field with the send and stop buttons. */
 export function Composer({ readyIds, busy, valid }: ComposerProps) {
   const draft = useStore(conversation, (state) => state.draft)
   const sendable = draft.trim() !== '' && readyIds.length > 0 && valid && !busy

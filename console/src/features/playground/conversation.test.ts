@@ -4,7 +4,7 @@ import { findEnding, toMessages, type Turn } from './conversation.ts'
 
 const said = (content: string) => ({ ...awaitedAnswer, state: 'done' as const, content })
 
-it('tells a deployment its own answers, else another’s, and leaves out turns without one', () => {
+it('sends a deployment its own answers, or another deployment’s, and omits turns without an answer', () => {
   const turns: Turn[] = [
     { id: 1, prompt: 'first', answers: { a: said('by a'), b: said('by b') } },
     { id: 2, prompt: 'second', answers: { a: said('only a') } },
@@ -27,7 +27,7 @@ it('tells a deployment its own answers, else another’s, and leaves out turns w
   expect(toMessages([], 'b', 'Be brief.', 'now')[0]).toEqual({ role: 'system', content: 'Be brief.' })
 })
 
-it('says how the last turn ended: a failure before a stop, and that before what is complete', () => {
+it('reports a failure before a stop, and a stop before a completed answer', () => {
   const stopped = { ...awaitedAnswer, state: 'stopped' as const }
   const failed = { ...awaitedAnswer, state: 'failed' as const }
   const endOf = (...turns: Turn['answers'][]) =>

@@ -5,20 +5,20 @@ import { noParameters, readParameters, type ParameterTexts } from './parameters.
 import { readChunks } from './read-chunks.ts'
 import { createStore } from './store.ts'
 
-/** What the person said, and what each deployment that was asked made of it, by the deployment's id. */
+/** A prompt and its answers by deployment id. */
 export interface Turn {
   readonly id: number
   readonly prompt: string
   readonly answers: Readonly<Record<string, Answer>>
 }
 
-/** The chat as it stands: kept in memory alone, so that it outlives the page and not the session. */
+/** The chat. It lives in memory, so it survives navigation but not the session. */
 export interface Conversation {
   readonly turns: readonly Turn[]
-  /** What is being written. */
+  /** The unsent message. */
   readonly draft: string
   readonly parameters: ParameterTexts
-  /** The deployments that were chosen last. */
+  /** The deployments that were selected last. */
   readonly deploymentIds: readonly string[]
 }
 
@@ -34,20 +34,20 @@ export const conversation = createStore<Conversation>(untouched)
 export const hasOpenAnswer = ({ turns }: Conversation) =>
   turns.some(({ answers }) => Object.values(answers).some(isOpen))
 
-/** How the last turn ended, by the answer that most needs a word; null while nothing has ended there. */
+/** The most important outcome among the answers of the last turn; null until one of them has ended. */
 export function findEnding({ turns }: Pick<Conversation, 'turns'>) {
   const states = Object.values(turns.at(-1)?.answers ?? {}).map(({ state }) => state)
   return (['failed', 'stopped', 'done'] as const).find((ending) => states.includes(ending)) ?? null
 }
 
-/** Asks every deployment the same; what each said before goes along. */
+/** Sends a prompt to every deployment, each with its own earlier answers. */
 export function ask(prompt: string, deploymentIds: readonly string[]) {
   const turn: Turn = { id: nextTurnId++, prompt, answers: {} }
   conversation.set((state) => ({ ...state, turns: [...state.turns, turn], draft: '' }))
   for (const id of deploymentIds) answerTurn(turn.id, id)
 }
 
-/** Asks again with other words: the turn starts anew, and what came after it is gone. */
+/** Replaces the prompt of a turn, removes the later turns, and requests new answers. */
 export function askInstead(turnId: number, prompt: string, deploymentIds: readonly string[]) {
   stopAnswers(({ turn }) => turn >= turnId)
   conversation.set((state) => ({
@@ -59,7 +59,7 @@ export function askInstead(turnId: number, prompt: string, deploymentIds: readon
   for (const id of deploymentIds) answerTurn(turnId, id)
 }
 
-/** Has a deployment answer a turn, anew where it has answered before. */
+/** Requests an answer from a deployment, replacing its earlier answer to the turn. */
 export function answerTurn(turnId: number, deploymentId: string) {
   const { turns, parameters } = conversation.get()
   const turn = turns.find(({ id }) => id === turnId)
@@ -77,7 +77,7 @@ export function answerTurn(turnId: number, deploymentId: string) {
   void streamAnswer(running, toRequest(deploymentId, earlier, turn.prompt, parameters))
 }
 
-/** The request that a deployment would get now: with what is being written, else with what was said last. */
+/** The request that the playground would send now, with the draft or, without one, the last prompt. */
 export function currentRequest(deploymentId: string, example: string): Record<string, unknown> {
   const { turns, draft, parameters } = conversation.get()
   const last = turns.at(-1)
@@ -101,18 +101,18 @@ function toRequest(
   }
 }
 
-/** Ends every answer that is under way; what has come stays. */
+/** Stops every streaming answer and keeps the received text. */
 export function stop() {
   stopAnswers(() => true)
 }
 
-/** Leaves the chat behind; how one asks stays. */
+/** Removes all turns and keeps the parameters. */
 export function startNewChat() {
   stop()
   conversation.set((state) => ({ ...state, turns: [] }))
 }
 
-/** Leaves nothing: another person, or another organization. */
+/** Removes everything, for another person or organization. */
 export function forgetConversation() {
   stop()
   conversation.set(() => untouched)
@@ -131,8 +131,8 @@ export function rememberDeployments(deploymentIds: readonly string[]) {
 }
 
 /**
- * The messages of a request. A deployment hears what it answered itself, else what another did; a turn without any answer is left
- * out with its prompt, because most chat templates want the two sides in turn.
+ * Builds the messages of a request. Uses the deployment's own answers, or another deployment's where it has none. Omits turns without
+ * an answer, because most chat templates require alternating roles.
  */
 export function toMessages(
   earlier: readonly Turn[],
@@ -157,7 +157,7 @@ export function toMessages(
   ]
 }
 
-/** A call that nobody answered goes back as text: the protocol would want the result of it. */
+/** Writes tool calls as text, because the protocol requires a result after each tool call message. */
 function toWords({ content, toolCalls }: Answer): string {
   return content || toolCalls.map((call) => `${call.name}(${call.arguments})`).join('\n')
 }
@@ -189,12 +189,12 @@ async function streamAnswer(running: RunningAnswer, body: Record<string, unknown
     }
     end(running, { state: 'done' })
   } catch (error) {
-    // A stopped answer has been ended by whoever stopped it.
+    // stopAnswers has already ended an aborted answer.
     if (!signal.aborted) end(running, { state: 'failed', error: toShownError(error) })
   }
 }
 
-/** A page that can't be reached tries again by itself; a message doesn't. */
+/** Unlike queries, a message is not retried, so an unreachable server gets its own error message. */
 function toShownError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'offline') return error
   return new ApiError({ status: 0, code: 'offline', detail: text.playground.offline })
@@ -214,7 +214,7 @@ function end(running: RunningAnswer, change: Partial<Answer>) {
   showNow(running)
 }
 
-/** However many pieces come, to however many answers: the page is drawn once a frame. */
+/** Renders the new tokens of all answers once per frame. */
 function showSoon(running: RunningAnswer) {
   unshown.add(running)
   frame ??= requestAnimationFrame(() => {
@@ -229,7 +229,7 @@ function showNow(running: RunningAnswer) {
   conversation.set((state) => withAnswer(state, running))
 }
 
-/** Touches one turn, so that the others need not be drawn again. */
+/** Replaces only the affected turn, so that the others do not re-render. */
 function withAnswer(state: Conversation, { turn, deployment, answer }: RunningAnswer): Conversation {
   return {
     ...state,

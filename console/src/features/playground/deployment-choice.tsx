@@ -11,12 +11,12 @@ interface DeploymentChoiceProps {
   deployments: readonly Deployment[]
   names: ReadonlyMap<string, string>
   ids: readonly string[]
-  /** How many may be chosen. */
+  /** The maximum number of selected deployments. */
   most: number
   onChoose: (ids: readonly string[]) => void
 }
 
-/** Which deployments are asked: one, or several side by side. */
+/** Selects one deployment, or several to compare. */
 export function DeploymentChoice({ deployments, names, ids, most, onChoose }: DeploymentChoiceProps) {
   const offered = deployments.filter(isUsable)
   const next = offered

@@ -3,10 +3,10 @@ import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { endOfId, nameChoice } from '../../domain/models/variant-names.ts'
 
-/** Whether it answers, or will once it runs. */
+/** Whether the deployment answers now or will once it runs. */
 export const isUsable = (deployment: Deployment) => !isEnding(deployment) && deployment.status !== 'failed'
 
-/** A name for each deployment, by its id; those that would share one get the end of their id. */
+/** Unique names of deployments, by id; usable deployments with the same name get a shortened id. */
 export function nameDeployments(deployments: readonly Deployment[]): ReadonlyMap<string, string> {
   const plainName = (deployment: Deployment) =>
     text.playground.deploymentName(deployment.model_name, nameChoice(deployment))

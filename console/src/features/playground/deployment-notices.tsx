@@ -10,7 +10,7 @@ interface DeploymentNoticesProps {
   ids: readonly string[]
 }
 
-/** Which of the chosen deployments don't answer now, why, and where to look. */
+/** Lists the selected deployments that don't answer now, with the reason. */
 export function DeploymentNotices({ deployments, names, ids }: DeploymentNoticesProps) {
   return ids.map((id) => {
     const deployment = deployments.find((one) => one.id === id)

@@ -19,7 +19,7 @@ import { TextList } from './text-list.tsx'
 import { ViewCodeDialog } from './view-code-dialog.tsx'
 import { ViewFrame, type ViewProps } from './view-frame.tsx'
 
-/** A few texts, embedded by a deployment, and how alike it finds them. */
+/** Embeds a few texts with a deployment and shows their similarities. */
 export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: ViewProps) {
   const { texts, result } = useStore(comparison, (state) => state)
   const compare = useCompare()

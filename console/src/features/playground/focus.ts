@@ -1,10 +1,7 @@
-/** The field where a message is written. */
+/** The id of the message field. */
 export const composerId = 'playground-message'
 
-/**
- * Gives the focus to the message field after what had it has gone. Not on a touch screen, where it would bring the keyboard up:
- * the conversation gets it there.
- */
+/** Focuses the message field. On a touch screen, where that would open the keyboard, focuses the main content instead. */
 export function focusComposer() {
   const field = document.getElementById(composerId)
   const target = matchMedia('(pointer: fine)').matches ? field : document.getElementById('content')

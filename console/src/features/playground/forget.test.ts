@@ -4,7 +4,7 @@ import type { Organization, Session } from '../../../../server/src/contract.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { forgetForOthers } from './forget.ts'
 
-it('forgets when another organization is worked in, not when the page about the same one is opened', async () => {
+it('clears after an organization switch, not when the same organization is updated or refetched', async () => {
   const queryClient = new QueryClient()
   let forgotten = 0
   queryClient.setQueryData(sessionQuery.queryKey, { user: { id: 1 } } as Session)

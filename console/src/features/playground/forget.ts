@@ -4,15 +4,15 @@ import { organizationQuery, sessionQuery } from '../../api/session.ts'
 const watched = new WeakSet<QueryClient>()
 let owner: Owner | null = null
 
-/** Whom what is in memory belongs to. */
+/** The owner of the data in memory. */
 interface Owner {
   userId: number
   organizationId: number
 }
 
 /**
- * Calls `forget` once what is in memory belongs to somebody else: the person has signed out, works in another organization, or is
- * another person. A session that merely ran out keeps it for the one who signs in again.
+ * Calls `clear` when the person signs out, switches organizations, or another person signs in. An expired session keeps the data for
+ * the same person's next sign-in.
  */
 export function forgetForOthers(queryClient: QueryClient, current: Owner, forget: () => void) {
   if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) forget()
@@ -26,10 +26,10 @@ export function forgetForOthers(queryClient: QueryClient, current: Owner, forget
   }
   const organizationHash = hashKey(organizationQuery.queryKey)
   queryClient.getQueryCache().subscribe(({ type, query }) => {
-    // Its members and invitations have keys that begin as its own.
+    // Compare the whole key, because the keys of members and invitations start with the organization's key.
     if (!owner || query.queryHash !== organizationHash) return
     if (type === 'removed') {
-      // Signing in drops what was read, as signing out does; only after it there is a session.
+      // Signing in and signing out both drop the query. Afterwards only a sign-in has set a session.
       queueMicrotask(() => owner && !isKept() && end())
       return
     }

@@ -6,12 +6,12 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { text } from '../../text/index.ts'
 import { splitMarkdown } from './split-markdown.ts'
 
-/** What a model wrote, as Markdown; HTML in it stays text, and nothing is fetched. */
+/** Renders a model's Markdown. HTML stays text, and images are not loaded. */
 export function Markdown({ source }: { source: string }) {
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-3 leading-relaxed wrap-break-word">
       {splitMarkdown(source).map((piece, place) => (
-        // Pieces are only ever added at the end, and only the last one grows.
+        // Chunks are only appended, and only the last one grows.
         <Piece key={place} source={piece} />
       ))}
     </div>
@@ -34,7 +34,7 @@ const Heading = ({ children }: { children?: ReactNode }) => (
 const cell = 'border-b px-3 py-1.5 text-left align-top'
 
 const components: Components = {
-  // An answer's own heading is a level above; deeper ones would leave gaps in the outline.
+  // The answer has an h2. Deeper levels would leave gaps in the outline.
   h1: Heading,
   h2: Heading,
   h3: Heading,
@@ -58,7 +58,7 @@ const components: Components = {
       {children}
     </li>
   ),
-  // The box of a task: nothing that could be ticked.
+  // Task list checkboxes are not interactive.
   input: ({ checked }) => (checked ? '☑' : '☐'),
   blockquote: ({ children }) => (
     <blockquote className="grid gap-3 border-l-2 border-line-strong pl-4 text-muted">{children}</blockquote>
@@ -74,7 +74,7 @@ const components: Components = {
       {children}
     </a>
   ),
-  // Loading it would tell another server that somebody reads this.
+  // Loading the image would reveal to another server that the answer is read.
   img: ({ alt, src }) => <span className="text-muted">{text.playground.image(alt || String(src))}</span>,
   code: ({ children }) => (
     <code className="rounded bg-subtle px-1 py-0.5 font-mono text-[0.8125rem]">{children}</code>

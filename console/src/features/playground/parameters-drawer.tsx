@@ -11,7 +11,7 @@ interface ParametersDrawerProps {
   errors: ParameterErrors
 }
 
-/** The parameters where there is no room for them beside the conversation. */
+/** The parameters on a screen that is too narrow for the side panel. */
 export function ParametersDrawer({ open, onOpenChange, errors }: ParametersDrawerProps) {
   return (
     <Dialog.Root open={open} onOpenChange={onOpenChange}>

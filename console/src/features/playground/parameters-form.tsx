@@ -4,7 +4,7 @@ import { conversation, setParameter } from './conversation.ts'
 import type { ParameterErrors, ParameterTexts } from './parameters.ts'
 import { useStore } from './store.ts'
 
-/** How the models are asked: the system prompt and the parameters of a request. */
+/** The system prompt and the parameters of a request. */
 export function ParametersForm({ errors }: { errors: ParameterErrors }) {
   const texts = useStore(conversation, (state) => state.parameters)
   const field = (name: keyof ParameterTexts) => ({

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
 import { noParameters, readParameters } from './parameters.ts'
 
-it('sends nothing for empty fields', () => {
+it('omits empty fields', () => {
   expect(readParameters(noParameters)).toEqual({ values: {}, errors: {} })
 })
 
-it('reads numbers with either mark, stop sequences and further members', () => {
+it('reads numbers with a decimal point or comma, stop sequences and additional JSON', () => {
   const texts = {
     system: 'Be brief.',
     temperature: ' 0,7 ',
@@ -21,7 +21,7 @@ it('reads numbers with either mark, stop sequences and further members', () => {
   })
 })
 
-it('says what is wrong with each field', () => {
+it('reports an error per field', () => {
   const { values, errors } = readParameters({
     ...noParameters,
     temperature: 'hot',

@@ -1,15 +1,15 @@
 import { text } from '../../text/index.ts'
 
-/** What the person wrote into the fields of a request; an empty one leaves the choice to the engine. */
+/** The text of each parameter field. An empty field uses the engine's default. */
 export interface ParameterTexts {
   readonly system: string
   readonly temperature: string
   readonly top_p: string
   readonly max_tokens: string
   readonly seed: string
-  /** One sequence a line. */
+  /** One sequence per line. */
   readonly stop: string
-  /** Further members of the request, a JSON object. */
+  /** Additional fields of the request, as a JSON object. */
   readonly extra: string
 }
 
@@ -26,10 +26,10 @@ export const noParameters: ParameterTexts = {
 }
 
 const mostStops = 4
-/** What the playground itself decides. */
+/** Fields that the playground sets itself. */
 const reserved = ['model', 'messages', 'stream', 'stream_options', 'n']
 
-/** The members of a chat request that the texts stand for, and what is wrong with those that stand for none. */
+/** Parses the fields into the members of a chat request, with an error for each invalid field. */
 export function readParameters(texts: ParameterTexts): {
   values: Record<string, unknown>
   errors: ParameterErrors
@@ -66,7 +66,7 @@ interface NumberRange {
   whole?: boolean
 }
 
-/** The members, or what is wrong. */
+/** Returns the parsed object, or an error message. */
 function readExtra(written: string): Record<string, unknown> | string {
   if (written.trim() === '') return {}
   let value: unknown

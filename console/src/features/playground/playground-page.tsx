@@ -14,7 +14,7 @@ import { forgetForOthers } from './forget.ts'
 import { usePlaygroundDeployments } from './queries.ts'
 import { ViewFrame } from './view-frame.tsx'
 
-/** Where one tries what one has deployed: a chat with up to four models, and a comparison of embedded texts. */
+/** Chat with up to four deployments, or compare embedded texts. */
 export function PlaygroundPage() {
   useDocumentTitle(text.playground.title)
   useForgetting()
@@ -60,7 +60,7 @@ export function PlaygroundPage() {
   )
 }
 
-/** Nothing that was said is there for the next person at this browser. */
+/** Clears the conversation before another person can see it. */
 function useForgetting() {
   const queryClient = useQueryClient()
   const { user } = useSession()

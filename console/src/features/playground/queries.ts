@@ -6,7 +6,7 @@ import { isMoving } from '../../domain/deployments/status.ts'
 import { embeddingModelsQuery } from '../../domain/models/queries.ts'
 import { nameDeployments } from './deployment-names.ts'
 
-/** The person's deployments; often while one of them is on its way, else now and then. */
+/** The person's active deployments, polled more often while one of them starts or terminates. */
 export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
@@ -17,15 +17,15 @@ export const activeDeploymentsQuery = queryOptions({
   refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),
 })
 
-/** The person's deployments as the playground sorts them, newest first. */
+/** The person's deployments by type, newest first. */
 export interface PlaygroundDeployments {
   chat: Deployment[]
   embedding: Deployment[]
-  /** What each is called here, by its id. */
+  /** Unique names by deployment id. */
   names: ReadonlyMap<string, string>
 }
 
-/** The deployments, null until they are known; they stay up to date while the page is shown. */
+/** The deployments, kept up to date; null until they have loaded. */
 export function usePlaygroundDeployments(): {
   deployments: PlaygroundDeployments | null
   error: Error | null

@@ -17,7 +17,7 @@ async function readAll(pieces: (string | Uint8Array)[], failing = false) {
   return chunks
 }
 
-it('reads events that are cut anywhere, up to the end mark', async () => {
+it('reads events that are split at any byte, up to [DONE]', async () => {
   const bytes = encoder.encode(
     'data: {"choices":[{"delta":{"content":"é"}}]}\n\n: ping\n\ndata: [DONE]\n\ndata: {"x":1}\n\n',
   )
@@ -25,12 +25,12 @@ it('reads events that are cut anywhere, up to the end mark', async () => {
   expect(await readAll(single)).toEqual([{ choices: [{ delta: { content: 'é' } }] }])
 })
 
-it('tells the error that the engine puts into the stream', async () => {
+it('throws an error that the engine sends in the stream', async () => {
   const stream = readAll(['data: {"error":{"message":"No memory.","type":"server_error","code":null}}\n\n'])
   await expect(stream).rejects.toMatchObject({ message: 'No memory.', code: 'server_error' })
 })
 
-it('says that the answer broke off where the end mark is missing', async () => {
+it('throws if the stream ends without [DONE]', async () => {
   await expect(readAll(['data: {}\n\n'])).rejects.toMatchObject({ code: 'broken_off' })
   await expect(readAll(['data: {}\n\n'], true)).rejects.toMatchObject({ code: 'broken_off' })
   await expect(readAll(['data: <html>\n\n'])).rejects.toMatchObject({ code: 'broken_off' })

@@ -4,8 +4,8 @@ import { text } from '../../text/index.ts'
 import type { ChatChunk } from './answer.ts'
 
 /**
- * The chunks of a streamed chat completion, several at a time where they come together. Ends with the protocol's `[DONE]`; throws
- * ApiError for an error within the stream and for a stream that breaks off.
+ * Reads the chunks of a streamed chat completion up to `[DONE]`, in batches as they arrive. Throws ApiError for an error in the stream
+ * and for a stream that ends early.
  */
 export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<ChatChunk[]> {
   const reader = body.getReader()
@@ -25,7 +25,7 @@ export async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenera
       events = []
     }
   } finally {
-    // Nothing more is wanted; where the stream has failed, this tells the same failure again.
+    // Rejects with the original error if the stream has failed.
     reader.cancel().catch(() => {})
   }
 }

@@ -4,10 +4,10 @@ import { text } from '../../text/index.ts'
 import type { ComparisonResult } from './comparison.ts'
 import { summarize } from './similarity.ts'
 
-/** Strongest share of the accent behind a number, with which the ink on it stays readable in both themes. */
+/** Maximum percentage of the accent color in a cell that keeps the text readable in both themes. */
 const strongest = 45
 
-/** How alike the texts are, each against each: numbers, with the more colour the more alike they are among these pairs. */
+/** A matrix of similarities. The color shows the similarity relative to the other pairs. */
 export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'texts' | 'similarities'> }) {
   const { texts, similarities } = result
   const span = summarize(similarities)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { compareVectors, summarize } from './similarity.ts'
 
-it('compares each with each', () => {
+it('compares every pair', () => {
   const matrix = compareVectors([
     [1, 0],
     [2, 0],

@@ -1,4 +1,4 @@
-/** Cosine of the angle between two vectors of one length, from -1 to 1; 0 where one of them is null. */
+/** The cosine similarity of two vectors of the same length, from -1 to 1; 0 if one of them is zero. */
 export function cosineSimilarity(a: readonly number[], b: readonly number[]): number {
   let [product, squareA, squareB] = [0, 0, 0]
   for (const [place, x] of a.entries()) {
@@ -11,12 +11,12 @@ export function cosineSimilarity(a: readonly number[], b: readonly number[]): nu
   return lengths === 0 ? 0 : product / lengths
 }
 
-/** Every text against every other: `matrix[i][j]` is the similarity of texts i and j. */
+/** The similarity matrix: `matrix[i][j]` is the similarity of vectors i and j. */
 export function compareVectors(vectors: readonly (readonly number[])[]): number[][] {
   return vectors.map((a) => vectors.map((b) => cosineSimilarity(a, b)))
 }
 
-/** The two that are most alike, and the span of all pairs; null for fewer than two. */
+/** The most similar pair and the range of all pairs; null for fewer than two texts. */
 export function summarize(
   matrix: readonly (readonly number[])[],
 ): { pair: [number, number]; least: number; most: number } | null {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { splitMarkdown } from './split-markdown.ts'
 
-it('cuts between paragraphs, and loses nothing', () => {
+it('splits between paragraphs and keeps all text', () => {
   const source = '# Title\n\nOne\ntwo\n\nThree\n'
   expect(splitMarkdown(source)).toEqual(['# Title\n', 'One\ntwo\n', 'Three\n'])
   expect(splitMarkdown(source).join('\n')).toBe(source)
@@ -14,6 +14,6 @@ it.each([
   ['a loose list', '1. a\n\n2. b\n\n   more'],
   ['an indented block', 'a\n\n    code'],
   ['a link definition', '[a]\n\nb\n\n[a]: https://example.com'],
-])('leaves %s whole', (_what, source) => {
+])('does not split %s', (_what, source) => {
   expect(splitMarkdown(source)).toEqual([source])
 })

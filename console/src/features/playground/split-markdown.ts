@@ -1,9 +1,9 @@
 /**
- * Cuts Markdown into pieces that render alone as they do together, so that a text that grows is parsed at its end only. Cuts are made
- * at blank lines before a line that begins something new: not within fenced code, not before what may continue a list.
+ * Splits Markdown into chunks that render independently, so that a growing text is only parsed at its end. Splits at blank lines
+ * before a line that starts a new block, but not inside fenced code or where a list may continue.
  */
 export function splitMarkdown(source: string): string[] {
-  // A link definition counts for the whole text.
+  // A link definition applies to the whole text.
   if (/^ {0,3}\[[^\]]+\]:/m.test(source)) return [source]
   const pieces: string[] = []
   let piece: string[] = []
@@ -26,7 +26,7 @@ function beginsAnew(line: string) {
   return line !== '' && !/^(\s|[-*+]( |$)|\d{1,9}[.)]?( |$))/.test(line)
 }
 
-/** The fence that is open behind a line: its backticks or tildes, or null. */
+/** The fence that is open after a line, as its backticks or tildes, or null. */
 function fenceAfter(line: string, open: string | null): string | null {
   const [, marks, rest = ''] = /^\s*(`{3,}|~{3,})(.*)$/.exec(line) ?? []
   if (marks === undefined) return open

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** A value outside of React that components may follow; it is replaced, never changed. */
+/** An immutable value outside of React that components can subscribe to. */
 export interface Store<State> {
   get: () => State
   set: (change: (state: State) => State) => void
@@ -25,7 +25,7 @@ export function createStore<State>(initial: State): Store<State> {
   }
 }
 
-/** What `select` reads of the store, followed; it must give the same object for the same state. */
+/** Subscribes to a part of the store. `select` must return the same object for the same state. */
 export function useStore<State, Selected>(store: Store<State>, select: (state: State) => Selected): Selected {
   return useSyncExternalStore(store.subscribe, () => select(store.get()))
 }

@@ -5,11 +5,11 @@ import { BareInput } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { addText, fewestTexts, mostTexts, removeText, setText, type ComparedText } from './comparison.ts'
 
-/** The texts, each to be written, added and removed. */
+/** The editable list of texts to compare. */
 export function TextList({ texts }: { texts: readonly ComparedText[] }) {
   const list = useRef<HTMLOListElement>(null)
   const focusAt = (place: number) =>
-    // The list is drawn anew before the next frame.
+    // The list re-renders before the next frame.
     requestAnimationFrame(() => list.current?.querySelectorAll('input')[place]?.focus())
   return (
     <div className="grid justify-items-start gap-2">

@@ -15,12 +15,12 @@ interface TranscriptProps {
   busy: boolean
 }
 
-/** The conversation so far, with its end in sight. */
+/** The conversation, scrolled to its end. */
 export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
   const turns = useStore(conversation, (state) => state.turns)
   const { box, away, toEnd } = useFollowEnd()
   const lastId = turns.at(-1)?.id
-  // Who says something new wants to see what comes of it.
+  // Scroll to a new turn.
   useEffect(toEnd, [toEnd, lastId])
   return (
     <div className="relative min-h-0 flex-1">

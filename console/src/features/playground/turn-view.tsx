@@ -13,14 +13,14 @@ import { isPlainEnter } from './keys.ts'
 interface TurnViewProps {
   turn: Turn
   names: ReadonlyMap<string, string>
-  /** The deployments that a message goes to now. */
+  /** The selected deployments that are running. */
   readyIds: readonly string[]
   last: boolean
-  /** Whether an answer is under way anywhere. */
+  /** Whether any answer is streaming. */
   busy: boolean
 }
 
-// By the width of the conversation, not of the window: panels stand beside it.
+// Container queries, because panels beside the conversation make it narrower than the window.
 const columns = [
   '',
   '',
@@ -29,7 +29,7 @@ const columns = [
   '@2xl:grid-cols-2 @5xl:grid-cols-4',
 ]
 
-/** A message and the answers to it, side by side where there are several. */
+/** A prompt and its answers, side by side. */
 export const TurnView = memo(function TurnView({ turn, names, readyIds, last, busy }: TurnViewProps) {
   const answers = Object.entries(turn.answers)
   const others = last && !busy ? readyIds.filter((id) => !turn.answers[id]) : []
@@ -68,7 +68,7 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
 
 const focusWhenShown = (field: HTMLTextAreaElement | null) => field?.focus()
 
-/** What the person said; it can be said in other words. */
+/** The prompt, which can be edited. */
 function Prompt({
   turn,
   readyIds,

@@ -1,12 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 
-/** Pixels from the end that still count as being there. */
+/** Distance in pixels from the end within which the view keeps following. */
 const nearby = 48
 
-/**
- * Keeps the end of a scrolled box in sight while its content grows, until the person scrolls up. The box's first child is the
- * content whose height is watched.
- */
+/** Keeps a scroll container at its end while its first child grows, until the person scrolls up. */
 export function useFollowEnd() {
   const box = useRef<HTMLDivElement>(null)
   const following = useRef(true)
@@ -26,7 +23,7 @@ export function useFollowEnd() {
     const onScroll = () => {
       const { scrollTop, scrollHeight, clientHeight } = element
       const near = scrollHeight - scrollTop - clientHeight < nearby
-      // Content that grew takes the end away too: only who moves up leaves it.
+      // Growing content also increases the distance to the end. Only scrolling up stops following.
       if (near) following.current = true
       else if (scrollTop < before) following.current = false
       before = scrollTop

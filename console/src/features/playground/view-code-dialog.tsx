@@ -15,11 +15,11 @@ interface ViewCodeDialogProps {
   open: boolean
   onOpenChange: (open: boolean) => void
   kind: SampleRequest['kind']
-  /** The request as it would be sent now; asked for when the dialog is shown. */
+  /** Returns the current request; called when the dialog is open. */
   writeBody: () => Record<string, unknown>
 }
 
-/** What was tried here, as a program of one's own. */
+/** Shows the current request as a code sample. */
 export function ViewCodeDialog({ open, onOpenChange, kind, writeBody }: ViewCodeDialogProps) {
   const { user } = useSession()
   const [language, setLanguage] = useState<SampleLanguage>('curl')

@@ -2,30 +2,30 @@ import type { ReactNode } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { classNames } from '../../class-names.ts'
 
-/** What both views of the playground are given. */
+/** The props of both playground views. */
 export interface ViewProps {
-  /** The page's title and the way to the other view. */
+  /** The page's title and the control that switches between views. */
   heading: ReactNode
-  /** Those that the view is for. */
+  /** The deployments of the view's type. */
   deployments: readonly Deployment[]
   names: ReadonlyMap<string, string>
-  /** The deployments that the address names. */
+  /** The deployments in the URL. */
   ids: readonly string[]
   onChoose: (ids: readonly string[]) => void
 }
 
 interface ViewFrameProps {
   heading: ReactNode
-  /** Which deployments are asked: below the heading. */
+  /** The deployment select, below the heading. */
   choice?: ReactNode
-  /** Whether the choice needs a line of its own on a small screen. */
+  /** Gives the deployment select its own line on a small screen. */
   wideChoice?: boolean
-  /** What can be done: beside the heading, or on a small screen beside the choice. */
+  /** The actions, next to the heading or, on a small screen, next to the deployment select. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** The head of a view, and below it what takes the rest of the height. */
+/** The layout of a view: a header, and content that fills the remaining height. */
 export function ViewFrame({ heading, choice, wideChoice, actions, children }: ViewFrameProps) {
   return (
     <div className="flex min-w-0 flex-1 flex-col">

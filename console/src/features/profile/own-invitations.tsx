@@ -10,7 +10,7 @@ import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
 
-/** The invitations that wait for one's answer; accepting takes the link in the mail. */
+/** The person's pending invitations. Accepting requires the link in the email. */
 export function OwnInvitations() {
   const invitations = useQuery(ownInvitationsQuery)
   const [declining, setDeclining] = useState<Invitation | null>(null)

@@ -6,7 +6,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { useUpdateProfile } from './queries.ts'
 
-/** What one tells of oneself; only what was changed is sent, so that a name made up from the others goes on to follow them. */
+/** Edits the profile. Sends only changed fields, so that a display name derived from first and last name keeps following them. */
 export function ProfileForm({ profile }: { profile: Profile }) {
   const { name, first_name, last_name, country, contact_number } = profile
   const { field, changes, clear } = useDraft({ name, first_name, last_name, country, contact_number })

@@ -9,7 +9,7 @@ import { ProfileForm } from './profile-form.tsx'
 import { profileQuery } from './queries.ts'
 import { SigningIn } from './signing-in.tsx'
 
-/** Who one is, how one signs in, and where one is invited to. */
+/** Profile, sign-in methods, pending invitations and theme. */
 export function ProfilePage() {
   const profile = useQuery(profileQuery)
   return (

@@ -3,7 +3,7 @@ import type { Invitation, Profile, ProfileChanges, Session } from '../../../../s
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
-/** One's own profile. */
+/** The signed-in person's profile. */
 export const profileQuery = queryOptions({
   queryKey: ['profile'],
   queryFn: ({ signal }) => callApi<Profile>('GET', '/v1/user/profile', { signal }),
@@ -23,7 +23,7 @@ export function useUpdateProfile() {
   })
 }
 
-/** The invitations to oneself that wait for an answer. */
+/** The signed-in person's pending invitations. */
 export const ownInvitationsQuery = queryOptions({
   queryKey: ['own-invitations'],
   queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/invitations', { signal }),

@@ -8,7 +8,7 @@ import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** How one signs in, and the way to another password, which leads through one's mail. */
+/** The sign-in method, and a button that emails a link to set a new password. */
 export function SigningIn({ profile }: { profile: Profile }) {
   const { auth_method: method } = useSession().session
   const { data: providers = [] } = useQuery(ssoProvidersQuery)

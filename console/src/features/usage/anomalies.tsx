@@ -7,7 +7,7 @@ import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { anomaliesQuery } from './queries.ts'
 
-/** What the checks of the usage found and still find, the newest first. */
+/** The open anomalies of the usage checks, newest first. */
 export function Anomalies() {
   const { data: anomalies, error, refetch } = useQuery(anomaliesQuery)
   return (

@@ -29,7 +29,7 @@ function tokens(date: string, model_name: string, quantity: string): Item {
 
 const days = ['2026-01-01', '2026-01-02', '2026-01-03']
 
-test('usage is stacked by instance type, days without it are zero, the most used comes first', () => {
+test('usage is stacked by instance type, with zeros for empty days and the largest series first', () => {
   const items = [
     time('2026-01-01', 'small', '3600'),
     time('2026-01-03', 'large', '3600', 'eu'),
@@ -43,11 +43,11 @@ test('usage is stacked by instance type, days without it are zero, the most used
   expect(stackByDay(items, days, 'tokens', 'Other')).toEqual([
     { name: 'tiny', values: [0, 12, 0], total: 12 },
   ])
-  // What costs nothing has no colour.
+  // Free usage has no series.
   expect(stackByDay(items, days, 'cost', 'Other').map(({ name }) => name)).toEqual(['large', 'small'])
 })
 
-test('more series than colours end in one that holds the rest', () => {
+test('the smallest series are combined when there are more series than colors', () => {
   const items = Array.from({ length: 9 }, (_, index) =>
     time('2026-01-02', `type-${index}`, String((9 - index) * 3_600)),
   )
@@ -76,7 +76,7 @@ test('sums by meter and dimension are exact', () => {
   ])
 })
 
-test('the CSV quotes what must be and holds no formula', () => {
+test('the CSV quotes special characters and escapes formulas', () => {
   const items = [tokens('2026-01-01', '=cmd("x"), y', '5')]
   const [head, row, end] = toCsv({ from: days[0]!, to: days[2]!, currency: 'usd', items }).split('\r\n')
   expect(head).toBe('date,meter,dimensions,unit,quantity,estimated_amount,currency')

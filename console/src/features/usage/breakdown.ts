@@ -6,17 +6,17 @@ type Amounts = Pick<Item, 'quantity' | 'estimated_amount'>
 
 export type Measure = 'cost' | 'hours' | 'tokens'
 
-/** One colour of the chart: an instance type or a model; `values` has one number for each day, hours for time. */
+/** One series of the chart: an instance type or a model. `values` has one number per day; time is in hours. */
 export interface Series {
   name: string
   values: number[]
   total: number
 }
 
-/** As many as there are colours; what is less goes together into one. */
+/** The number of chart colors. The smallest series are combined into one. */
 const mostSeries = 6
 
-/** What was used by day, the most used first; empty where nothing was. */
+/** Stacks daily usage by instance type or model, largest series first; empty without usage. */
 export function stackByDay(
   items: readonly Item[],
   days: readonly string[],
@@ -52,19 +52,19 @@ function toSeries(name: string, items: readonly Item[], days: readonly string[],
   }
 }
 
-/** The sum of what is measured; exact until it becomes a number to be drawn. */
+/** Adds up a measure. The sum is exact until it is converted to a number for the chart. */
 export function measureOf(items: readonly Amounts[], measure: Measure): number {
   if (measure === 'cost') return Number(sumDecimals(items.map((item) => item.estimated_amount)))
   const quantity = Number(sumDecimals(items.map((item) => item.quantity)))
   return measure === 'hours' ? quantity / 3_600 : quantity
 }
 
-/** What usage is stacked by: the instance type or the model. */
+/** The instance type or the model. */
 function nameOf({ dimensions }: Item): string {
   return dimensions.instance_type ?? dimensions.model_name ?? Object.values(dimensions).join(' ')
 }
 
-/** Sums as decimal strings: those of a meter, and those of its dimensions within. */
+/** The totals of a meter and of its dimensions, as decimal strings. */
 export interface MeterSum {
   meter: string
   unit: string
@@ -73,7 +73,7 @@ export interface MeterSum {
   parts: { label: string; quantity: string; amount: string }[]
 }
 
-/** What was used by meter, and within it by its dimensions, the most used first. */
+/** Adds up usage by meter and, within each, by dimensions, largest first. */
 export function sumByMeter(items: readonly Item[]): MeterSum[] {
   return [...Map.groupBy(items, ({ meter }) => meter)].map(([meter, own]) => ({
     meter,
@@ -92,7 +92,7 @@ function sumUp(items: readonly Item[]) {
   }
 }
 
-/** The values of the dimensions in the order of their names, such as `gpu-a10 · eu-1`. */
+/** The dimension values ordered by dimension name, such as `gpu-a10 · eu-1`. */
 export function describeDimensions(dimensions: Record<string, string>): string {
   return Object.keys(dimensions)
     .toSorted()

@@ -1,7 +1,7 @@
 import type { DailyUsage } from '../../../../server/src/contract.ts'
 import { describeDimensions } from './breakdown.ts'
 
-/** The rows of daily usage as RFC 4180 has them, with the quantities and amounts unrounded. */
+/** Writes daily usage as CSV (RFC 4180) with unrounded quantities and amounts. */
 export function toCsv({ items, currency }: DailyUsage): string {
   const head = ['date', 'meter', 'dimensions', 'unit', 'quantity', 'estimated_amount', 'currency']
   const rows = items.map((item) => [
@@ -16,13 +16,13 @@ export function toCsv({ items, currency }: DailyUsage): string {
   return [head, ...rows].map((row) => `${row.map(quote).join(',')}\r\n`).join('')
 }
 
-/** A spreadsheet would take what begins with these signs for a formula (OWASP, CSV Injection). */
+/** Quotes a value and prefixes characters that a spreadsheet would read as a formula (OWASP, CSV Injection). */
 function quote(value: string): string {
   const harmless = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** Has the browser save a text as a file. */
+/** Downloads a text as a file. */
 export function saveFile(name: string, content: string, type: string) {
   const url = URL.createObjectURL(new Blob([content], { type }))
   const link = document.createElement('a')

@@ -7,7 +7,7 @@ import { listDays } from './range.ts'
 
 const colours = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`)
 
-/** One bar for each day, stacked by instance type or model. */
+/** One bar per day, stacked by instance type or model. */
 export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Measure }) {
   const days = listDays(usage)
   const series = stackByDay(usage.items, days, measure, text.usage.other)
@@ -85,12 +85,12 @@ interface DayCardProps {
   days: string[]
   series: Series[]
   format: (value: number) => string
-  /** These two are the chart's to give. */
+  /** The chart passes `active` and `label`. */
   active?: boolean
   label?: string | number
 }
 
-/** The numbers of the day that is pointed at. */
+/** The tooltip with the numbers of one day. */
 function DayCard({ days, series, format, active, label }: DayCardProps) {
   if (!active || typeof label !== 'string') return null
   const index = days.indexOf(label)

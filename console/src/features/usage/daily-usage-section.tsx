@@ -23,11 +23,11 @@ const DailyChart = lazyPart(() => import('./daily-chart.tsx').then((module) => m
 
 const measures: Measure[] = ['cost', 'hours', 'tokens']
 
-/** Usage of the chosen days as a chart, and by meter as a table. */
+/** Usage of the selected days as a chart, and by meter as a table. */
 export function DailyUsageSection({ days }: { days: AskedDays }) {
   const { data: usage, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
   const [measure, setMeasure] = useState<Measure>('cost')
-  // What is shown stays while the server is away.
+  // Keep showing loaded data while the server is unreachable.
   const failure = usage === undefined ? error : null
   const isRefused = failure instanceof ApiError && failure.status === 422
   const isUnused = usage?.items.length === 0
@@ -80,7 +80,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
   )
 }
 
-/** Keeps the chart's place while its data or its code is on the way. */
+/** Reserves the chart's space while its data or code loads. */
 function ChartFrame({
   usage,
   children,

@@ -6,7 +6,7 @@ import { text } from '../../text/index.ts'
 import { describeDimensions } from './breakdown.ts'
 import { multiplyDecimal, sumDecimals } from '../../domain/billing/decimal.ts'
 
-/** What the current period would cost if it ended now, line by line. */
+/** The estimated cost of the current period so far, by line item. */
 export function Estimate({ summary: { usage_totals: totals, currency } }: { summary: UsageSummary }) {
   const own = totals.filter((total) => total.estimated_amount_currency === currency)
   return (
@@ -57,18 +57,18 @@ export function Estimate({ summary: { usage_totals: totals, currency } }: { summ
   )
 }
 
-/** What the usage is told apart by, where the name of the price doesn't say it. */
+/** The dimensions of the usage, unless the price name already contains them. */
 function Dimensions({ total: { display_name: name, dimensions } }: { total: UsageTotal }) {
   if (Object.values(dimensions).every((value) => name.includes(value))) return null
   return <span className="ml-2 text-[0.8125rem] text-muted">{describeDimensions(dimensions)}</span>
 }
 
-/** A decimal string of seconds as hours, of anything else as a whole number. */
+/** Formats a quantity: seconds as hours, other units as whole numbers. */
 export function formatQuantity(quantity: string, unit: string): string {
   return unit === 'second' ? formatHours(Number(quantity) / 3_600) : formatNumber(Number(quantity))
 }
 
-/** A price that one can grasp: of an hour, or of a million tokens. */
+/** Formats a price per hour or per million tokens. */
 function formatUnitPrice({ unit, unit_amount_decimal: price, unit_amount_currency: currency }: UsageTotal) {
   if (Number(price) === 0) return text.usage.free
   return unit === 'second'

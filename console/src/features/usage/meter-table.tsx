@@ -9,7 +9,7 @@ import { sumByMeter } from './breakdown.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { formatQuantity } from './estimate.tsx'
 
-/** The sums of the shown days by meter, and within each by instance type or model. */
+/** Totals of the selected days by meter and, within each, by instance type or model. */
 export function MeterTable({ usage: { items, currency, from, to } }: { usage: DailyUsage }) {
   return (
     <Section

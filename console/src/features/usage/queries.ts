@@ -3,10 +3,10 @@ import type { DailyUsage, UsageAnomaly } from '../../../../server/src/contract.t
 import { callApi } from '../../api/client.ts'
 import type { AskedDays } from './range.ts'
 
-// What runs is counted up to now, so that the numbers grow while one looks.
+// Usage of running deployments grows continuously.
 const refetchInterval = 30_000
 
-/** Usage by the day. */
+/** Usage by day. */
 export const dailyUsageQuery = (days: AskedDays) =>
   queryOptions({
     queryKey: ['billing', 'usage', days.from ?? null, days.to ?? null],
@@ -16,7 +16,7 @@ export const dailyUsageQuery = (days: AskedDays) =>
     placeholderData: keepPreviousData,
   })
 
-/** What checks of the usage found and still find. */
+/** The open anomalies of the usage checks. */
 export const anomaliesQuery = queryOptions({
   queryKey: ['billing', 'anomalies'],
   queryFn: ({ signal }) => callApi<UsageAnomaly[]>('GET', '/v1/billing/anomalies', { signal }),

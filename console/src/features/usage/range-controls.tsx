@@ -4,12 +4,12 @@ import { BareInput, BareSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { choiceOf, lastDays, recentDays, type AskedDays, type DayRange, type RangeChoice } from './range.ts'
 
-/** The choice of days, kept in the address: `asked` is what stands there, `shown` what the server made of it. */
+/** Selects the days, which are kept in the URL: `asked` has the parameters, `shown` the range in the server's response. */
 export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRange | undefined }) {
   const navigate = useNavigate()
   const from = shown?.from ?? asked.from ?? ''
   const to = shown?.to ?? asked.to ?? ''
-  // What is being typed, until the days are others.
+  // Unapplied input, valid until the shown range changes.
   const [typed, setTyped] = useState<{ of: string; days: DayRange }>()
   const draft = typed?.of === from + to ? typed.days : { from, to }
 
@@ -21,7 +21,7 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
   const change = (change: AskedDays) => {
     const days = { from: change.from ?? draft.from, to: change.to ?? draft.to }
     setTyped({ of: from + to, days })
-    // A year that is being typed runs through 0002, 0020 and 0202.
+    // Typing a year passes through 0002, 0020 and 0202.
     if (days.from >= '2000' && days.to >= '2000') show(days, true)
   }
   return (

@@ -3,20 +3,20 @@ import { choiceOf, lastDays, listDays } from './range.ts'
 
 const now = Date.parse('2026-03-02T23:59:59Z')
 
-test('the last days end today and know their number', () => {
+test('the last days end today and have the requested length', () => {
   expect(lastDays(7, now)).toEqual({ from: '2026-02-24', to: '2026-03-02' })
   expect(listDays(lastDays(30, now))).toHaveLength(30)
   expect(listDays(lastDays(1, now))).toEqual(['2026-03-02'])
 })
 
-test('days of the address are told apart', () => {
+test('the range in the URL selects the matching option', () => {
   expect(choiceOf({}, now)).toBe('period')
   expect(choiceOf(lastDays(90, now), now)).toBe('90')
   expect(choiceOf({ from: '2026-02-24' }, now)).toBe('custom')
   expect(choiceOf({ from: '2026-02-24', to: '2026-03-01' }, now)).toBe('custom')
 })
 
-test('what is no span of days has none', () => {
+test('an invalid range has no days', () => {
   expect(listDays({ from: '2026-03-02', to: '2026-03-01' })).toEqual([])
   expect(listDays({ from: 'soon', to: '2026-03-01' })).toEqual([])
 })

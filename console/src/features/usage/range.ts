@@ -1,28 +1,28 @@
-/** Spans of days in UTC, such as 2026-01-02; both ends belong to the span. */
+/** A range of UTC days such as 2026-01-02, including both ends. */
 export interface DayRange {
   from: string
   to: string
 }
 
-/** The days that were asked for; those that are left out are those of the billing period. */
+/** The range in the URL. A missing end defaults to the billing period's. */
 export interface AskedDays {
   from?: string | undefined
   to?: string | undefined
 }
 
-/** The days up to today that can be chosen with one press. */
+/** Preset numbers of days up to today. */
 export const recentDays = [7, 30, 90] as const
 
 export type RangeChoice = 'period' | 'custom' | `${(typeof recentDays)[number]}`
 
 const dayMilliseconds = 86_400_000
 
-/** The last `count` days up to the one of `now`. */
+/** The last `count` days, including the day of `now`. */
 export function lastDays(count: number, now: number = Date.now()): DayRange {
   return { from: toDay(now - (count - 1) * dayMilliseconds), to: toDay(now) }
 }
 
-/** Which choice the days of the address stand for; without days it is the billing period. */
+/** The option that matches a range; the billing period for an empty one. */
 export function choiceOf(days: AskedDays, now: number = Date.now()): RangeChoice {
   if (days.from === undefined && days.to === undefined) return 'period'
   const count = recentDays.find((count) => {
@@ -32,7 +32,7 @@ export function choiceOf(days: AskedDays, now: number = Date.now()): RangeChoice
   return count === undefined ? 'custom' : `${count}`
 }
 
-/** Every day of a span, in order; none where it is not one. */
+/** Every day of a range, in order; empty for an invalid range. */
 export function listDays({ from, to }: DayRange): string[] {
   const days: string[] = []
   for (let at = Date.parse(from); at <= Date.parse(to); at += dayMilliseconds) days.push(toDay(at))

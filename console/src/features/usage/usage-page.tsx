@@ -17,7 +17,7 @@ import { Estimate } from './estimate.tsx'
 const route = getRouteApi('/app/usage')
 const figures = 'grid grid-cols-2 gap-x-6 gap-y-5 lg:grid-cols-4'
 
-/** What the organization used: the estimate of the period, usage by the day, and what is wrong with it. */
+/** The organization's usage: estimate of the billing period, usage by day, and anomalies. */
 export function UsagePage() {
   const days = route.useSearch()
   const { data: summary, error, refetch } = useQuery(usageSummaryQuery)
@@ -75,7 +75,7 @@ function PeriodFigures({ summary }: { summary: UsageSummary }) {
       .filter((total) => total.estimated_amount_currency === summary.currency)
       .map((total) => total.estimated_amount),
   )
-  // The period ends with the moment before its last one.
+  // The end of the period is exclusive.
   const end = new Date(Date.parse(summary.period_end) - 1).toISOString()
   return (
     <dl className={figures}>
