@@ -32,13 +32,13 @@ export interface Lease {
  */
 export async function transitionDeployment<From extends DeploymentStatus>(
   db: Database,
-  move: { id: string; from: From; to: NextStatus<From>; lease?: Lease; at: Date },
+  transition: { id: string; from: From; to: NextStatus<From>; lease?: Lease; at: Date },
   changes: DeploymentChanges,
   event: EventContent,
-  alongside?: TransactionHook,
+  hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  const { id, from, lease, at } = move
-  const to: DeploymentStatus = move.to
+  const { id, from, lease, at } = transition
+  const to: DeploymentStatus = transition.to
   const set = {
     reconcile_at: sql<Date>`now()`,
     ...withProgress(changes),
@@ -46,7 +46,7 @@ export async function transitionDeployment<From extends DeploymentStatus>(
     updated_at: at,
     status_changed_at: at,
   }
-  return changeDeployment(db, { id, status: from, lease, set, event, at }, alongside)
+  return changeDeployment(db, { id, status: from, lease, set, event, at }, hook)
 }
 
 /** Updates a deployment without changing its status. Returns undefined if it has left `status` or the lease is outdated. */
@@ -57,10 +57,10 @@ export async function updateDeployment(
   changes: DeploymentChanges,
   event: EventContent | null,
   at: Date,
-  alongside?: TransactionHook,
+  hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const set = { ...withProgress(changes), updated_at: at }
-  return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, alongside)
+  return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, hook)
 }
 
 /** `progress` belongs to `status_message`, so a new message without progress clears it. */
@@ -81,12 +81,12 @@ interface Change {
 function changeDeployment(
   db: Database,
   change: Change,
-  alongside: TransactionHook | undefined,
+  hook: TransactionHook | undefined,
 ): Promise<Deployment | undefined> {
-  if (alongside === undefined) return writeChange(db, change)
+  if (hook === undefined) return writeChange(db, change)
   return db.transaction().execute(async (transaction) => {
     const changed = await writeChange(transaction, change)
-    if (changed !== undefined) await alongside(transaction, changed)
+    if (changed !== undefined) await hook(transaction, changed)
     return changed
   })
 }

@@ -221,7 +221,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
       config: { permission: 'readOwnDeployments' },
       schema: {
         operationId: 'getDeploymentUsage',
-        summary: 'Get the usage and cost of one of your deployments',
+        summary: 'Get the usage and cost of a deployment',
         tags,
         params: deploymentParams,
         response: { 200: deploymentUsageBody, ...protectedProblems, ...problems(404) },
