@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
+import { streamHead, toChunk, composeResponse } from '../support/misbehaving-engine.ts'
 import { path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
@@ -21,7 +21,7 @@ afterAll(() => gateway.close())
 
 const drained = () => gateway.drained()
 
-/** A connection of its own, on which a test writes every byte. */
+/** Opens a connection on which the test writes raw bytes. */
 async function openSocket(): Promise<Socket & { text(): string }> {
   const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
   await once(socket, 'connect')
@@ -45,34 +45,43 @@ const hidden = 'POST /v1/user/logout HTTP/1.1\r\nhost: localhost\r\n\r\n'
 
 test.each<[string, () => string]>([
   [
-    'both lengths',
+    'content-length and transfer-encoding',
     () => head([host, chunked, `content-length: ${body().length}`]) + toChunk(body()) + `0\r\n\r\n${hidden}`,
   ],
-  ['both lengths, the other way', () => head([host, `content-length: 4`, chunked]) + `0\r\n\r\n${hidden}`],
   [
-    'two lengths',
+    'content-length and transfer-encoding, in the other order',
+    () => head([host, `content-length: 4`, chunked]) + `0\r\n\r\n${hidden}`,
+  ],
+  [
+    'two content-length headers',
     () => head([host, `content-length: ${body().length}`, 'content-length: 0']) + body() + hidden,
   ],
-  ['a list of lengths', () => head([host, `content-length: ${body().length}, 0`]) + body()],
-  ['a length with a sign', () => head([host, `content-length: +${body().length}`]) + body()],
-  ['an unknown coding', () => head([host, 'transfer-encoding: xchunked']) + toChunk(body()) + '0\r\n\r\n'],
+  ['a list as content-length', () => head([host, `content-length: ${body().length}, 0`]) + body()],
+  ['a signed content-length', () => head([host, `content-length: +${body().length}`]) + body()],
   [
-    'a coding after chunked',
+    'an unknown transfer-encoding',
+    () => head([host, 'transfer-encoding: xchunked']) + toChunk(body()) + '0\r\n\r\n',
+  ],
+  [
+    'a transfer coding after chunked',
     () => head([host, 'transfer-encoding: chunked, identity']) + toChunk(body()) + '0\r\n\r\n',
   ],
-  ['a chunk size with a sign', () => `${head([host, chunked])}+2\r\n{}\r\n0\r\n\r\n`],
+  ['a signed chunk size', () => `${head([host, chunked])}+2\r\n{}\r\n0\r\n\r\n`],
   ['a chunk size with a prefix', () => `${head([host, chunked])}0x2\r\n{}\r\n0\r\n\r\n`],
-  ['a chunk longer than its size', () => `${head([host, chunked])}1\r\n{}\r\n0\r\n\r\n`],
-  ['chunks ended by bare line feeds', () => `${head([host, chunked])}2\n{}\n0\n\n`],
+  ['a chunk that is longer than its size', () => `${head([host, chunked])}1\r\n{}\r\n0\r\n\r\n`],
+  ['chunks that end in bare line feeds', () => `${head([host, chunked])}2\n{}\n0\n\n`],
   [
-    'headers ended by bare line feeds',
+    'headers that end in bare line feeds',
     () => head([host, `content-length: 2`]).replaceAll('\r\n', '\n') + '{}',
   ],
   ['a space before a colon', () => `${head([host, `content-length : ${body().length}`])}${body()}`],
   ['a folded header', () => head([host, 'x-a: 1\r\n  content-length: 0'])],
-  ['two hosts', () => `${head([host, 'host: elsewhere', `content-length: ${body().length}`])}${body()}`],
-  ['no host', () => `${head([`content-length: ${body().length}`])}${body()}`],
-])('a request with %s is refused, its connection closed, and no engine asked', async (_what, write) => {
+  [
+    'two host headers',
+    () => `${head([host, 'host: elsewhere', `content-length: ${body().length}`])}${body()}`,
+  ],
+  ['no host header', () => `${head([`content-length: ${body().length}`])}${body()}`],
+])('a request with %s is a 400, closes the connection and reaches no engine', async (_what, write) => {
   const before = engine.requests.length
   const socket = await openSocket()
   socket.write(write())
@@ -83,10 +92,10 @@ test.each<[string, () => string]>([
   expect((await client.get('/v1/auth/session')).status).toBe(200)
 })
 
-test('of what the caller sends an engine gets the body alone: no cookie, no credentials, nothing hop by hop', async () => {
-  engine.answer((socket) => socket.write(wholeAnswer('{}')))
+test('the engine receives only the body: no cookie, no credentials, no hop-by-hop headers', async () => {
+  engine.answer((socket) => socket.write(composeResponse('{}')))
   const socket = await openSocket()
-  const odd = [
+  const unusual = [
     'authorization: Bearer sk-mine',
     'proxy-authorization: Basic x',
     'te: trailers',
@@ -98,7 +107,7 @@ test('of what the caller sends an engine gets the body alone: no cookie, no cred
     'content-encoding: identity',
     'trailer: x-t',
   ]
-  socket.write(head([host, ...odd, chunked]) + toChunk(body(), ';x=y') + '0\r\nx-t: 1\r\n\r\n')
+  socket.write(head([host, ...unusual, chunked]) + toChunk(body(), ';x=y') + '0\r\nx-t: 1\r\n\r\n')
   await vi.waitFor(() => expect(socket.text()).toMatch(/^HTTP\/1\.1 200 .*\{\}$/s), patience)
   socket.destroy()
   const { headers, body: received } = engine.last()
@@ -116,7 +125,7 @@ test('of what the caller sends an engine gets the body alone: no cookie, no cred
   expect(headers['authorization']).not.toContain('sk-mine')
 })
 
-test('Expect: 100-continue is answered by the gateway and goes no further', async () => {
+test('the gateway answers Expect: 100-continue and does not forward it', async () => {
   const socket = await openSocket()
   socket.write(head([host, 'expect: 100-continue', `content-length: ${body().length}`]))
   await vi.waitFor(() => expect(socket.text()).toContain('HTTP/1.1 100 Continue'), patience)
@@ -128,7 +137,7 @@ test('Expect: 100-continue is answered by the gateway and goes no further', asyn
 
 test('a prompt of 10 MB reaches the engine byte for byte', async () => {
   engine.answer((socket, request) =>
-    socket.write(wholeAnswer(JSON.stringify({ length: request.body.length }))),
+    socket.write(composeResponse(JSON.stringify({ length: request.body.length }))),
   )
   const content = 'é"\\\n'.repeat(2_500_000 / 2)
   const answer = await client.post(path, { model: id, messages: [{ role: 'user', content }], last: 1 })
@@ -140,7 +149,7 @@ test('a prompt of 10 MB reaches the engine byte for byte', async () => {
   })
 })
 
-test('a caller who leaves while he sends his request: no engine is asked', async () => {
+test('a request that the caller breaks off reaches no engine', async () => {
   const before = engine.requests.length
   const socket = await openSocket()
   socket.write(head([host, `content-length: ${body().length}`]) + body().slice(0, 9))
@@ -151,12 +160,12 @@ test('a caller who leaves while he sends his request: no engine is asked', async
   expect(engine.requests.length).toBe(before + 1)
 })
 
-test.each(['before the first byte', 'in mid-answer', 'in mid-stream'])(
-  'a caller who leaves %s: the engine’s request ends within a second',
+test.each(['before the first byte', 'within the response', 'within a stream'])(
+  'when the caller disconnects %s, the engine’s request is aborted within a second',
   async (when) => {
     engine.answer((socket) => {
-      if (when === 'in mid-answer') socket.write(wholeAnswer('x'.repeat(megabyte)).slice(0, -9))
-      if (when === 'in mid-stream') socket.write(streamHead + toChunk('data: {}\n\n'))
+      if (when === 'within the response') socket.write(composeResponse('x'.repeat(megabyte)).slice(0, -9))
+      if (when === 'within a stream') socket.write(streamHead + toChunk('data: {}\n\n'))
     })
     const before = engine.requests.length
     const socket = await openSocket()
@@ -171,7 +180,7 @@ test.each(['before the first byte', 'in mid-answer', 'in mid-stream'])(
   },
 )
 
-test('of two streams on one connection the second breaks off while the first goes on: the connection ends behind the first', async () => {
+test('when the second of two pipelined streams breaks off, the connection closes after the first stream has ended', async () => {
   const streams: Socket[] = []
   engine.answer((socket) => {
     streams.push(socket)
@@ -190,7 +199,7 @@ test('of two streams on one connection the second breaks off while the first goe
 })
 
 test.each(['text/event-stream', 'application/json'])(
-  'a caller who does not read %s: the engine is held back, and after a while he is let go',
+  'a caller who does not read %s pauses the engine and is disconnected after INFERENCE_IDLE_TIMEOUT_MS',
   async (type) => {
     const event = toChunk(`data: ${'x'.repeat(64 * 1024)}\n\n`)
     let sent = 0
@@ -207,13 +216,13 @@ test.each(['text/event-stream', 'application/json'])(
     socket.write(head([host, `content-length: ${body().length}`]) + body())
     await vi.waitFor(() => expect(sent).toBeGreaterThan(0), patience)
     await vi.waitFor(() => expect(engine.last().ended).toBe(true), patience)
-    // What the sockets of both sides hold in the kernel; the gateway itself holds some hundred KB.
+    // Most of it is in the kernel’s socket buffers; the gateway buffers a few hundred KB.
     expect(sent).toBeLessThan(32 * megabyte)
     socket.destroy()
     await drained()
   },
 )
 
-test('after all of it the process holds nothing that it did not hold before', async () => {
+test('no sockets, timers or memory leak', async () => {
   await gateway.expectUnchanged()
 })

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lastChunk, streamHead, toChunk, wholeAnswer } from '../support/misbehaving-engine.ts'
+import { lastChunk, streamHead, toChunk, composeResponse } from '../support/misbehaving-engine.ts'
 import { path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
 const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}\n\n'
 const usageChunk = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'
-/** Longer than what is held of an answer */
+/** Longer than the buffer of a response */
 const long = 'x'.repeat(2 ** 20)
 const settings = {
   INFERENCE_CONNECT_TIMEOUT_MS: '500',
@@ -30,8 +30,8 @@ interface Outcome {
   status: number
   type: string | null
   text: string
-  /** True when the answer ended before its end */
-  broken: boolean
+  /** The connection closed before the end of the response */
+  truncated: boolean
 }
 
 async function ask(body: object = {}): Promise<Outcome> {
@@ -41,14 +41,14 @@ async function ask(body: object = {}): Promise<Outcome> {
     body: JSON.stringify({ model: id, ...body }),
   })
   const pieces: Uint8Array[] = []
-  let broken = false
+  let truncated = false
   try {
     for await (const piece of response.body ?? []) pieces.push(piece)
   } catch {
-    broken = true
+    truncated = true
   }
   const text = Buffer.concat(pieces).toString()
-  return { status: response.status, type: response.headers.get('content-type'), text, broken }
+  return { status: response.status, type: response.headers.get('content-type'), text, truncated }
 }
 
 async function metered(): Promise<number[]> {
@@ -62,53 +62,53 @@ function expectError({ status, text }: Outcome, expected: number, code: string):
 }
 
 const unavailable: [number, string] = [502, 'upstream_unavailable']
-const silent: [number, string] = [504, 'upstream_timeout']
+const timedOut: [number, string] = [504, 'upstream_timeout']
 
 test.each<[string, (socket: Socket) => void, [number, string]]>([
-  ['resets before a byte', (socket) => socket.resetAndDestroy(), unavailable],
+  ['resets before the first byte', (socket) => socket.resetAndDestroy(), unavailable],
   [
     'resets within its head',
     (socket) => socket.write('HTTP/1.1 200', () => socket.resetAndDestroy()),
     unavailable,
   ],
-  ['ends within its head', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-le'), unavailable],
+  ['closes within its head', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-le'), unavailable],
   [
     'resets within its body',
-    (socket) => socket.write(wholeAnswer('{"a":1}').slice(0, -3), () => socket.resetAndDestroy()),
+    (socket) => socket.write(composeResponse('{"a":1}').slice(0, -3), () => socket.resetAndDestroy()),
     unavailable,
   ],
   [
-    'ends before the length that it announced',
-    (socket) => socket.end(wholeAnswer('{"a":1}').slice(0, -3)),
+    'closes before its content-length is complete',
+    (socket) => socket.end(composeResponse('{"a":1}').slice(0, -3)),
     unavailable,
   ],
   [
-    'ends before its last chunk',
+    'closes before the last chunk',
     (socket) => socket.end(streamHead.replace('event-stream', 'x') + toChunk('{}')),
     unavailable,
   ],
-  ['hangs before a byte', () => {}, silent],
-  ['hangs within its head', (socket) => socket.write('HTTP/1.1 200 OK\r\n'), silent],
-  ['hangs within its body', (socket) => socket.write(wholeAnswer('{"a":1}').slice(0, -3)), silent],
+  ['hangs before the first byte', () => {}, timedOut],
+  ['hangs within its head', (socket) => socket.write('HTTP/1.1 200 OK\r\n'), timedOut],
+  ['hangs within its body', (socket) => socket.write(composeResponse('{"a":1}').slice(0, -3)), timedOut],
   ['sends garbage', (socket) => socket.write('\0\x01SSH-2.0-berth\r\n\r\n'), unavailable],
-  ['speaks another version', (socket) => socket.write('HTTP/3.0 200 OK\r\n\r\n'), unavailable],
+  ['sends HTTP/3', (socket) => socket.write('HTTP/3.0 200 OK\r\n\r\n'), unavailable],
   [
     'sends bare line feeds',
     (socket) => socket.write('HTTP/1.1 200 OK\ncontent-length: 2\n\n{}'),
     unavailable,
   ],
   [
-    'announces its length in two ways',
-    (socket) => socket.write(wholeAnswer('{}', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked')),
+    'sends content-length and transfer-encoding',
+    (socket) => socket.write(composeResponse('{}', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked')),
     unavailable,
   ],
   [
-    'announces two lengths',
-    (socket) => socket.write(wholeAnswer('{}', 'HTTP/1.1 200 OK\r\ncontent-length: 7')),
+    'sends two content-length headers',
+    (socket) => socket.write(composeResponse('{}', 'HTTP/1.1 200 OK\r\ncontent-length: 7')),
     unavailable,
   ],
   [
-    'has a chunk size that is none',
+    'sends an invalid chunk size',
     (socket) => socket.write(streamHead.replace('event-stream', 'x') + 'zz\r\n'),
     unavailable,
   ],
@@ -117,13 +117,13 @@ test.each<[string, (socket: Socket) => void, [number, string]]>([
     (socket) => socket.write('HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
     unavailable,
   ],
-])('an engine that %s', async (_what, script, [status, code]) => {
+])('an engine that %s is a 502 or 504', async (_what, script, [status, code]) => {
   engine.answer(script)
   expectError(await ask(), status, code)
   await drained()
 })
 
-/** Writes pieces a while apart until the connection has ended. */
+/** Writes the pieces slowly until the connection closes. */
 function drip(socket: Socket, pieces: Iterable<string>): void {
   const iterator = pieces[Symbol.iterator]()
   const timer = setInterval(() => {
@@ -133,7 +133,7 @@ function drip(socket: Socket, pieces: Iterable<string>): void {
   }, 100)
 }
 
-test('an engine whose head has no end is cut off', async () => {
+test('an endless response head is a 502', async () => {
   engine.answer((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     for (let count = 0; count < 64; count += 1) socket.write(`x-${count}: ${'x'.repeat(4000)}\r\n`)
@@ -142,54 +142,54 @@ test('an engine whose head has no end is cut off', async () => {
   await drained()
 })
 
-test('an engine that drips its head is silent until the head is whole', async () => {
-  engine.answer((socket) => drip(socket, wholeAnswer('{}')))
-  expectError(await ask(), ...silent)
+test('a head that arrives slowly runs into the first-byte timeout', async () => {
+  engine.answer((socket) => drip(socket, composeResponse('{}')))
+  expectError(await ask(), ...timedOut)
   await drained()
 })
 
-test('an engine that drips its answer is heard to the end', async () => {
+test('a body that arrives slowly is read to the end', async () => {
   const body = '{"choices":[]}'
   engine.answer((socket) => {
-    socket.write(wholeAnswer(body).slice(0, -body.length))
+    socket.write(composeResponse(body).slice(0, -body.length))
     drip(socket, body)
   })
-  expect(await ask()).toMatchObject({ status: 200, text: body, broken: false })
+  expect(await ask()).toMatchObject({ status: 200, text: body, truncated: false })
 })
 
-test.each(['resets', 'ends', 'stalls', 'sends a bad chunk'])(
-  'an engine that %s in mid-stream: what had come reaches the caller, then his stream breaks off; it is metered',
+test.each(['resets', 'closes', 'stalls', 'sends a bad chunk'])(
+  'when an engine %s within a stream, the caller receives what was sent, sees the truncation, and is metered',
   async (how) => {
     const [requests = 0, input, output = 0] = await metered()
     engine.answer((socket) => {
       socket.write(streamHead + toChunk(chunk) + toChunk(chunk), () => {
         if (how === 'resets') setImmediate(() => socket.resetAndDestroy())
-        if (how === 'ends') socket.end()
+        if (how === 'closes') socket.end()
         if (how === 'sends a bad chunk') socket.write('zz\r\n')
       })
     })
     const outcome = await ask({ stream: true })
-    expect(outcome).toMatchObject({ status: 200, broken: true })
+    expect(outcome).toMatchObject({ status: 200, truncated: true })
     expect(how === 'resets' ? chunk + chunk : outcome.text).toBe(chunk + chunk)
     await drained()
     expect(await metered()).toEqual([requests + 1, input, output + 2])
   },
 )
 
-test('an engine that sends more than its length: the answer is what it announced, the rest meets no request', async () => {
-  engine.answer((socket) => socket.write(`${wholeAnswer('{"first":1}')}{"more":1}`))
+test('bytes after the content-length are dropped and reach no later request', async () => {
+  engine.answer((socket) => socket.write(`${composeResponse('{"first":1}')}{"more":1}`))
   for (const _ of [1, 2]) expect((await ask()).text).toBe('{"first":1}')
 })
 
-test('an engine that answers twice: the second answer reaches nobody', async () => {
-  engine.answer((socket) => socket.write(wholeAnswer('{"first":1}') + wholeAnswer('{"second":1}')))
+test('a second response to one request is dropped', async () => {
+  engine.answer((socket) => socket.write(composeResponse('{"first":1}') + composeResponse('{"second":1}')))
   for (const _ of [1, 2, 3]) expect((await ask()).text).toBe('{"first":1}')
 })
 
-test('an engine that speaks on a kept connection before it is asked again is not heard', async () => {
+test('unsolicited data on an idle connection reaches no request', async () => {
   engine.answer((socket) => {
-    socket.write(wholeAnswer('{"first":1}'))
-    setTimeout(() => socket.write(wholeAnswer('{"unasked":1}')), 20)
+    socket.write(composeResponse('{"first":1}'))
+    setTimeout(() => socket.write(composeResponse('{"unasked":1}')), 20)
   })
   expect((await ask()).text).toBe('{"first":1}')
   await drained()
@@ -197,12 +197,12 @@ test('an engine that speaks on a kept connection before it is asked again is not
   await drained()
 })
 
-test('a kept connection that the engine closed: the request goes out again on a new one, once', async () => {
+test('a request on a keep-alive connection that the engine closed is retried once on a new one', async () => {
   let served = 0
   engine.answer((socket) => {
     served += 1
     if (served === 2) socket.destroy()
-    else socket.write(wholeAnswer(`{"served":${served}}`))
+    else socket.write(composeResponse(`{"served":${served}}`))
   })
   expect((await ask()).text).toBe('{"served":1}')
   expect((await ask()).text).toBe('{"served":3}')
@@ -212,58 +212,58 @@ test('a kept connection that the engine closed: the request goes out again on a 
   expect(engine.requests.length).toBe(before + 2)
 })
 
-test('informational answers before the answer, and chunk extensions, are no part of it', async () => {
+test('informational responses and chunk extensions are not part of the response', async () => {
   engine.answer((socket) =>
     socket.write(
       `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${streamHead}${toChunk(chunk, ';a=b;c="d"')}${lastChunk}`,
     ),
   )
-  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: chunk, broken: false })
+  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: chunk, truncated: false })
 })
 
-test('a 5xx in HTML is passed on as it is', async () => {
+test('a 5xx with an HTML body is forwarded unchanged', async () => {
   const head = 'HTTP/1.1 503 Busy\r\ncontent-type: text/html\r\nset-cookie: a=b\r\nconnection: close'
-  engine.answer((socket) => socket.end(wholeAnswer('<h1>Busy</h1>', head)))
-  expect(await ask()).toEqual({ status: 503, type: 'text/html', text: '<h1>Busy</h1>', broken: false })
+  engine.answer((socket) => socket.end(composeResponse('<h1>Busy</h1>', head)))
+  expect(await ask()).toEqual({ status: 503, type: 'text/html', text: '<h1>Busy</h1>', truncated: false })
 })
 
-test('an error within a stream of status 200, comments and both line ends pass as they are', async () => {
+test('a stream with an error event, comments and both line endings is forwarded unchanged', async () => {
   const events = `: hi\r\n\r\n${chunk}data: {"error":{"message":"out of memory"}}\r\n\r\ndata: [DONE]\n\n`
   engine.answer((socket) => socket.end(streamHead + toChunk(events) + lastChunk))
-  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: events, broken: false })
+  expect(await ask({ stream: true })).toMatchObject({ status: 200, text: events, truncated: false })
 })
 
-test('an event without an end breaks the stream off before it fills the memory', async () => {
+test('an endless event truncates the stream before it fills the memory', async () => {
   engine.answer((socket) => {
     socket.write(streamHead)
     for (let sent = 0; sent < 16; sent += 1) socket.write(toChunk('x'.repeat(1024 * 1024)))
   })
-  expect(await ask({ stream: true })).toMatchObject({ text: '', broken: true })
+  expect(await ask({ stream: true })).toMatchObject({ text: '', truncated: true })
   await drained()
 })
 
 test.each([
   ['is missing', '{"choices":[]}', [0, 0, 0]],
-  ['is absurd', '{"usage":{"prompt_tokens":-5,"completion_tokens":1e30}}', [0, 0, 0]],
-  ['is there', '{"usage":{"prompt_tokens":5,"completion_tokens":7}}', [1, 5, 7]],
+  ['is implausible', '{"usage":{"prompt_tokens":-5,"completion_tokens":1e30}}', [0, 0, 0]],
+  ['is present', '{"usage":{"prompt_tokens":5,"completion_tokens":7}}', [1, 5, 7]],
   [
-    'is there twice',
+    'occurs twice',
     '{"usage":{"prompt_tokens":1},"usage":{"prompt_tokens":2,"completion_tokens":3}}',
     [1, 2, 3],
   ],
-  ['ends a long answer', `{"data":"${long}","usage":{"prompt_tokens":5}}`, [1, 5, 0]],
-  ['begins a long answer', `{"usage":{"prompt_tokens":5},"data":"${long}"}`, [1, 5, 0]],
-])('a whole answer whose usage %s', async (_how, body, added) => {
+  ['ends a long response', `{"data":"${long}","usage":{"prompt_tokens":5}}`, [1, 5, 0]],
+  ['starts a long response', `{"usage":{"prompt_tokens":5},"data":"${long}"}`, [1, 5, 0]],
+])('a JSON response whose usage %s', async (_how, body, added) => {
   const before = await metered()
-  engine.answer((socket) => socket.write(wholeAnswer(body)))
+  engine.answer((socket) => socket.write(composeResponse(body)))
   expect((await ask()).text).toBe(body)
   expect(await metered()).toEqual(before.map((count, index) => count + added[index]!))
 })
 
 test.each([
   ['is missing', chunk + chunk, chunk + chunk, [1, 0, 2]],
-  ['comes twice', usageChunk + chunk + usageChunk, chunk, [1, 1, 2]],
-  ['is absurd', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 1]],
+  ['occurs twice', usageChunk + chunk + usageChunk, chunk, [1, 1, 2]],
+  ['is implausible', chunk + usageChunk.replace('1', '-1'), chunk, [1, 0, 1]],
 ])('a stream whose usage %s', async (_how, sent, seen, added) => {
   const before = await metered()
   engine.answer((socket) => socket.write(streamHead + toChunk(sent) + lastChunk))
@@ -271,6 +271,6 @@ test.each([
   expect(await metered()).toEqual(before.map((count, index) => count + added[index]!))
 })
 
-test('after all of it the process holds nothing that it did not hold before', async () => {
+test('no sockets, timers or memory leak', async () => {
   await gateway.expectUnchanged()
 })

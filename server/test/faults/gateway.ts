@@ -3,7 +3,7 @@ import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
-import { startMisbehavingEngine, wholeAnswer } from '../support/misbehaving-engine.ts'
+import { startMisbehavingEngine, composeResponse } from '../support/misbehaving-engine.ts'
 import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
@@ -11,17 +11,17 @@ import type { TestServer } from '../support/server.ts'
 
 export const path = '/v1/chat/completions'
 
-/** A server in front of an engine that does what a test tells it, byte by byte. */
+/** A server with one deployment, whose engine is scripted by the test. */
 export interface Gateway {
   engine: MisbehavingEngine
   server: TestServer
-  /** Who the deployment on the engine belongs to */
+  /** The owner of the deployment */
   client: Client
-  /** The deployment's id */
+  /** Id of the deployment */
   id: string
-  /** Waits until nothing is left of any request */
+  /** Waits until no request and no connection is left. */
   drained(): Promise<void>
-  /** Expects that the process holds nothing that it did not hold before the tests */
+  /** Expects that the process holds no more sockets, timers and memory than before the tests. */
   expectUnchanged(): Promise<void>
   close(): Promise<void>
 }
@@ -32,8 +32,8 @@ export async function startGateway(settings: Record<string, string>): Promise<Ga
   const client = await registerClient(server.url)
   const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
   await waitForStatus(client, id, 'running')
-  // What the first request loads and opens belongs to the process from then on.
-  engine.answer((socket) => socket.write(wholeAnswer('{}')))
+  // The first request loads modules and opens connections that stay open.
+  engine.answer((socket) => socket.write(composeResponse('{}')))
   expect((await client.post(path, { model: id })).status).toBe(200)
   const drained = () => waitUntilDrained(server, engine)
   await drained()

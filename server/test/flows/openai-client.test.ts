@@ -6,7 +6,7 @@ import { deployBundled } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const messages = [{ role: 'user' as const, content: 'Hello, harbour!' }]
+const messages = [{ role: 'user' as const, content: 'Hello, harbor!' }]
 
 let server: TestServer
 let client: Client
@@ -35,7 +35,7 @@ test('openai: chat.completions.create', async () => {
   expect(answer.usage?.prompt_tokens).toBeGreaterThan(0)
 })
 
-test('openai: a stream gives the text of the whole answer, and usage only when it was asked for', async () => {
+test('openai: a stream has the text of the complete response, and usage only with include_usage', async () => {
   const asked = { model: 'berth-tiny', messages, max_tokens: 8, temperature: 0, seed: 1 }
   const whole = await openai.chat.completions.create(asked)
   let text = ''
@@ -54,7 +54,7 @@ test('openai: a stream gives the text of the whole answer, and usage only when i
   expect(usages).toEqual([whole.usage])
 })
 
-test('openai: a stream that is aborted ends, and what was seen of it is metered', async () => {
+test('openai: aborting a stream ends it, and the received chunks are metered', async () => {
   const requests = async () => (await client.get(`/api/v1/model-deployments/${chatId}/usage`)).body
   const before = await requests()
   const stream = await openai.chat.completions.create({
@@ -77,7 +77,7 @@ test('openai: a stream that is aborted ends, and what was seen of it is metered'
 test('openai: embeddings.create, whose default encoding is base64', async () => {
   const { data } = await openai.embeddings.create({
     model: 'berth-tiny-embedding',
-    input: ['a ship', 'a harbour'],
+    input: ['a ship', 'a harbor'],
   })
   expect(data.map(({ index }) => index)).toEqual([0, 1])
   const floats = await openai.embeddings.create({
@@ -93,7 +93,7 @@ test('openai: models.list', async () => {
   expect(ids.toSorted()).toEqual(['berth-tiny', 'berth-tiny-embedding'])
 })
 
-test('openai: errors become its own classes, with our message and code', async () => {
+test('openai: errors become the client’s error classes with our message and code', async () => {
   const unknown = openai.chat.completions.create({ model: 'none', messages })
   await expect(unknown).rejects.toThrow(OpenAI.NotFoundError)
   await expect(unknown).rejects.toMatchObject({
@@ -101,6 +101,6 @@ test('openai: errors become its own classes, with our message and code', async (
     code: 'model_not_found',
     message: expect.stringMatching(/called "none"/),
   })
-  const nobody = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 })
-  await expect(nobody.models.list()).rejects.toThrow(OpenAI.AuthenticationError)
+  const signedOut = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 })
+  await expect(signedOut.models.list()).rejects.toThrow(OpenAI.AuthenticationError)
 })

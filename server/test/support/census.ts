@@ -36,11 +36,11 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
 /** Waits until no request is left in the gateway of `server` or at its `engine`. */
 export async function waitUntilDrained(server: TestServer, engine: MisbehavingEngine): Promise<void> {
   const { inference } = server.application
-  const left = () => [
+  const remaining = () => [
     inference.inFlight.size,
     inference.admission.queued(),
     inference.client.size(),
     engine.open(),
   ]
-  await vi.waitFor(() => expect(left()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })
+  await vi.waitFor(() => expect(remaining()).toEqual([0, 0, 0, 0]), { timeout: 20_000 })
 }

@@ -72,7 +72,7 @@ function takeRequest(bytes: Buffer): { request: RawRequest; length: number } | n
 }
 
 /** A complete response with a Content-Length. */
-export function wholeAnswer(
+export function composeResponse(
   body: string,
   head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json',
 ): string {

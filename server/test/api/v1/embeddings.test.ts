@@ -20,23 +20,23 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('POST /v1/embeddings: one vector for each text, in order, and its tokens metered', async () => {
+test('POST /v1/embeddings: one vector per text, in order, and the tokens are metered', async () => {
   const answer = await client.post(path, {
     model: 'berth-tiny-embedding',
-    input: ['a ship', 'a harbour', 'a ship'],
+    input: ['a ship', 'a harbor', 'a ship'],
   })
   expect(answer.status).toBe(200)
   expect(answer.body).toMatchObject({ object: 'list', data: [{ index: 0 }, { index: 1 }, { index: 2 }] })
-  const [ship, harbour, again] = answer.body.data.map(({ embedding }: { embedding: number[] }) => embedding)
+  const [ship, harbor, again] = answer.body.data.map(({ embedding }: { embedding: number[] }) => embedding)
   expect(ship.length).toBeGreaterThan(1)
   expect(again).toEqual(ship)
-  expect(harbour).not.toEqual(ship)
+  expect(harbor).not.toEqual(ship)
   await expect
     .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body, patience)
     .toMatchObject({ requests: 1, input_tokens: answer.body.usage.prompt_tokens, output_tokens: 0 })
 })
 
-test('POST /v1/embeddings: encoding_format base64 holds the same numbers as 32-bit floats', async () => {
+test('POST /v1/embeddings: encoding_format base64 contains the same numbers as 32-bit floats', async () => {
   const ask = { model: id, input: 'a ship' }
   const floats: number[] = (await client.post(path, ask)).body.data[0].embedding
   const encoded = (await client.post(path, { ...ask, encoding_format: 'base64' })).body.data[0].embedding
@@ -45,7 +45,7 @@ test('POST /v1/embeddings: encoding_format base64 holds the same numbers as 32-b
   expect(bytes).toHaveLength(floats.length * 4)
 })
 
-test('POST /v1/embeddings: encoding_format base64 where the engine answers numbers, and where it answers base64', async () => {
+test('POST /v1/embeddings: encoding_format base64 when the engine returns numbers and when it returns base64', async () => {
   const engine = await startRecordingEngine()
   const other = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
   try {
@@ -57,10 +57,10 @@ test('POST /v1/embeddings: encoding_format base64 where the engine answers numbe
     engine.answer((response) =>
       answerJson(response, '{"x":1,"data":[{"index":0,"embedding":[1,-0.5,1e39]}]}'),
     )
-    const turned = await person.post(path, ask)
-    expect(turned.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(turned.body).toMatchObject({ x: 1, data: [{ index: 0, embedding: expect.any(String) }] })
-    const bytes = Buffer.from(turned.body.data[0].embedding, 'base64')
+    const encoded = await person.post(path, ask)
+    expect(encoded.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(encoded.body).toMatchObject({ x: 1, data: [{ index: 0, embedding: expect.any(String) }] })
+    const bytes = Buffer.from(encoded.body.data[0].embedding, 'base64')
     expect([bytes.readFloatLE(0), bytes.readFloatLE(4), bytes.readFloatLE(8)]).toEqual([1, -0.5, Infinity])
     expect(JSON.parse(engine.last().body)).toMatchObject({ encoding_format: 'base64' })
 
@@ -78,7 +78,7 @@ test('POST /v1/embeddings: encoding_format base64 where the engine answers numbe
   }
 })
 
-test('POST /v1/embeddings: the engine’s own refusal of an input reaches the caller', async () => {
+test('POST /v1/embeddings: a validation error from the engine reaches the caller', async () => {
   const answer = await client.post(path, { model: id, input: { not: 'a text' } })
   expect(answer.status).toBe(400)
   expect(answer.body.error).toMatchObject({

@@ -14,8 +14,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test('GET /v1/models: the running deployments’ models in OpenAI’s shape, each once, nobody else’s', async () => {
-  const client = await registerClient(server.url, { organization: 'Harbour Ltd' })
+test('GET /v1/models: the models of the user’s running deployments in OpenAI’s shape, each once', async () => {
+  const client = await registerClient(server.url, { organization: 'Harbor Ltd' })
   const deploy = async (model_name: string, by = client) =>
     (await by.post('/api/v1/model-deployments', { model_name })).body
   expect((await client.get('/v1/models')).body).toEqual({ object: 'list', data: [] })
@@ -34,14 +34,14 @@ test('GET /v1/models: the running deployments’ models in OpenAI’s shape, eac
         id: 'berth-tiny',
         object: 'model',
         created: created(chats[0].created_at),
-        owned_by: 'Harbour Ltd',
+        owned_by: 'Harbor Ltd',
         deployments: [chats[1].id, chats[0].id],
       },
       {
         id: 'berth-tiny-embedding',
         object: 'model',
         created: created(embedding.created_at),
-        owned_by: 'Harbour Ltd',
+        owned_by: 'Harbor Ltd',
         deployments: [embedding.id],
       },
     ]),
@@ -51,7 +51,7 @@ test('GET /v1/models: the running deployments’ models in OpenAI’s shape, eac
   expect((await client.get('/v1/models')).body).toEqual(body)
 })
 
-test('GET /v1/models: what does not run is left out', async () => {
+test('GET /v1/models: deployments that are not running are omitted', async () => {
   const client = await registerClient(server.url)
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
   const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body

@@ -26,7 +26,7 @@ afterAll(async () => {
   for (const engine of engines) await engine.close()
 })
 
-/** An error in OpenAI's shape and nothing else. */
+/** Expects exactly an error in OpenAI's shape. */
 function expectOpenAiError(answer: Answer, status: number, code: string, type: string): void {
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
   expect(answer.body).toEqual({ error: { message: expect.stringMatching(/\S/), type, param: null, code } })
@@ -37,10 +37,10 @@ const invalid = 'invalid_request_error'
 const json = { 'content-type': 'application/json' }
 
 test.each(['/v1/chat/completions', '/v1/embeddings'])(
-  'POST %s: every refusal in OpenAI’s shape',
+  'POST %s: every error has OpenAI’s shape',
   async (path) => {
-    const nobody = createClient(server.url)
-    expectOpenAiError(await nobody.post(path, {}), 401, 'not_authenticated', 'authentication_error')
+    const signedOut = createClient(server.url)
+    expectOpenAiError(await signedOut.post(path, {}), 401, 'not_authenticated', 'authentication_error')
     const crossSite = await client.request('POST', path, { model: 'x' }, { 'sec-fetch-site': 'cross-site' })
     expectOpenAiError(crossSite, 403, 'csrf_rejected', 'permission_error')
     const plain = await client.request('POST', path, '{"model":"x"}', { 'content-type': 'text/plain' })
@@ -61,16 +61,16 @@ test.each(['/v1/chat/completions', '/v1/embeddings'])(
   },
 )
 
-test('POST /v1/chat/completions: a body above INFERENCE_BODY_LIMIT is a 413, one that reaches it is read', async () => {
+test('POST /v1/chat/completions: a body larger than INFERENCE_BODY_LIMIT is a 413, a body of exactly that size is read', async () => {
   const filled = (length: number) => `{"model":"none","x":"${'x'.repeat(length - 23)}"}`
   expect(filled(bodyLimit)).toHaveLength(bodyLimit)
   const over = await client.request('POST', '/v1/chat/completions', filled(bodyLimit + 1))
   expectOpenAiError(over, 413, 'body_too_large', invalid)
-  const whole = await client.request('POST', '/v1/chat/completions', filled(bodyLimit))
-  expectOpenAiError(whole, 404, 'model_not_found', invalid)
+  const atLimit = await client.request('POST', '/v1/chat/completions', filled(bodyLimit))
+  expectOpenAiError(atLimit, 404, 'model_not_found', invalid)
 })
 
-test('POST /v1/chat/completions: a body above the limit is refused too when its length is not announced', async () => {
+test('POST /v1/chat/completions: a chunked body larger than INFERENCE_BODY_LIMIT is a 413', async () => {
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const headers = { ...json, cookie: client.cookie() }
     const request = httpRequest(
@@ -101,7 +101,7 @@ async function create(person = client): Promise<string> {
   return (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
 }
 
-test('POST /v1/chat/completions: not running yet is a 503 deployment_not_ready with Retry-After', async () => {
+test('POST /v1/chat/completions: a deployment that is not running yet is a 503 deployment_not_ready with Retry-After', async () => {
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
   const id = await create()
   await waitForStatus(client, id, 'deploying')
@@ -112,7 +112,7 @@ test('POST /v1/chat/completions: not running yet is a 503 deployment_not_ready w
   }
 })
 
-test('POST /v1/chat/completions: a failed deployment is a 400 deployment_failed that says why', async () => {
+test('POST /v1/chat/completions: a failed deployment is a 400 deployment_failed with the reason', async () => {
   const person = await registerClient(server.url)
   runtime.answer({
     provision: () => ({ outcome: 'refused', code: 'quota_exceeded', message: 'No more than two.' }),
@@ -124,7 +124,7 @@ test('POST /v1/chat/completions: a failed deployment is a 400 deployment_failed 
   expect(answer.body.error.message).toContain('quota_exceeded: No more than two.')
 })
 
-test('POST /v1/chat/completions: of a name’s deployments none of which runs, the newest decides', async () => {
+test('POST /v1/chat/completions: if no deployment of a model is running, the newest one decides the error', async () => {
   const person = await registerClient(server.url)
   const ask = () => person.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] })
   runtime.answer({ listOffers: () => [] })
@@ -143,8 +143,8 @@ test('POST /v1/chat/completions: an engine that refuses the connection is a 502 
   expectOpenAiError(answer, 502, 'upstream_unavailable', 'server_error')
 })
 
-/** Runs two deployments of one name, each at an engine of its own or at an address where nothing listens. */
-async function runTwo(urls: string[]) {
+/** Runs one deployment of the same model per URL. Nothing needs to listen at a URL. */
+async function deployAt(urls: string[]) {
   const person = await registerClient(server.url)
   for (const baseUrl of urls) {
     runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl } }) })
@@ -153,8 +153,8 @@ async function runTwo(urls: string[]) {
   return { ask: () => person.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] }) }
 }
 
-test('two running deployments of one name share requests by what each has in flight', async () => {
-  const { ask } = await runTwo(engines.map(({ url }) => url))
+test('requests for a model go to the deployment with the fewest requests in flight', async () => {
+  const { ask } = await deployAt(engines.map(({ url }) => url))
   const held = Promise.withResolvers<void>()
   for (const engine of engines)
     engine.answer((response) => void held.promise.then(() => answerJson(response, '{}')))
@@ -169,8 +169,8 @@ test('two running deployments of one name share requests by what each has in fli
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(6).fill(200))
 })
 
-test('of two running deployments of one name, one that refuses the connection is passed over', async () => {
-  const { ask } = await runTwo([engines[0]!.url, 'http://127.0.0.1:9'])
+test('requests fail over from a deployment that refuses the connection to another one of the same model', async () => {
+  const { ask } = await deployAt([engines[0]!.url, 'http://127.0.0.1:9'])
   engines[0]!.answer((response) => answerJson(response, '{}'))
   const answers = await Promise.all([ask(), ask(), ask()])
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])

@@ -20,7 +20,7 @@ const settings = {
 const runtime = createScriptedRuntime()
 let server: TestServer
 const engines: RecordingEngine[] = []
-/** Answers that an engine holds back until the test ends */
+/** Requests that an engine has not answered yet */
 let held: ServerResponse[] = []
 beforeAll(async () => {
   server = await startTestServer({ runtime, settings })
@@ -45,7 +45,7 @@ function release(): void {
   held = []
 }
 
-/** Somebody with deployments of one model, each at one of the engines. */
+/** Registers a user with `count` deployments of one model, each at its own engine. */
 async function deploy(count: number) {
   const person = await registerClient(server.url)
   const ids: string[] = []
@@ -58,15 +58,15 @@ async function deploy(count: number) {
   return { person, ids, ask: (model = 'berth-tiny') => person.post(path, { model }) }
 }
 
-const waiting = () => server.application.inference.admission.queued()
+const queued = () => server.application.inference.admission.queued()
 
-test('above the limit of a deployment one request waits for a place, and the next is a 429 with Retry-After', async () => {
+test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when the queue is full it is a 429 with Retry-After', async () => {
   engines[0]!.answer(hold)
   const { ask } = await deploy(1)
   const first = [ask(), ask()]
   await vi.waitFor(() => expect(held).toHaveLength(2), patience)
   const third = ask()
-  await vi.waitFor(() => expect(waiting()).toBe(1), patience)
+  await vi.waitFor(() => expect(queued()).toBe(1), patience)
   const refused = await ask()
   expect(refused.status).toBe(429)
   expect(refused.body.error).toMatchObject({ code: 'rate_limited', type: 'rate_limit_error' })
@@ -77,23 +77,23 @@ test('above the limit of a deployment one request waits for a place, and the nex
   expect((await Promise.all([...first, third])).map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
-test('a request that waits longer than it may is a 429', async () => {
+test('a request queued for longer than INFERENCE_QUEUE_TIMEOUT_MS is a 429', async () => {
   engines[0]!.answer(hold)
   const { ask } = await deploy(1)
   const first = [ask(), ask()]
   await vi.waitFor(() => expect(held).toHaveLength(2), patience)
   expect((await ask()).status).toBe(429)
-  expect([waiting(), held.length]).toEqual([0, 2])
+  expect([queued(), held.length]).toEqual([0, 2])
   release()
   await Promise.all(first)
 })
 
-test('a slow deployment holds up neither its owner’s other one nor anybody else', async () => {
+test('a slow deployment delays neither other deployments of the user nor other users', async () => {
   engines[0]!.answer(hold)
   const { ids, ask } = await deploy(2)
   const stranger = await deploy(2)
   const slow = [ask(ids[0]), ask(ids[0]), ask(ids[0])]
-  await vi.waitFor(() => expect([held.length, waiting()]).toEqual([2, 1]), patience)
+  await vi.waitFor(() => expect([held.length, queued()]).toEqual([2, 1]), patience)
   for (let count = 0; count < 5; count += 1) expect((await ask(ids[1])).status).toBe(200)
   expect((await stranger.ask(stranger.ids[1])).status).toBe(200)
   release()
@@ -101,19 +101,19 @@ test('a slow deployment holds up neither its owner’s other one nor anybody els
   await Promise.all(slow)
 })
 
-test('above the limit of a user a request waits, whatever deployment it is for', async () => {
+test('beyond INFERENCE_MAX_IN_FLIGHT_PER_USER a request to any deployment is queued', async () => {
   for (const engine of engines) engine.answer(hold)
   const { ids, ask } = await deploy(2)
   const asked = [ask(ids[0]), ask(ids[0]), ask(ids[1]), ask(ids[1])]
-  await vi.waitFor(() => expect([held.length, waiting()]).toEqual([3, 1]), patience)
+  await vi.waitFor(() => expect([held.length, queued()]).toEqual([3, 1]), patience)
   release()
   for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
   await vi.waitFor(() => release(), patience)
-  await expect.poll(() => held.length + waiting(), patience).toBe(0)
+  await expect.poll(() => held.length + queued(), patience).toBe(0)
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
 })
 
-test('a caller who leaves while he waits gives his place in the queue up', async () => {
+test('a caller who disconnects while queued leaves the queue', async () => {
   engines[0]!.answer(hold)
   const { ask, person } = await deploy(1)
   const first = [ask(), ask()]
@@ -125,20 +125,20 @@ test('a caller who leaves while he waits gives his place in the queue up', async
     body: '{"model":"berth-tiny"}',
     signal: leaving.signal,
   })
-  await vi.waitFor(() => expect(waiting()).toBe(1), patience)
+  await vi.waitFor(() => expect(queued()).toBe(1), patience)
   leaving.abort()
   await expect(third).rejects.toThrow()
-  await vi.waitFor(() => expect(waiting()).toBe(0), patience)
+  await vi.waitFor(() => expect(queued()).toBe(0), patience)
   release()
   await Promise.all(first)
 })
 
-test('of two deployments of a name one that answers 500 three times in a row is left out, then tried again', async () => {
+test('three consecutive 500s open the circuit breaker of a deployment; after a pause one request probes it', async () => {
   const { ask } = await deploy(2)
   let broken = true
   engines[1]!.answer((response) => (broken ? answerJson(response, '{}', 500) : answerJson(response, '{}')))
   const count = () => engines[1]!.requests.length
-  // The newest is asked first while none has anything under way.
+  // With equal load the newest deployment is picked.
   for (let asked = 0; asked < 3; asked += 1) expect((await ask()).status).toBe(500)
   const before = count()
   for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(200)
@@ -148,7 +148,7 @@ test('of two deployments of a name one that answers 500 three times in a row is 
   for (let asked = 0; asked < 3; asked += 1) expect((await ask()).status).toBe(200)
 })
 
-test('the only deployment of a name is asked however often it failed', async () => {
+test('requests still go to the only deployment of a model while its circuit breaker is open', async () => {
   const { ask } = await deploy(1)
   engines[0]!.answer((response) => answerJson(response, '{}', 503))
   for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(503)

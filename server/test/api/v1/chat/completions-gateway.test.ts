@@ -29,7 +29,7 @@ afterAll(async () => {
   await engine.close()
 })
 
-/** Calls as a program does that reads the answer's bytes itself. */
+/** Sends a request without parsing the response. */
 function call(
   body: string,
   options: { signal?: AbortSignal; headers?: Record<string, string> } = {},
@@ -43,7 +43,7 @@ function call(
 }
 
 test.each(['/v1/chat/completions', '/v1/embeddings'])(
-  'POST %s: unknown fields, numbers, spacing and doubled keys reach the engine byte for byte, `model` aside',
+  'POST %s: everything except `model` reaches the engine byte for byte: unknown fields, numbers, spacing, duplicate keys',
   async (each) => {
     const rest =
       ' , "n":1.0,"big":1e400,\n "seed":12345678901234567890,"t":"\\u00e9/é","t":2, "own":{"model":"x"}}'
@@ -53,7 +53,7 @@ test.each(['/v1/chat/completions', '/v1/embeddings'])(
   },
 )
 
-test('doubled `model` keys are all rewritten, so that no engine takes another than the gateway', async () => {
+test('duplicate `model` keys are all rewritten, so that the engine uses the model that the gateway checked', async () => {
   await client.request(
     'POST',
     path,
@@ -62,7 +62,7 @@ test('doubled `model` keys are all rewritten, so that no engine takes another th
   expect(engine.last().body).toBe(`{"model":"dep-${id}","messages":[],"mod\\u0065l":"dep-${id}"}`)
 })
 
-test('the cookie and the caller’s Authorization never reach the engine, the engine’s own key does', async () => {
+test('the engine receives its own key, never the caller’s cookie or Authorization', async () => {
   await call(JSON.stringify({ model: id }), {
     headers: { authorization: 'Bearer sk-callers', 'x-api-key': 'sk-other', 'x-forwarded-for': '1.2.3.4' },
   })
@@ -77,18 +77,21 @@ test.each([
   [400, 'application/json', '{"error":{"message":"too long"}}'],
   [429, 'text/plain', 'slow down'],
   [500, 'text/html', '<h1>no</h1>'],
-])('the engine’s %i is answered as it is: status, type and bytes', async (status, type, body) => {
-  engine.answer((response) =>
-    response.writeHead(status, { 'content-type': type, 'retry-after': '3' }).end(body),
-  )
-  const answer = await call(JSON.stringify({ model: id }))
-  expect(answer.status).toBe(status)
-  expect(answer.headers.get('content-type')).toBe(type)
-  expect(answer.headers.get('retry-after')).toBe('3')
-  expect(await answer.text()).toBe(body)
-})
+])(
+  'a %i from the engine is forwarded unchanged: status, content type and body',
+  async (status, type, body) => {
+    engine.answer((response) =>
+      response.writeHead(status, { 'content-type': type, 'retry-after': '3' }).end(body),
+    )
+    const answer = await call(JSON.stringify({ model: id }))
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get('content-type')).toBe(type)
+    expect(answer.headers.get('retry-after')).toBe('3')
+    expect(await answer.text()).toBe(body)
+  },
+)
 
-test('a cookie that an engine sets does not reach the caller', async () => {
+test('Set-Cookie from an engine is not forwarded', async () => {
   engine.answer((response) => {
     response.setHeader('set-cookie', 'session=stolen')
     answerJson(response, '{}')
@@ -100,7 +103,7 @@ const chunk = 'data: {"choices":[{"delta":{"content":"é…"}}]}'
 const usage = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}'
 
 test.each(['\n\n', '\r\n\r\n'])(
-  'stream: true without asking for usage: it is asked of the engine and its chunk dropped, events ended by %j',
+  'stream: true without include_usage: the gateway requests usage and removes the usage chunk, events ended by %j',
   async (end) => {
     engine.answer((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -118,7 +121,7 @@ test.each(['\n\n', '\r\n\r\n'])(
   },
 )
 
-test('stream: true with include_usage: the request and every byte of the answer pass', async () => {
+test('stream: true with include_usage: request and response are forwarded unchanged', async () => {
   const text = [chunk, usage, 'data: [DONE]', ''].join('\n\n')
   engine.answer((response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text))
   const options = '"stream":true,"stream_options":{ "include_usage": true }}'
@@ -127,7 +130,7 @@ test('stream: true with include_usage: the request and every byte of the answer 
   expect(await answer.text()).toBe(text)
 })
 
-test('each event of a stream reaches the caller when it is there, not when the answer ends', async () => {
+test('each event of a stream reaches the caller as soon as the engine sends it', async () => {
   const next = Promise.withResolvers<void>()
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -141,7 +144,7 @@ test('each event of a stream reaches the caller when it is there, not when the a
 })
 
 test.each(['before', 'after'])(
-  'the caller’s leaving %s the first byte closes the engine’s request',
+  'the engine’s request is aborted when the caller disconnects %s the first byte',
   async (when) => {
     engine.answer((response) => {
       if (when === 'before') return
@@ -161,7 +164,7 @@ test.each(['before', 'after'])(
   },
 )
 
-test('an engine that breaks off in mid-stream breaks the caller’s stream off too, after what had come', async () => {
+test('when an engine breaks off a stream, the caller receives what was sent and sees the truncation', async () => {
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(`${chunk}\n\n`, () => response.destroy())
@@ -172,8 +175,8 @@ test('an engine that breaks off in mid-stream breaks the caller’s stream off t
 })
 
 test.each([
-  ['without a word', (): void => {}],
-  ['in mid-answer', (response: { write(text: string): void }): void => response.write('{"cho')],
+  ['before the response', (): void => {}],
+  ['within the response', (response: { write(text: string): void }): void => response.write('{"cho')],
 ])('an engine that breaks off %s: 502 upstream_unavailable', async (_when, begin) => {
   engine.answer((response) => {
     begin(response)

@@ -18,7 +18,7 @@ const patience = { timeout: 20_000, interval: 10 }
 let engine: RecordingEngine
 let server: TestServer
 let now = () => new Date()
-/** Another process of the same installation, as it were: nothing is shared but the database. */
+/** Acts as a second process of the installation: it shares only the database. */
 let other: { application: Application; app: App; url: string }
 beforeAll(async () => {
   engine = await startRecordingEngine()
@@ -40,8 +40,8 @@ afterAll(async () => {
   await engine.close()
 })
 
-/** Somebody with a running deployment, whom both processes have in memory. */
-async function arrive() {
+/** Registers a user with a running deployment, cached by both processes. */
+async function register() {
   const person = await registerClient(server.url)
   const { id } = (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
   await waitForStatus(person, id, 'running')
@@ -53,15 +53,15 @@ async function arrive() {
   return { person, elsewhere, id, ask }
 }
 
-/** What a process answers a second after something happened, while it is asked all the time. */
-async function answersWithin(ask: () => Promise<number>, milliseconds: number): Promise<number> {
+/** Sends requests for a while, then returns the status of one more. */
+async function statusAfter(ask: () => Promise<number>, milliseconds: number): Promise<number> {
   const since = performance.now()
   while (performance.now() - since < milliseconds) await ask()
   return ask()
 }
 
-test('requests are answered from memory, without a query', async () => {
-  const { ask } = await arrive()
+test('cached requests run no query', async () => {
+  const { ask } = await register()
   await ask()
   const before = other.application.sessions.size()
   expect(before).toBeGreaterThan(0)
@@ -71,10 +71,10 @@ test('requests are answered from memory, without a query', async () => {
   spy.mockRestore()
 })
 
-test.each<[string, (arrived: Awaited<ReturnType<typeof arrive>>) => Promise<unknown>, number]>([
-  ['signing out', ({ person }) => person.post('/v1/user/logout'), 401],
+test.each<[string, (registered: Awaited<ReturnType<typeof register>>) => Promise<unknown>, number]>([
+  ['a sign-out', ({ person }) => person.post('/v1/user/logout'), 401],
   [
-    'signing in anew',
+    'a new sign-in',
     ({ person }) => person.post('/v1/user/signin', { email: person.email, password: person.password }),
     401,
   ],
@@ -86,23 +86,23 @@ test.each<[string, (arrived: Awaited<ReturnType<typeof arrive>>) => Promise<unkn
       ),
     401,
   ],
-  ['the end of a deployment', ({ person, id }) => person.delete(`/api/v1/model-deployments/${id}`), 404],
-])('%s on one process counts on another within a second', async (_what, revoke, status) => {
-  const arrived = await arrive()
-  await revoke(arrived)
-  expect(await answersWithin(arrived.ask, 1_000)).toBe(status)
+  ['a deleted deployment', ({ person, id }) => person.delete(`/api/v1/model-deployments/${id}`), 404],
+])('%s on one process takes effect on another within a second', async (_what, revoke, status) => {
+  const registered = await register()
+  await revoke(registered)
+  expect(await statusAfter(registered.ask, 1_000)).toBe(status)
 })
 
-test('a session that ends while the listener’s connection is cut is refused within a second', async () => {
-  const { person, ask } = await arrive()
+test('a session that ends while the listener is disconnected is rejected within a second', async () => {
+  const { person, ask } = await register()
   await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = 'berth listener' AND datname = current_database()`.execute(server.application.db)
   await person.post('/v1/user/logout')
-  expect(await answersWithin(ask, 1_000)).toBe(401)
+  expect(await statusAfter(ask, 1_000)).toBe(401)
 })
 
-test('a session that is due to be renewed is, and its cookie sent again, once', async () => {
-  const { person, elsewhere, id } = await arrive()
+test('a session that is due for renewal is renewed once, with a new cookie', async () => {
+  const { person, elsewhere, id } = await register()
   now = () => new Date(Date.now() + 2 * 3_600_000)
   try {
     const answer = await elsewhere.post(path, { model: id })
@@ -117,8 +117,8 @@ test('a session that is due to be renewed is, and its cookie sent again, once', 
   }
 })
 
-test('a request leaves one line in the log without content, and its metrics', async () => {
-  const { elsewhere, id } = await arrive()
+test('a request writes one access log line without prompt or completion, and updates the metrics', async () => {
+  const { elsewhere, id } = await register()
   engine.answer((response) =>
     answerJson(response, '{"secret answer":1,"usage":{"prompt_tokens":3,"completion_tokens":4}}'),
   )

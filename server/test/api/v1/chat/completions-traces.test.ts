@@ -25,7 +25,7 @@ afterAll(async () => {
   await collector.close()
 })
 
-test('a request is a span of the caller’s trace and the parent of the engine’s, and says nothing of its content', async () => {
+test('a request is a span in the caller’s trace, the parent of the engine’s span, and contains no prompt or completion', async () => {
   const client = await registerClient(server.url)
   const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
   await waitForStatus(client, id, 'running')

@@ -7,7 +7,7 @@ import type { TestServer } from '../../../support/server.ts'
 
 const path = '/v1/chat/completions'
 const patience = { timeout: 20_000 }
-const messages = [{ role: 'user', content: 'Hello, harbour!' }]
+const messages = [{ role: 'user', content: 'Hello, harbor!' }]
 
 let server: TestServer
 let client: Awaited<ReturnType<typeof registerClient>>
@@ -33,7 +33,7 @@ test.each([
   })
 })
 
-test('POST /v1/chat/completions: what the engine reports is what is metered, whole and streamed', async () => {
+test('POST /v1/chat/completions: the usage that the engine reports is metered, with and without streaming', async () => {
   const person = await registerClient(server.url)
   const { id } = await deployBundled(person)
   const usageOf = async () => (await person.get(`/api/v1/model-deployments/${id}/usage`)).body
@@ -51,7 +51,7 @@ test('POST /v1/chat/completions: what the engine reports is what is metered, who
   })
 })
 
-test('POST /v1/chat/completions: the engine’s own refusal of a field reaches the caller', async () => {
+test('POST /v1/chat/completions: a validation error from the engine reaches the caller', async () => {
   const answer = await client.post(path, { model: deployment.id, messages: 'not a list' })
   expect(answer.status).toBe(400)
   expect(answer.body.error).toMatchObject({
@@ -60,7 +60,7 @@ test('POST /v1/chat/completions: the engine’s own refusal of a field reaches t
   })
 })
 
-test('POST /v1/chat/completions: a viewer may infer', async () => {
+test('POST /v1/chat/completions: the role viewer may send requests', async () => {
   const person = await registerClient(server.url)
   await deployBundled(person)
   await setRole(server, person.email, 'viewer')
@@ -68,7 +68,7 @@ test('POST /v1/chat/completions: a viewer may infer', async () => {
   expect(answer.status).toBe(200)
 })
 
-test('POST /v1/chat/completions: another’s deployment is a 404 model_not_found by every name', async () => {
+test('POST /v1/chat/completions: another user’s deployment is a 404 model_not_found by every name', async () => {
   const stranger = await registerClient(server.url)
   for (const model of [deployment.id, deployment.inference_model_uid, 'berth-tiny']) {
     const answer = await stranger.post(path, { model, messages })
@@ -89,7 +89,7 @@ test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_foun
   }
 })
 
-test('an engine that is gone: 502 upstream_unavailable, and soon it is started and serves again', async () => {
+test('a stopped engine is a 502 upstream_unavailable, then the worker restarts it', async () => {
   const person = await registerClient(server.url)
   const { id } = await deployBundled(person)
   expect(await server.application.runtime.stopEngine(id)).toBe(true)
