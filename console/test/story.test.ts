@@ -47,13 +47,13 @@ test('from an account to a bill, with a second person, and back to nothing', asy
 
 /** The page of a deployment that runs: how it came up, its log, and code to call it. */
 async function watchItComeUp(page: Page): Promise<void> {
-  const timeline = page.getByRole('region', { name: 'What happened' }).or(page.locator('main'))
+  const timeline = page.getByRole('region', { name: 'Timeline' }).or(page.locator('main'))
   await see(timeline.getByRole('heading', { name: 'Requested' }))
   await see(timeline.getByRole('heading', { name: 'Running' }))
-  await see(page.getByText(/Up .* after the request/))
+  await see(page.getByText(/Ready in/))
   await page.getByRole('tab', { name: 'Logs' }).click()
   await see(page.getByRole('log', { name: 'Engine log' }).getByText(/context of \d+ tokens/))
-  await page.getByRole('tab', { name: 'Use it' }).click()
+  await page.getByRole('tab', { name: 'API' }).click()
   await see(page.getByText('/v1/chat/completions'))
   await page.getByRole('tab', { name: 'Metrics' }).click()
   await see(page.getByText('Requests'))
@@ -65,7 +65,7 @@ async function chat(page: Page): Promise<void> {
   await message.fill('Who are you?')
   await message.press('Enter')
   await see(page.getByText(/\d+ tokens in · \d+ out/))
-  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('button', { name: 'Regenerate' }).click()
   await see(page.getByText(/\d+ tokens in · \d+ out/))
 }
 
@@ -101,7 +101,7 @@ async function invite(page: Page, email: string, role: 'Viewer' | 'Admin'): Prom
   await page.getByRole('link', { name: 'Organization', exact: true }).click()
   await page.getByRole('button', { name: 'Invite' }).first().click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('E-mail').fill(email)
+  await dialog.getByLabel('Email').fill(email)
   // The label covers the whole box of its button.
   await dialog.getByText(role, { exact: true }).click()
   expect(await dialog.getByRole('radio', { name: role }).isChecked()).toBe(true)
@@ -117,13 +117,13 @@ async function acceptWithNewAccount(page: Page, link: string, password: string):
   await page.getByLabel('Last name').fill('Hopper')
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Create account and join' }).click()
-  await see(page.getByText('You now work in Analytical Engines.'))
+  await see(page.getByText('You joined Analytical Engines.'))
 }
 
 async function acceptWithAccount(page: Page, link: string): Promise<void> {
   await page.goto(link)
   await page.getByRole('button', { name: 'Accept' }).click()
-  await see(page.getByText('You now work in Analytical Engines.'))
+  await see(page.getByText('You joined Analytical Engines.'))
 }
 
 /** A viewer is offered neither deploying nor what admins do. */
@@ -151,7 +151,7 @@ async function seeAsAdmin(page: Page): Promise<void> {
   await see(page.getByRole('button', { name: 'Invite' }))
   await page.getByRole('button', { name: /Analytical Engines/ }).click()
   await page.getByRole('menuitem', { name: /Abstractions/ }).click()
-  await see(page.getByText('You now work in Abstractions.'))
+  await see(page.getByText('Switched to Abstractions.'))
   await see(page.getByText('Owner', { exact: true }))
 }
 
@@ -159,7 +159,7 @@ async function resetPassword(page: Page, email: string, password: string): Promi
   await page.getByRole('button', { name: /account menu$/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
-  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Email').fill(email)
   await page.getByRole('button', { name: 'Send link' }).click()
   await see(page.getByText(/a link is on its way/))
   await page.goto(await site.server.waitForMailedLink(email, 'password'))
@@ -173,7 +173,7 @@ async function terminate(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Actions for/ }).click()
   await page.getByRole('menuitem', { name: 'Terminate' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
-  await see(page.getByText('Nothing is deployed now'))
+  await see(page.getByText('No active deployments'))
   await page.getByRole('radio', { name: 'All' }).click()
   await see(page.getByText('Terminated'))
   await seeGone(page.getByRole('dialog'))

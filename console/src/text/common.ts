@@ -5,7 +5,7 @@ export const common = {
   copied: 'Copied',
   copy: (what: string) => `Copy ${what}`,
   loading: 'Loading',
-  notCopied: 'The browser does not let this page copy. Select the text, and copy it by hand.',
+  notCopied: 'Your browser blocked copying. Select the text and copy it manually.',
   notification: 'Notification',
   save: 'Save',
   saved: 'Saved.',

@@ -1,10 +1,10 @@
 export const errors = {
-  offline: 'The server does not answer. Check your connection and try again.',
+  offline: 'The server is not responding. Check your connection and try again.',
   unexpected: (status: number) =>
-    status === 0 ? 'Something went wrong in this page.' : `The server answered with an error (${status}).`,
+    status === 0 ? 'Something went wrong on this page.' : `The server returned an error (${status}).`,
   requestId: (id: string) => `Request ${id}`,
-  retryAfter: (when: string) => `The next try is possible ${when}.`,
-  notFoundTitle: 'There is nothing here',
-  notFound: 'The address may be mistyped, or what was here is gone.',
-  toDeployments: 'To your deployments',
+  retryAfter: (when: string) => `Try again ${when}.`,
+  notFoundTitle: 'Page not found',
+  notFound: 'The address may be wrong, or the page was removed.',
+  toDeployments: 'Go to deployments',
 }

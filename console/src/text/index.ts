@@ -1,5 +1,4 @@
 /**
- * Every English sentence of the console, by area; another language would be another such module. It is a namespace and no object, so
- * that a page loads the areas that it uses and no others.
+ * All English texts of the console, by area. A namespace instead of an object, so that a page loads only the areas that it uses.
  */
 export * as text from './areas.ts'

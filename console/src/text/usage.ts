@@ -1,4 +1,4 @@
-/** Of the meters: what they count, as a row's heading and within a sentence. */
+/** Display names of the meters. */
 const meters: Record<string, string> = {
   gpu_instance_seconds: 'Instance time',
   inference_input_tokens: 'Input tokens',
@@ -7,7 +7,7 @@ const meters: Record<string, string> = {
 
 export const usage = {
   title: 'Usage',
-  description: 'What your organization uses and what it costs. Days are in UTC.',
+  description: 'Your organization’s usage and cost. Days are in UTC.',
   meter: (name: string) => meters[name] ?? name,
   deployModel: 'Deploy a model',
 
@@ -17,68 +17,68 @@ export const usage = {
   inputTokens: 'Input tokens',
   outputTokens: 'Output tokens',
 
-  estimate: 'Estimate of this period',
-  estimateHint: 'Not rounded; the invoice rounds each line.',
+  estimate: 'Estimate for this period',
+  estimateHint: 'Unrounded. The invoice rounds each line.',
   item: 'Item',
   quantity: 'Quantity',
   unitPrice: 'Unit price',
   amount: 'Amount',
   total: 'Total',
-  perHour: (price: string) => `${price} per hour`,
-  perMillion: (price: string) => `${price} per million`,
+  perHour: (price: string) => `${price}/hour`,
+  perMillion: (price: string) => `${price}/million`,
   free: 'Free',
-  nothingYet: 'Nothing used in this period',
-  nothingYetHint: 'Usage appears here within seconds of a deployment’s start.',
+  nothingYet: 'No usage in this period',
+  nothingYetHint: 'Usage appears seconds after a deployment starts.',
 
   byDay: 'Usage by day',
-  range: 'Days shown',
+  range: 'Date range',
   ranges: {
     period: 'This period',
     7: 'Last 7 days',
     30: 'Last 30 days',
     90: 'Last 90 days',
-    custom: 'Other days',
+    custom: 'Custom',
   },
   from: 'First day',
   to: 'Last day',
   span: (from: string, to: string) => (from === to ? from : `${from} to ${to}`),
-  measure: 'What is shown',
+  measure: 'Measure',
   measures: { cost: 'Cost', hours: 'Hours', tokens: 'Tokens' },
   download: 'Download CSV',
   chart: {
-    cost: (from: string, to: string, total: string) => `Cost from ${from} to ${to}, in total ${total}`,
+    cost: (from: string, to: string, total: string) => `Cost from ${from} to ${to}: ${total} in total`,
     hours: (from: string, to: string, total: string) =>
-      `Instance time from ${from} to ${to}, in total ${total}`,
-    tokens: (from: string, to: string, total: string) => `Tokens from ${from} to ${to}, in total ${total}`,
+      `Instance time from ${from} to ${to}: ${total} in total`,
+    tokens: (from: string, to: string, total: string) => `Tokens from ${from} to ${to}: ${total} in total`,
   },
-  chartHint: 'The arrow keys go from day to day. The table below has the sums.',
+  chartHint: 'Use the arrow keys to move between days. The table below has the totals.',
   other: 'Other',
   emptyChart: {
-    cost: 'Nothing was charged for on these days.',
-    hours: 'No instance ran on these days.',
-    tokens: 'No tokens were counted on these days.',
+    cost: 'No charges on these days.',
+    hours: 'No instances ran on these days.',
+    tokens: 'No tokens on these days.',
   },
   breakdown: 'Usage by meter',
   meterHead: 'Meter',
 
   anomalies: (count: number) =>
     count === 1 ? '1 open finding about your usage' : `${count} open findings about your usage`,
-  anomaliesHint: 'Checks of the usage found something that should not be. The amounts may still change.',
+  anomaliesHint: 'A usage check found an inconsistency. The amounts may still change.',
   seeAnomalies: 'See findings',
   anomaliesTitle: 'Open findings',
   anomalyKind: (kind: string) => anomalyKinds[kind] ?? kind.replaceAll('_', ' '),
   since: (moment: string) => `Since ${moment}`,
-  toDeployment: 'To the deployment',
+  toDeployment: 'Go to deployment',
 }
 
 const anomalyKinds: Record<string, string> = {
   instance_without_deployment: 'Instance without a deployment',
-  missing_span: 'Time not counted',
-  unclosed_span: 'Time counted too long',
-  overlapping_spans: 'Time counted twice',
-  impossible_span: 'Impossible times',
-  provider_disagrees: 'Differs from the provider',
+  missing_span: 'Missing usage time',
+  unclosed_span: 'Usage time counted too long',
+  overlapping_spans: 'Usage time counted twice',
+  impossible_span: 'Invalid usage time',
+  provider_disagrees: 'Differs from the payment processor',
   unsettled_usage: 'Not settled yet',
   missing_price: 'No price',
-  unbalanced_ledger: 'Sums differ',
+  unbalanced_ledger: 'Ledger totals differ',
 }

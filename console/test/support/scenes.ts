@@ -21,7 +21,7 @@ export const scenes: readonly Scene[] = [
     },
     'sign-in-refused': async (page) => {
       await page.goto('/sign-in?error=sso_denied')
-      await page.getByLabel('E-mail').fill('nobody@example.com')
+      await page.getByLabel('Email').fill('nobody@example.com')
       await page.getByLabel('Password', { exact: true }).fill('not my password')
       await page.getByRole('button', { name: 'Sign in' }).click()
       await see(page.getByRole('alert'))
@@ -36,9 +36,9 @@ export const scenes: readonly Scene[] = [
     },
     'forgot-password-sent': async (page) => {
       await page.goto('/forgot-password')
-      await page.getByLabel('E-mail').fill('nobody@example.com')
+      await page.getByLabel('Email').fill('nobody@example.com')
       await page.getByRole('button', { name: 'Send link' }).click()
-      await see(heading(page, 'Look into your mail'))
+      await see(heading(page, 'Check your email'))
     },
     'reset-password': async (page, { resetLink }) => {
       await page.goto(resetLink)
@@ -50,7 +50,7 @@ export const scenes: readonly Scene[] = [
     },
     'invitation-unknown': async (page) => {
       await page.goto('/invitations/unknown')
-      await see(heading(page, 'This invitation can’t be found'))
+      await see(heading(page, 'Invitation not found'))
     },
   }),
 
@@ -62,19 +62,19 @@ export const scenes: readonly Scene[] = [
     'first-run-deploy': async (page) => {
       await page.goto('/deployments')
       await page.getByRole('button', { name: /^Deploy Berth/ }).click()
-      await see(dialog(page).getByRole('region', { name: 'What would be chosen' }))
+      await see(dialog(page).getByRole('region', { name: 'Hardware and price' }))
     },
     'playground-empty': async (page) => {
       await page.goto('/playground')
-      await see(heading(page, 'Deploy a model to talk to it'))
+      await see(heading(page, 'Deploy a chat model'))
     },
     'usage-empty': async (page) => {
       await page.goto('/usage')
-      await see(heading(page, 'Nothing used in this period'))
+      await see(heading(page, 'No usage in this period'))
     },
     'billing-trial': async (page) => {
       await page.goto('/billing')
-      await see(heading(page, 'No card is saved'))
+      await see(heading(page, 'No cards'))
       await see(heading(page, 'No invoices yet'))
       await see(page.getByRole('button', { name: 'Activate billing' }))
     },
@@ -101,11 +101,11 @@ export const scenes: readonly Scene[] = [
     },
     'viewer-billing': async (page) => {
       await page.goto('/billing')
-      await see(heading(page, 'Billing is in the hands of your admins'))
+      await see(heading(page, 'Only admins can see billing'))
     },
     'viewer-organization': async (page) => {
       await page.goto('/organization?tab=settings')
-      await see(page.getByText('Admins can change this.'))
+      await see(page.getByText('Only admins can change these settings.'))
     },
   }),
 
@@ -128,7 +128,7 @@ export const scenes: readonly Scene[] = [
     },
     deployment: async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
-      await see(page.getByText(/Up .* after the request/))
+      await see(page.getByText(/Ready in/))
     },
     'deployment-metrics': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
@@ -145,7 +145,7 @@ export const scenes: readonly Scene[] = [
     'deployment-failed': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.failed}`)
       await see(heading(page, 'What to do'))
-      await see(heading(page, 'What happened'))
+      await see(heading(page, 'Timeline'))
     },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
@@ -171,7 +171,7 @@ export const scenes: readonly Scene[] = [
     'model-deploy': async (page, { largeModel }) => {
       await page.goto(`/catalog/${largeModel}`)
       await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
-      await see(dialog(page).getByRole('region', { name: 'What would be chosen' }))
+      await see(dialog(page).getByRole('region', { name: 'Hardware and price' }))
     },
     playground: async (page, { deployments }) => {
       await page.goto(`/playground?deployment=${deployments.chat}`)
@@ -193,11 +193,11 @@ export const scenes: readonly Scene[] = [
     'playground-embeddings': async (page, { deployments }) => {
       await page.goto(`/playground?deployment=${deployments.embedding}`)
       await page.getByRole('button', { name: 'Compare' }).click()
-      await see(page.getByText(/Most alike: texts/))
+      await see(page.getByText(/Most similar: texts/))
     },
     usage: async (page) => {
       await page.goto('/usage')
-      await page.getByLabel('Days shown').selectOption({ label: 'Last 30 days' })
+      await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })
       await see(page.getByRole('row', { name: /Output tokens/ }))
       await see(page.locator('.recharts-surface'))
     },
@@ -239,7 +239,7 @@ export const scenes: readonly Scene[] = [
     },
     'not-found': async (page) => {
       await page.goto('/no/such/page')
-      await see(heading(page, 'There is nothing here'))
+      await see(heading(page, 'Page not found'))
     },
   }),
 ]

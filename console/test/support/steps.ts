@@ -36,7 +36,7 @@ export const heading = (page: Page, name: string | RegExp) => page.getByRole('he
 export async function register(page: Page, person: Person): Promise<void> {
   await page.goto('/register')
   await page.getByLabel('Your name').fill(person.name)
-  await page.getByLabel('E-mail').fill(person.email)
+  await page.getByLabel('Email').fill(person.email)
   await page.getByLabel('Password', { exact: true }).fill(person.password)
   await page.getByLabel('Organization').fill(person.organization)
   await page.getByRole('button', { name: 'Create account' }).click()
@@ -45,7 +45,7 @@ export async function register(page: Page, person: Person): Promise<void> {
 
 /** Signs in on the sign-in page, wherever one came from. */
 export async function signIn(page: Page, { email, password }: Person): Promise<void> {
-  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await seeGone(page.getByRole('button', { name: 'Sign in' }))
@@ -92,7 +92,7 @@ export async function deployFirstModel(page: Page): Promise<void> {
   await see(heading(page, 'Deploy your first model'))
   await page.getByRole('button', { name: /^Deploy / }).click()
   const dialog = page.getByRole('dialog')
-  await see(dialog.getByRole('region', { name: 'What would be chosen' }))
+  await see(dialog.getByRole('region', { name: 'Hardware and price' }))
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
   await page.waitForURL('**/deployments/*')
   await see(page.getByRole('link', { name: 'Open in playground' }))

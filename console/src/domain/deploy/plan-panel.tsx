@@ -47,7 +47,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
           value={plan.memory_bytes === null ? '' : formatBytes(plan.memory_bytes)}
         />
         <Figure
-          label={words.priceAnHour}
+          label={words.price}
           value={writePrice(plan.price_per_hour, plan.currency)}
           hint={month && words.perMonth(month)}
         />
@@ -113,5 +113,5 @@ export function PlanSkeleton() {
 }
 
 function writePrice(price: string | null, currency: string): string {
-  return price === null ? words.priceUnknown : formatMoney(price, currency)
+  return price === null ? words.priceUnknown : words.perHour(formatMoney(price, currency))
 }

@@ -71,10 +71,7 @@ const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRow
         <dt className="sr-only">{words.price}</dt>
         <dd className="tabular flex flex-wrap gap-x-1 lg:grid lg:content-start lg:text-right">
           {fit?.pricePerHour && currency ? (
-            <>
-              <span className="font-medium">{words.from(formatMoney(fit.pricePerHour, currency))}</span>
-              <span className="text-muted">{words.anHour}</span>
-            </>
+            <span className="font-medium">{words.from(formatMoney(fit.pricePerHour, currency))}</span>
           ) : (
             isPlacing && <Skeleton className="ml-auto w-16" />
           )}

@@ -72,7 +72,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
               </HeadCell>
               <HeadCell className="max-md:hidden">{words.runsOn}</HeadCell>
               <HeadCell numeric className="max-md:hidden">
-                {words.priceAnHour}
+                {words.price}
               </HeadCell>
               {onDeploy && (
                 <HeadCell className="w-px pl-0">
