@@ -161,7 +161,7 @@ async function resetPassword(page: Page, email: string, password: string): Promi
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await page.getByLabel('Email').fill(email)
   await page.getByRole('button', { name: 'Send link' }).click()
-  await see(page.getByText(/a link is on its way/))
+  await see(page.getByText(/we sent a link/))
   await page.goto(await site.server.waitForMailedLink(email, 'password'))
   await page.getByLabel('New password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Set password' }).click()

@@ -117,7 +117,7 @@ test('a card that is added before the list of the cards is there: none of those 
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page)
-  await see(page.getByText(/was saved/))
+  await see(page.getByText(/^Saved /))
 
   let answer = () => {}
   const held = new Promise<void>((resolve) => (answer = resolve))
@@ -199,7 +199,7 @@ test('a card that asks at every payment: refused with what helps', async () => {
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page, '4000 0027 6000 3184', true)
-  await see(page.getByText(/was saved/))
+  await see(page.getByText(/^Saved /))
   await page.getByRole('button', { name: 'Activate billing' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
   await see(page.getByText(/Your bank asks at every payment with this card/))
