@@ -39,11 +39,11 @@ export interface Config {
   /** Bytes of a request body on the inference routes */
   inferenceBodyLimit: number
   inference: {
-    /** Milliseconds: until a connection to an engine stands, then until its answer begins, then between two pieces of it */
+    /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
     timeouts: { connect: number; firstByte: number; idle: number }
-    /** Requests under way at most; more wait, `queued` for one deployment, and are refused after `queueMilliseconds` */
+    /** Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. */
     limits: { perUser: number; perDeployment: number; queued: number; queueMilliseconds: number }
-    /** Base address of an OpenTelemetry collector; null: no traces */
+    /** Base address of an OpenTelemetry collector; null disables traces */
     tracesEndpoint: URL | null
   }
   /** null: made once and kept in `dataDirectory`; engine keys are derived from it */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { Viewer } from '../../viewer.ts'
+import type { FinishedExchange } from './finished-exchange.ts'
 import { toResponseHeaders } from './response-headers.ts'
 
 /** The parts of a Fastify request that an exchange uses. */
@@ -22,6 +23,13 @@ export interface CallerReply {
   send(error: unknown): unknown
   /** Takes the response from Fastify: from then on it is written to `raw`. */
   hijack(): unknown
+}
+
+/** The caller's side of an exchange. */
+export interface Caller {
+  request: CallerRequest
+  reply: CallerReply
+  onFinished(exchange: FinishedExchange): void
 }
 
 /** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */

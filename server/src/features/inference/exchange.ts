@@ -6,7 +6,7 @@ import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
 import type { AdmissionRequest } from './admission.ts'
 import { BufferedRelay } from './buffered-relay.ts'
-import type { CallerReply, CallerRequest } from './caller.ts'
+import type { Caller, CallerReply } from './caller.ts'
 import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
 import { modelLost, toGatewayError } from './gateway-errors.ts'
 import type { Inference } from './inference.ts'
@@ -23,16 +23,7 @@ export interface ExchangeDeps extends Pick<Services, 'db' | 'runtime'> {
   tokens: TokenJournal
 }
 
-/** The caller's side of an exchange. */
-export interface Caller {
-  request: CallerRequest
-  reply: CallerReply
-  onFinished(exchange: FinishedExchange): void
-}
-
-/**
- * One request on its way to an engine and back. A class, because one is created per request and instances share their methods.
- */
+/** One request on its way to an engine and back. A class, because one is created per request and instances share their methods. */
 export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, FinishedExchange {
   readonly deps: ExchangeDeps
   readonly path: InferencePath
@@ -204,7 +195,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     this.brokenBy = 'engine'
     if (!this.reply.raw.headersSent) return void this.reply.send(toGatewayError(error))
     const { log } = this.caller.request
-    log.warn({ err: error, deployment: this.deploymentId }, 'the response of an engine was truncated')
+    log.warn({ err: error, deployment: this.deploymentId }, 'the engine broke off its response')
     this.relay?.truncate()
   }
 
