@@ -24,13 +24,11 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SECOND 1000000000ull
-#define MOST_PIDS 256
+#include "measure.h"
+
 #define OPENINGS_A_SECOND 1000 // spreads the events of paced streams over the interval
 #define DRAIN (5 * SECOND)
 
@@ -61,8 +59,6 @@ static struct { char *bytes; size_t length; } request, expected;
 static struct connection *connections, *idle;
 
 static struct { uint64_t answers, events, bytes, status, body, broken, reconnects; } count;
-static uint32_t *latencies; // in tenths of a microsecond
-static size_t latency_count, latency_capacity;
 static bool measuring;
 static uint64_t *waiting; // scheduled times of queued requests: a ring buffer
 static size_t waiting_first, waiting_count;
@@ -70,101 +66,10 @@ static size_t waiting_first, waiting_count;
 static char first_error[512];
 static unsigned opened;
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
-}
-
-static void fail(const char *what) {
-    fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static void *allocate(void *old, size_t size) {
-    void *memory = realloc(old, size);
-    if (memory == NULL) fail("out of memory");
-    return memory;
-}
-
-static void read_whole(const char *path, char **bytes, size_t *length) {
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) fail(path);
-    fseek(file, 0, SEEK_END);
-    *length = (size_t)ftell(file);
-    rewind(file);
-    *bytes = allocate(NULL, *length + 1);
-    if (fread(*bytes, 1, *length, file) != *length) fail(path);
-    fclose(file);
-}
-
-// --- CPU accounting ---
-
-static double cpu_seconds(int pid) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (file == NULL) return 0;
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    unsigned long user = 0, system = 0;
-    char *after_name = strrchr(text, ')'); // the name can contain any character
-    if (after_name) sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-}
-
-// Busy, stolen and total clock ticks of the core.
-static void read_core(double *busy, double *stolen, double *all) {
-    char line[512], name[16];
-    snprintf(name, sizeof name, "cpu%d ", core);
-    *busy = *stolen = *all = 0;
-    FILE *file = fopen("/proc/stat", "r");
-    if (file == NULL) return;
-    while (fgets(line, sizeof line, file)) {
-        if (strncmp(line, name, strlen(name)) != 0) continue;
-        double user, nice, system, rest, io, irq, soft, steal = 0;
-        sscanf(line + strlen(name), "%lf %lf %lf %lf %lf %lf %lf %lf", &user, &nice, &system, &rest, &io, &irq, &soft, &steal);
-        *busy = user + nice + system + irq + soft;
-        *stolen = steal;
-        *all = *busy + rest + io + steal;
-    }
-    fclose(file);
-}
-
-static struct { double cpu[MOST_PIDS], own, busy, stolen, all; uint64_t time; } before, after;
-
-static double own_cpu(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-#define TAKE(snapshot)                                                                  \
-    do {                                                                                \
-        for (int i = 0; i < pid_count; i++) (snapshot).cpu[i] = cpu_seconds(pids[i]);   \
-        (snapshot).own = own_cpu();                                                     \
-        read_core(&(snapshot).busy, &(snapshot).stolen, &(snapshot).all);               \
-        (snapshot).time = now();                                                        \
-    } while (0)
-
-static void note_latency(uint64_t nanoseconds) {
-    if (latency_count == latency_capacity) latencies = allocate(latencies, (latency_capacity = latency_capacity * 2 + 65536) * sizeof *latencies);
-    latencies[latency_count++] = nanoseconds > 400 * SECOND ? UINT32_MAX : (uint32_t)(nanoseconds / 100);
-}
-
-static int compare(const void *one, const void *other) {
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    return (a > b) - (a < b);
-}
-
-static double percentile(double share) {
-    if (latency_count == 0) return 0;
-    size_t index = (size_t)(share * (double)latency_count);
-    return latencies[index < latency_count ? index : latency_count - 1] / 10.0;
-}
+static struct snapshot before, after;
 
 static void print_results(void) {
-    if (latency_count > 0) qsort(latencies, latency_count, sizeof *latencies, compare);
+    sort_latencies();
     double all = after.all - before.all;
     printf("{\"seconds\":%.6f,\"answers\":%llu,\"events\":%llu,\"bytes\":%llu,\"errors\":{\"status\":%llu,\"body\":%llu,\"broken\":%llu},"
            "\"reconnects\":%llu,\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"p999\":%.1f,\"max\":%.1f,\"samples\":%zu,\"coreBusy\":%.4f,"
@@ -382,13 +287,13 @@ static void poll_until(uint64_t moment) {
 }
 
 static void begin(void) {
-    TAKE(before);
+    before = take_snapshot(pids, pid_count, core);
     measuring = true;
 }
 
 static void end(void) {
     measuring = false;
-    TAKE(after);
+    after = take_snapshot(pids, pid_count, core);
 }
 
 static uint64_t later(double s) { return now() + (uint64_t)(s * 1e9); }
