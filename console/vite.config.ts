@@ -4,10 +4,10 @@ import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin, type Rolldown } from 'vite'
 
-/** Where `npm run dev --workspace console` finds a running server. */
+/** The server that `npm run dev --workspace console` proxies to. */
 const serverUrl = process.env.BERTH_URL ?? 'http://127.0.0.1:8080'
 
-/** The modules of the first view of whoever has a session, and of a visitor without one. */
+/** The modules of the first view for a member with a session and for a visitor without one. */
 const firstViews = {
   member: ['shell/app-shell.tsx', 'features/deployments/deployments-page.tsx'],
   visitor: ['features/auth/sign-in-page.tsx'],
@@ -15,7 +15,7 @@ const firstViews = {
 
 export default defineConfig({
   plugins: [react(), tailwindcss(), writePages(), precompress()],
-  // The server puts the nonce of each answer in the place of this word.
+  // The server replaces this placeholder with the nonce of each response.
   html: { cspNonce: '__CSP_NONCE__' },
   build: {
     target: 'es2024',
@@ -23,8 +23,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // With what each imports: what every page needs, what the list of deployments does, what most auth pages do, and the rest where
-        // many pages share it. Small files compress badly, and each costs a request.
+        // Each group includes its imports: code of every page, of the deployments list, of most auth pages, and other shared code.
+        // Many small files would compress worse and need more requests.
         codeSplitting: {
           groups: [
             { name: 'early', test: /console.src.api.early/ },
@@ -48,7 +48,7 @@ export default defineConfig({
     proxy: Object.fromEntries(
       ['/v1', '/api', '/docs', '/redoc', '/openapi.json', '/sandbox'].map((path) => [
         path,
-        // Origin and Host stay the browser's, so that the server's own-host rule lets the requests through.
+        // Keeps the browser's Host, because the server compares it with Origin.
         { target: serverUrl, changeOrigin: false },
       ]),
     ),
@@ -56,8 +56,8 @@ export default defineConfig({
 })
 
 /**
- * Makes two pages of index.html, one for whoever may have a session and visitor.html, each with the frame of its first view, which
- * is in sight before any code is there, and with its code fetched beside the rest.
+ * Writes two pages: index.html for browsers with a session cookie and visitor.html for others. Each contains a static frame of its first
+ * view, which is visible before any code has loaded, and preloads the code of that view.
  */
 function writePages(): Plugin {
   return {
@@ -66,8 +66,8 @@ function writePages(): Plugin {
     enforce: 'post',
     generateBundle(_options, bundle) {
       const page = bundle['index.html']
-      if (page?.type !== 'asset') throw new Error('There is no index.html.')
-      // The style sheet comes first: with it the frame can be shown.
+      if (page?.type !== 'asset') throw new Error('The bundle has no index.html.')
+      // The style sheet has priority, because the frame needs it.
       const html = String(page.source).replaceAll('<script async', '<script async fetchpriority="low"')
       const write = (view: keyof typeof firstViews) => {
         const frame = readFileSync(new URL(`frames/${view}.html`, import.meta.url), 'utf8')
@@ -93,7 +93,7 @@ function writePages(): Plugin {
 
 type Output = Rolldown.OutputBundle[string]
 
-/** The files of these modules and of all that they import. */
+/** The files of these modules and their imports. */
 function findFiles(outputs: Output[], modules: string[]): string[] {
   const chunks = outputs.filter((output) => output.type === 'chunk')
   const found = new Set<string>()
@@ -108,7 +108,7 @@ function findFiles(outputs: Output[], modules: string[]): string[] {
   return [...found]
 }
 
-/** Writes .br and .gz beside every asset that compresses, for the server to send as they are. */
+/** Writes a .br and a .gz file for every compressible asset, which the server sends as is. */
 function precompress(): Plugin {
   return {
     name: 'precompress',

@@ -1,4 +1,4 @@
-// Builds the web console where it is missing or older than its sources. `npm start` does it first, `npm run build` by itself.
+// Builds the web console if it is missing or older than its sources. `npm start` and `npm run build` call it.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, globSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,33 +16,33 @@ const sources = [
   '../package-lock.json',
 ]
 
-/** Where the server finds the built console. */
+/** The folder from which the server serves the console. */
 const consoleDist = join(folder, 'dist')
 
-/** Builds `console/dist` if need be; tells whether it is there afterwards. Without Vite (an install without development packages) it leaves it. */
+/** Builds `console/dist` if necessary. Returns whether it exists afterwards; it is not built without Vite, a development dependency. */
 export function buildConsole(): boolean {
   const built = join(consoleDist, 'index.html')
   if (existsSync(built) && !isNewerThan(statSync(built).mtimeMs)) return true
   const vite = findVite()
   if (!vite) return existsSync(built)
 
-  // Elsewhere first: a build that is broken off must not leave half a console.
+  // Build into a new folder, so that an aborted build leaves no partial console.
   const fresh = mkdtempSync(join(folder, '.dist-'))
   try {
     const { status, stderr } = spawnSync(
       process.execPath,
       [vite, 'build', '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'],
-      // Whatever this process is: started by a test runner, it would else build React for development.
+      // Overrides NODE_ENV, because a test runner's value would build the development version of React.
       { cwd: folder, encoding: 'utf8', env: { ...process.env, NODE_ENV: 'production' } },
     )
-    if (status !== 0) throw new Error(`The console could not be built.\n${stderr}`)
-    // Another account may run the server than the one that builds.
+    if (status !== 0) throw new Error(`The console build failed.\n${stderr}`)
+    // The server may run under another account.
     chmodSync(fresh, 0o755)
     try {
       rmSync(consoleDist, { recursive: true, force: true })
       renameSync(fresh, consoleDist)
     } catch (error) {
-      // Another process that starts at the same moment was quicker.
+      // Another process may have built the console at the same time.
       if (!existsSync(built)) throw error
     }
     return true

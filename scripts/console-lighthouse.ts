@@ -1,6 +1,6 @@
-// Scores of the sign-in page and the deployments as Lighthouse gives them, on a desktop and on a slow phone in a slow network, and
-// the compressed JavaScript of the first view: `npm run console:lighthouse`. Fails below 95. What else the machine does shows in the
-// figures: each is the middle one of three runs. Lighthouse itself is fetched by npx: it is large, and nothing else needs it.
+// Prints Lighthouse scores of the sign-in and deployments pages on a desktop and on a slow phone, and the compressed JavaScript of the
+// first view: `npm run console:lighthouse`. Fails below a score of 95. Each score is the median of three runs, because other load on the
+// machine affects it. npx downloads Lighthouse, which is too large for a dependency.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -55,12 +55,12 @@ async function score(
   while (reports.length < runs) reports.push(await runLighthouse(name, device, url, folder, headers))
   const speed = ({ categories }: Report) => categories.performance.score
   const result = reports.toSorted((one, other) => speed(one) - speed(other))[Math.floor(runs / 2)]
-  if (!result) throw new Error('There is no report.')
+  if (!result) throw new Error('Lighthouse wrote no report.')
   const scores = categories.map(
     (category) => `${category} ${Math.round(result.categories[category].score * 100)}`,
   )
   const paint = result.audits['largest-contentful-paint']?.displayValue
-  console.log(`${name} on a ${device}: ${scores.join(', ')}; largest paint after ${paint}`)
+  console.log(`${name} on a ${device}: ${scores.join(', ')}; largest contentful paint ${paint}`)
   if (categories.some((category) => result.categories[category].score < required)) process.exitCode = 1
   for (const { id, score, scoreDisplayMode, title, displayValue = '' } of Object.values(result.audits)) {
     const isWanting = score !== null && score < 0.9 && scoreDisplayMode !== 'informative'
@@ -94,11 +94,11 @@ async function runLighthouse(
     ],
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env, CHROME_PATH: executablePath } },
   )
-  if (status !== 0) throw new Error(`Lighthouse ended with ${status} for ${url}`)
+  if (status !== 0) throw new Error(`Lighthouse exited with code ${status} for ${url}.`)
   return JSON.parse(await readFile(report, 'utf8')) as Report
 }
 
-/** What is read of Lighthouse's report. */
+/** The used fields of Lighthouse's report. */
 interface Report {
   categories: Record<(typeof categories)[number], { score: number }>
   audits: Record<

@@ -1,5 +1,5 @@
-// Takes every page of the console and its main dialogs, in light and dark, on a phone and a wide screen, from a server filled for
-// it: `npm run console:screenshots [folder] [part of a name]`. With `readme` for the name it takes those of docs/screenshots.
+// Captures every page and main dialog of the console in both themes, on a phone and a wide screen, from a seeded server:
+// `npm run console:screenshots [folder] [part of a name]`. The name `readme` captures the images of docs/screenshots.
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -15,12 +15,12 @@ import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 
 type Theme = 'light' | 'dark'
 
-/** How a scene is taken. */
+/** How to capture a scene. */
 interface Look {
   width: number
   height: number
   themes: readonly Theme[]
-  /** Whether the whole page is taken, or as much as the window shows */
+  /** Whether to capture the whole page or only the window. */
   whole: boolean
 }
 
@@ -29,7 +29,7 @@ const looks: readonly Look[] = [
   { width: 390, height: 844, themes: ['light', 'dark'], whole: true },
 ]
 
-/** Usage comes first: the checks of the ledger soon find that nothing was there for what past-usage.ts adds. */
+/** Usage is first, because the ledger checks soon report the usage that past-usage.ts adds as an anomaly. */
 const readme: Record<string, Theme> = {
   usage: 'light',
   deployments: 'light',
@@ -41,7 +41,7 @@ const readme: Record<string, Theme> = {
   'playground-embeddings': 'light',
 }
 
-/** What is taken, in order. */
+/** The scenes to capture, in order. */
 function listTakes(wanted: string): { scene: Scene; look: Look }[] {
   if (wanted !== 'readme') {
     const named = scenes.filter(({ name }) => name.includes(wanted))
@@ -58,7 +58,7 @@ async function main(folder: string, wanted: string): Promise<void> {
   await using cleanup = new AsyncDisposableStack()
   const databaseDirectory = await mkdtemp(join(tmpdir(), 'berth-screenshots-'))
   cleanup.defer(() => rm(databaseDirectory, { recursive: true, force: true, maxRetries: 5 }))
-  // Started by root, PostgreSQL has an account of its own, which must get in.
+  // When root starts PostgreSQL, it runs under its own account, which needs access.
   await chmod(databaseDirectory, 0o755)
   const database = await startEmbeddedDatabase({ dataDirectory: databaseDirectory, log: () => {} })
   cleanup.defer(() => database.stop())
@@ -75,7 +75,7 @@ async function main(folder: string, wanted: string): Promise<void> {
   }
 }
 
-/** Takes a scene in each theme; where something lies over the page, what is in sight. */
+/** Captures a scene in each theme. A scene with a dialog or menu is captured at window size. */
 async function takeScene(
   browser: Browser,
   url: string,
@@ -102,7 +102,7 @@ async function takeScene(
       await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
     }
   } catch (error) {
-    complaints.push(`did not come about: ${error instanceof Error ? error.message : String(error)}`)
+    complaints.push(`failed to load: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
     await context.close()
   }
@@ -110,7 +110,7 @@ async function takeScene(
   for (const complaint of complaints) console.error(`${name}: ${complaint}`)
 }
 
-/** Makes the window as high as the page: taken beyond the window, what sticks to it would end in the middle. */
+/** Grows the window to the height of the page, because a full-page screenshot would place sticky elements in the middle. */
 async function makeRoom(page: Page, width: number, height: number): Promise<void> {
   const needed = Number(await page.evaluate('document.documentElement.scrollHeight'))
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })

@@ -23,11 +23,11 @@ beforeAll(async () => {
   filled = await fillServer(site.browser, site.server)
 }, 240_000)
 
-test.each(scenes)('$name: nothing that axe finds, in light or dark', async ({ actor, open }) => {
+test.each(scenes)('$name: no axe violations in the light and the dark theme', async ({ actor, open }) => {
   const { page, complaints } = await findVisitor(actor)
   await page.emulateMedia({ colorScheme: 'light' })
   await open(page, filled)
-  // From outside: the page's own policy would not let it in.
+  // The content security policy blocks script elements, so inject axe through the debugger.
   await page.evaluate(axe.source)
   expect(await findViolations(page)).toEqual([])
   await page.emulateMedia({ colorScheme: 'dark' })
@@ -35,7 +35,7 @@ test.each(scenes)('$name: nothing that axe finds, in light or dark', async ({ ac
   expect(complaints.splice(0)).toEqual([])
 })
 
-/** Each has one browser for all scenes, which then knows the console's code. */
+/** Each actor has one browser context for all scenes, so that the console's code is cached. */
 async function findVisitor(actor: Actor): Promise<Visitor> {
   const known = visitors.get(actor)
   if (known) return known
@@ -43,13 +43,13 @@ async function findVisitor(actor: Actor): Promise<Visitor> {
     reducedMotion: 'reduce',
     storageState: filled.sessions[actor],
   })
-  // Some scenes are about what is refused.
+  // Some scenes show rejected requests.
   visitor.expectComplaint(/status of 4(0[0149]|22)/)
   visitors.set(actor, visitor)
   return visitor
 }
 
-/** What axe finds, one line for each element. */
+/** Runs axe; returns one line per violating element. */
 async function findViolations(page: Page): Promise<string[]> {
   const { violations } = await page.evaluate((): Promise<AxeResults> => window.axe.run())
   return violations.flatMap(({ id, help, nodes }) =>

@@ -32,7 +32,7 @@ async function openPlayground() {
   return { ...visitor, send: () => page.getByRole('button', { name: 'Send' }).click() }
 }
 
-test('stopped in mid-stream: what came stays, and the engine is told', async () => {
+test('stopping an answer keeps the received text and cancels the request at the engine', async () => {
   const { page, send } = await openPlayground()
   engine.answer((socket) => socket.write(streamHead + piece('Once upon ') + piece('a time')))
   await send()
@@ -50,7 +50,7 @@ test('stopped in mid-stream: what came stays, and the engine is told', async () 
   expect(await page.getByText('Once upon a time').count()).toBe(0)
 })
 
-test('an answer that breaks off: what came stays, with another try', async () => {
+test('an answer that ends early keeps the received text and offers a retry', async () => {
   const { page, send, expectComplaint } = await openPlayground()
   expectComplaint(/ERR_INCOMPLETE_CHUNKED_ENCODING|status of 50\d/)
   let breakOff = () => {}
@@ -68,7 +68,7 @@ test('an answer that breaks off: what came stays, with another try', async () =>
   await see(page.getByText('All of it.'))
 })
 
-test('what a model writes is text and Markdown, never a page of its own', async () => {
+test('an answer renders as Markdown without HTML, images or javascript: links', async () => {
   const { page, send } = await openPlayground()
   const hostile =
     '**bold** <img src=x onerror="document.title=1"> [link](javascript:alert(1)) <script>alert(1)</script>'
@@ -80,7 +80,7 @@ test('what a model writes is text and Markdown, never a page of its own', async 
   expect(await conversation.locator('a[href^="javascript"]').count()).toBe(0)
 })
 
-test('code for a deployment whose model is no longer offered is of the kind that it answers', async () => {
+test('the code sample of an embedding deployment calls /v1/embeddings even if its model was disabled', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   const id = await deployByApi(page, 'berth-tiny-embedding')

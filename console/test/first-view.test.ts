@@ -6,7 +6,7 @@ import { deployByApi, inventPerson, registerByApi } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
-test('the first view needs at most 150 KB of compressed JavaScript', async () => {
+test('the first view loads at most 150 KB of compressed JavaScript', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   await deployByApi(page)

@@ -5,7 +5,7 @@ import { callByApi, deployByApi, heading, inventPerson, registerByApi, see } fro
 
 const site = useConsole(startConsoleServer)
 
-test('a double click registers once, and spaces around a pasted address do no harm', async () => {
+test('a double click registers once, and spaces around a pasted email address are ignored', async () => {
   const { page } = await site.visit()
   const person = inventPerson()
   const sent: string[] = []
@@ -22,12 +22,12 @@ test('a double click registers once, and spaces around a pasted address do no ha
   expect(sent).toEqual(['/v1/user/register'])
 })
 
-test('copying on a page without TLS, where browsers keep the clipboard to themselves', async () => {
+test('copying works without TLS, where browsers have no navigator.clipboard', async () => {
   const { page } = await site.visit()
   await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
   await registerByApi(page, inventPerson())
   await page.goto('/catalog/berth-tiny')
-  // It says so for a moment, and is called as before then.
+  // The label changes for a moment after copying.
   const copy = page.getByRole('button', { name: /^(Copy Name to call|Copied)$/ })
   await copy.focus()
   await page.keyboard.press('Enter')
@@ -40,7 +40,7 @@ test('copying on a page without TLS, where browsers keep the clipboard to themse
   expect(await search.inputValue()).toBe('berth-tiny')
 })
 
-test('signing out in one tab leaves nothing in sight in another', async () => {
+test('signing out in one tab opens the sign-in page in the other tabs', async () => {
   const { page, context } = await site.visit()
   await registerByApi(page, inventPerson())
   await page.goto('/organization')
@@ -54,7 +54,7 @@ test('signing out in one tab leaves nothing in sight in another', async () => {
   expect(new URL(page.url()).searchParams.get('return_to')).toBe('/organization')
 })
 
-test('another organization, chosen in another tab or at another browser: what was typed does not go over to it', async () => {
+test('switching the organization in another tab or browser discards drafts', async () => {
   const { page: owner } = await site.visit()
   await registerByApi(owner, inventPerson())
   const { page, context } = await site.visit()
@@ -84,13 +84,13 @@ test('another organization, chosen in another tab or at another browser: what wa
   )
   const elsewhere = organizations.find(({ current }) => !current)
   await callByApi(page.request, 'PATCH', '/v1/user/profile', { current_organization_id: elsewhere?.id })
-  // The console asks anew when one comes back to it after a while.
+  // The console refetches when the tab becomes visible after a while.
   await page.clock.fastForward('02:00')
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
   await expect.poll(() => name.inputValue()).toBe('Abstractions')
 })
 
-test('what is typed while a form is saved stays', async () => {
+test('edits made while a form is being saved survive', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   await page.goto('/organization?tab=settings')
@@ -112,7 +112,7 @@ test('what is typed while a form is saved stays', async () => {
   expect(await description.inputValue()).toBe('Tables without errors')
 })
 
-test('ages on pages that stay open grow', async () => {
+test('relative times update on open pages', async () => {
   const { page, context } = await site.visit()
   await context.clock.install()
   await registerByApi(page, inventPerson())

@@ -6,7 +6,7 @@ import { callByApi, heading, inventPerson, registerByApi, see, seeGone } from '.
 
 const site = useConsole(startConsoleServer)
 
-test('sign in, deploy, chat and terminate without a pointer', async () => {
+test('sign in, deploy, chat and terminate with the keyboard', async () => {
   const { page } = await site.visit()
   const person = inventPerson()
   await registerByApi(page, person)
@@ -65,7 +65,7 @@ test('sign in, deploy, chat and terminate without a pointer', async () => {
   await see(page.getByText('No active deployments'))
 })
 
-test('the command palette: pages, actions and models by a few letters', async () => {
+test('the command palette finds pages, actions and models', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   await page.goto('/deployments')
@@ -108,7 +108,7 @@ test('the command palette: pages, actions and models by a few letters', async ()
   await page.waitForURL('**/sign-in')
 })
 
-test('the command palette: from one organization to another', async () => {
+test('the command palette switches the organization', async () => {
   const { page: owner } = await site.visit()
   await registerByApi(owner, inventPerson())
   const { page } = await site.visit()
@@ -127,14 +127,14 @@ test('the command palette: from one organization to another', async () => {
   await page.keyboard.press('Enter')
   await see(page.getByText('Switched to Abstractions.'))
   await page.waitForURL('**/deployments')
-  // One’s own organization, where one may deploy.
+  // The person owns this organization and may deploy.
   await see(heading(page, 'Deploy your first model'))
 
   await page.keyboard.press('Control+k')
   await see(palette.getByRole('option', { name: 'Switch to Analytical Engines' }))
 })
 
-/** From the button of a menu, whose last item it is. */
+/** Chooses the last item of the focused menu button. */
 async function chooseTerminate(page: Page): Promise<void> {
   await page.keyboard.press('Enter')
   await expectFocus(page.getByRole('menuitem', { name: 'Open', exact: true }))
@@ -143,7 +143,7 @@ async function chooseTerminate(page: Page): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-/** Presses Tab until the focus is there, and sees that it shows. */
+/** Presses Tab until the target has the focus, and checks that the focus is visible. */
 async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   await target.waitFor()
   for (let pressed = 0; !(await hasFocus(target)); pressed += 1) {
@@ -156,7 +156,7 @@ async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
 const hasFocus = (target: Locator) => target.evaluate((node) => node === document.activeElement)
 const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target), { timeout: 20_000 }).toBe(true)
 
-/** An outline on the element, on what it stretches over its row, or on the box that it stands in. */
+/** Whether the element, its stretched ::after, or its parent has an outline. */
 function showsFocus(node: Element): boolean {
   const hasOutline = (element: Element, part?: string) => {
     const { outlineStyle, outlineWidth } = getComputedStyle(element, part)

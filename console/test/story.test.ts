@@ -15,7 +15,7 @@ import {
 
 const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '2' }))
 
-test('from an account to a bill, with a second person, and back to nothing', async () => {
+test('register, deploy, chat, pay, invite members, reset a password and terminate', async () => {
   const { page } = await site.visit()
   const ada = inventPerson()
   await register(page, ada)
@@ -45,7 +45,7 @@ test('from an account to a bill, with a second person, and back to nothing', asy
   await terminate(page)
 })
 
-/** The page of a deployment that runs: how it came up, its log, and code to call it. */
+/** Checks timeline, log, code sample and metrics of a running deployment. */
 async function watchItComeUp(page: Page): Promise<void> {
   const timeline = page.getByRole('region', { name: 'Timeline' }).or(page.locator('main'))
   await see(timeline.getByRole('heading', { name: 'Requested' }))
@@ -69,7 +69,7 @@ async function chat(page: Page): Promise<void> {
   await see(page.getByText(/\d+ tokens in · \d+ out/))
 }
 
-/** The engine is held, so that the answer can't be over before it is stopped. */
+/** Pauses the engine, so that the answer cannot finish before it is stopped. */
 async function stopAnAnswer(page: Page): Promise<void> {
   await site.server.signalEngines('SIGSTOP')
   try {
@@ -96,13 +96,13 @@ async function payFromNowOn(page: Page): Promise<void> {
   await see(page.getByRole('listitem').filter({ hasText: '4242' }).getByText('Default'))
 }
 
-/** Invites and takes the link out of the mail. */
+/** Invites a person and returns the link in the email. */
 async function invite(page: Page, email: string, role: 'Viewer' | 'Admin'): Promise<string> {
   await page.getByRole('link', { name: 'Organization', exact: true }).click()
   await page.getByRole('button', { name: 'Invite' }).first().click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Email').fill(email)
-  // The label covers the whole box of its button.
+  // The label covers the radio button.
   await dialog.getByText(role, { exact: true }).click()
   expect(await dialog.getByRole('radio', { name: role }).isChecked()).toBe(true)
   await dialog.getByRole('button', { name: 'Send invitation' }).click()
@@ -126,7 +126,7 @@ async function acceptWithAccount(page: Page, link: string): Promise<void> {
   await see(page.getByText('You joined Analytical Engines.'))
 }
 
-/** A viewer is offered neither deploying nor what admins do. */
+/** Checks that a viewer can neither deploy nor administer. */
 async function seeAsViewer(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByText('Viewer', { exact: true }))
@@ -143,7 +143,7 @@ async function seeAsViewer(page: Page): Promise<void> {
   expect(await page.getByRole('tab', { name: 'Invitations' }).count()).toBe(0)
 }
 
-/** An admin deploys and invites; in another organization the person stays who they were. */
+/** Checks that an admin can deploy and invite, and keeps the owner role in the other organization. */
 async function seeAsAdmin(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByRole('button', { name: /^Deploy / }))

@@ -18,7 +18,7 @@ const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '1'
 const lostConnection = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/
 const away = /No connection to the server/
 
-test('an engine that dies again and again: why, and what to do about it', async () => {
+test('a deployment whose engine keeps crashing shows the reason and what to do', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   const id = await deployByApi(page)
@@ -45,7 +45,7 @@ test('an engine that dies again and again: why, and what to do about it', async 
   await see(page.getByText('Terminated', { exact: true }))
 })
 
-test('a server that restarts under open pages: they say so, and go on by themselves', async () => {
+test('open pages report a server restart and recover', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(lostConnection)
   await registerByApi(page, inventPerson())
@@ -71,7 +71,7 @@ test('a server that restarts under open pages: they say so, and go on by themsel
   await see(logs.getByRole('heading', { name: 'Terminated' }))
 })
 
-test('code that is needed while the server is away: it comes with the server, and the notice takes no room', async () => {
+test('code requested while the server is unreachable loads once the server is back', async () => {
   const { page, expectComplaint } = await site.visit()
   expectComplaint(lostConnection)
   await registerByApi(page, inventPerson())
@@ -88,7 +88,7 @@ test('code that is needed while the server is away: it comes with the server, an
   await seeGone(page.getByText(away))
 })
 
-test('code that a newer console has not any more: said, and there after another try', async () => {
+test('code that a newer console no longer has shows an error with a reload', async () => {
   const { page, expectComplaint } = await site.visit()
   expectComplaint(/status of 404|dynamically imported module/)
   await registerByApi(page, inventPerson())
@@ -111,7 +111,7 @@ test('code that a newer console has not any more: said, and there after another 
   expect(await page.getByRole('main').count()).toBe(1)
 })
 
-test('a card that is added before the list of the cards is there: none of those is taken for it', async () => {
+test('a card added before the list of cards has loaded is not confused with existing cards', async () => {
   const { page } = await site.visit()
   await registerByApi(page, inventPerson())
   await page.goto('/billing')
@@ -133,7 +133,7 @@ test('a card that is added before the list of the cards is there: none of those 
   expect(JSON.parse(known ?? '')).toHaveLength(1)
 })
 
-test('offline: a notice, and back', async () => {
+test('the offline notice appears and disappears', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(/ERR_INTERNET_DISCONNECTED/)
   await registerByApi(page, inventPerson())
@@ -147,7 +147,7 @@ test('offline: a notice, and back', async () => {
   await seeGone(page.getByText(away))
 })
 
-test('a session that ended: to the sign-in page, and back to where one was', async () => {
+test('an ended session redirects to the sign-in page, and signing in returns to the page', async () => {
   const { page, context, expectComplaint } = await site.visit()
   expectComplaint(/status of 401/)
   const person = inventPerson()
@@ -155,7 +155,7 @@ test('a session that ended: to the sign-in page, and back to where one was', asy
   await page.goto('/usage?from=2026-01-01&to=2026-01-31')
   await see(heading(page, 'Usage by day'))
 
-  // Ended on the server: the browser still has the cookie.
+  // The session ends on the server; the browser keeps the cookie.
   const cookies = await context.cookies()
   await page.request.post('/v1/user/logout')
   await context.addCookies(cookies)
@@ -165,7 +165,7 @@ test('a session that ended: to the sign-in page, and back to where one was', asy
   await page.waitForURL('**/catalog')
   await see(page.getByRole('link', { name: /tiny/i }))
 
-  // A deep link comes back whole.
+  // The return path keeps search and hash.
   await page.request.post('/v1/user/logout')
   await page.goto('/usage?from=2026-01-01&to=2026-01-31')
   await page.waitForURL('**/sign-in?return_to=**')
@@ -173,7 +173,7 @@ test('a session that ended: to the sign-in page, and back to where one was', asy
   await page.waitForURL('**/usage?from=2026-01-01&to=2026-01-31')
 })
 
-test('the limit of deployments: refused with the ways out of it', async () => {
+test('reaching the deployment limit shows what to do', async () => {
   const { page, expectComplaint } = await site.visit()
   expectComplaint(/status of 409/)
   await registerByApi(page, inventPerson())
@@ -192,7 +192,7 @@ test('the limit of deployments: refused with the ways out of it', async () => {
   await waitForStatus(page.request, id, 'terminated')
 })
 
-test('a card that asks at every payment: refused with what helps', async () => {
+test('a card that requires verification for every payment is declined with a remedy', async () => {
   const { page, expectComplaint } = await site.visit()
   expectComplaint(/status of 409/)
   await registerByApi(page, inventPerson())
@@ -206,7 +206,7 @@ test('a card that asks at every payment: refused with what helps', async () => {
   await see(page.getByRole('button', { name: 'Use another card' }))
 })
 
-test('addresses of nothing: said in words, with a way on', async () => {
+test('unknown URLs show a page with a link to continue', async () => {
   const { page, expectComplaint } = await site.visit()
   expectComplaint(/status of (400|404|422)/)
   await registerByApi(page, inventPerson())

@@ -3,13 +3,13 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { findChromium } from './chromium.ts'
 import { patience } from './server.ts'
 
-/** Somebody at a browser of their own: one page, with the cookies of nobody else. */
+/** A person with a separate browser context. */
 export interface Visitor {
   page: Page
   context: BrowserContext
-  /** What the page complained about so far: console errors and warnings, violations of the content security policy, exceptions */
+  /** Console errors and warnings, content security policy violations and exceptions so far. */
   complaints: string[]
-  /** Complaints that a test brings about itself, such as an answer of 409, are not kept from now on. */
+  /** Ignores matching complaints from now on, such as a 409 that the test causes. */
   expectComplaint: (pattern: RegExp) => void
 }
 
@@ -30,7 +30,7 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
-/** Opens a browser for one person, in light, 1280 by 800, unless the options say otherwise. */
+/** Opens a browser context; by default in the light theme, 1280 by 800 pixels. */
 export async function openVisitor(
   browser: Browser,
   url: string,

@@ -3,17 +3,17 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { launchBrowser, openVisitor } from './browser.ts'
 import type { Visitor } from './browser.ts'
 
-/** What the tests of one file share. */
+/** The server and browser that the tests of one file share. */
 export interface Console<Server> {
   server: Server
   browser: Browser
-  /** Somebody with a browser of their own, until the end of the test. */
+  /** Opens a browser context that closes after the test. */
   visit: (options?: BrowserContextOptions) => Promise<Visitor>
 }
 
 /**
- * A server and a browser for the tests of one file. What a page complains about in its console fails the test; what it shows
- * is written out when a test fails.
+ * Starts a server and a browser for the tests of one file. A console error or warning of a page fails its test. When a test fails, the
+ * accessibility tree of each page is printed.
  */
 export function useConsole<Server extends { url: string; close(): Promise<void> }>(
   startServer: () => Promise<Server>,

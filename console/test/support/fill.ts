@@ -13,21 +13,21 @@ import type { Person } from './steps.ts'
 
 type StorageState = NonNullable<BrowserContextOptions['storageState']>
 
-/** What a filled server holds that the scenes need. */
+/** The data of a seeded server that the scenes need. */
 export interface Filled {
-  /** The cookies of whoever looks at a scene */
+  /** The cookies of each actor. */
   sessions: Record<Actor, StorageState>
   deployments: { chat: string; embedding: string; failed: string }
-  /** The id of the bundled chat model in the catalog */
+  /** The catalog id of the bundled chat model. */
   model: string
-  /** The id of one that comes in many sizes */
+  /** The catalog id of a model with many sizes. */
   largeModel: string
-  /** Of somebody who has no account yet */
+  /** The link of an invitee without an account. */
   invitationLink: string
   resetLink: string
 }
 
-/** The owner of an organization at work, one who has just registered, a viewer of the first one, and a visitor. */
+/** The owner of an active organization, a newly registered person, a viewer of the active organization, and a visitor. */
 export type Actor = 'owner' | 'newcomer' | 'viewer' | 'visitor'
 
 const questions = [
@@ -39,7 +39,7 @@ const questions = [
   'What does a berth hold?',
 ]
 
-/** Gives a fresh server an organization at work: people, deployments of every kind, chats, a card and an invoice. */
+/** Seeds a new server with an active organization: members, deployments in several states, requests, a card and an invoice. */
 export async function fillServer(browser: Browser, server: ConsoleServer): Promise<Filled> {
   const open = () => openVisitor(browser, server.url)
   const { page, context } = await open()
@@ -103,7 +103,7 @@ export async function fillServer(browser: Browser, server: ConsoleServer): Promi
   return filled
 }
 
-/** One of each: terminated, failed for want of memory, running. */
+/** Creates one terminated, one failed and two running deployments. */
 async function deployAll(page: Page) {
   const ended = await deployByApi(page)
   await callByApi(page.request, 'DELETE', `/api/v1/model-deployments/${ended}`)

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core'
 import { see } from './steps.ts'
 
-/** A script that the browser loaded, with the bytes that its body took on the way. */
+/** A loaded script with the transferred bytes of its body. */
 export interface LoadedScript {
   path: string
   bytes: number
 }
 
-/** Opens the list of one's deployments, of which one runs, with an empty cache; lists the scripts that come until nothing more does. */
+/** Opens the deployments page with an empty cache and lists the loaded scripts. The person must have one running deployment. */
 export async function measureFirstView(page: Page): Promise<LoadedScript[]> {
   const scripts: Promise<LoadedScript>[] = []
   page.on('requestfinished', (request) => {

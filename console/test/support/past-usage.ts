@@ -2,15 +2,12 @@ import pg from 'pg'
 import { waitUntil } from '../../../server/test/support/process.ts'
 import { patience } from './server.ts'
 
-/**
- * Repeats what the first organization used over the days before, in amounts that differ, as settled hours of its terminated
- * deployment in the ledger.
- */
+/** Copies the first organization's usage to earlier days with varying amounts, as settled hours of its terminated deployment. */
 export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    // What was used a moment ago is in the ledger once it is settled.
+    // Recent usage is in the ledger only after it is settled.
     const isSettled = async () =>
       (await client.query("SELECT 1 FROM usage_buckets WHERE meter <> 'gpu_instance_seconds' LIMIT 1"))
         .rowCount === 1

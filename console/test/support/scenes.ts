@@ -2,11 +2,11 @@ import type { Page } from 'playwright-core'
 import type { Actor, Filled } from './fill.ts'
 import { heading, see } from './steps.ts'
 
-/** A page or a dialog in one of its states, as somebody sees it. */
+/** A page or dialog in one of its states, as seen by one actor. */
 export interface Scene {
   name: string
   actor: Actor
-  /** Ends when all of it is there */
+  /** Resolves when the scene has fully loaded. */
   open: (page: Page, filled: Filled) => Promise<void>
 }
 
@@ -248,7 +248,7 @@ function scenesOf(actor: Actor, all: Record<string, Scene['open']>): Scene[] {
   return Object.entries(all).map(([name, show]) => {
     const open: Scene['open'] = async (page, filled) => {
       await show(page, filled)
-      // The grey bars in the place of what is still loading.
+      // Wait for skeletons to disappear.
       await page.locator('.animate-pulse.bg-subtle').first().waitFor({ state: 'hidden' })
     }
     return { name, actor, open }

@@ -14,25 +14,25 @@ import {
 } from '../../../server/test/support/process.ts'
 import type { ServerProcess } from '../../../server/test/support/process.ts'
 
-/** How long anything may take before a test gives up on it, in milliseconds; generous, for busy machines. */
+/** The timeout of every wait in milliseconds; generous, for busy machines. */
 export const patience = 60_000
 
-/** A server as `npm start` runs it, with a folder of its own, at an address that stays over restarts. */
+/** A server as started by `npm start`, with its own data directory, and a URL that survives restarts. */
 export interface ConsoleServer {
   url: string
   dataDirectory: string
   start(): Promise<void>
-  /** Ends it as an operator does; the engines that it started run on. */
+  /** Stops the server gracefully; its engines keep running. */
   stop(): Promise<void>
   /** Sends a signal to every engine. */
   signalEngines(name: NodeJS.Signals): Promise<void>
-  /** The link in the newest mail to an address whose subject holds a text; waits for the mail. */
+  /** Waits for an email to the recipient with this text in its subject, and returns the link in it. */
   waitForMailedLink(recipient: string, subject: string): Promise<string>
-  /** Stops it and removes all that it wrote. */
+  /** Stops the server and removes its data directory. */
   close(): Promise<void>
 }
 
-/** Starts a server with these settings beside those of a first start. */
+/** Starts a server with these settings. */
 export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
@@ -73,7 +73,7 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
         link = await findMailedLink(join(dataDirectory, 'mail'), recipient, subject)
         return link !== undefined
       }
-      await waitUntil(look, patience, `a mail to ${recipient} about “${subject}”`)
+      await waitUntil(look, patience, `an email to ${recipient} about “${subject}”`)
       return link ?? ''
     },
   }
@@ -88,7 +88,7 @@ async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Mails are files whose names begin with their time; a link stands alone on its line. */
+/** Finds the newest matching email. File names of emails start with the time, and a link has its own line. */
 async function findMailedLink(
   folder: string,
   recipient: string,

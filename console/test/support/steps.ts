@@ -3,7 +3,7 @@ import type { APIRequestContext, Locator, Page } from 'playwright-core'
 import { waitUntil } from '../../../server/test/support/process.ts'
 import { patience } from './server.ts'
 
-/** Somebody who has an account, or will. */
+/** A person with or without an account. */
 export interface Person {
   name: string
   email: string
@@ -11,7 +11,7 @@ export interface Person {
   organization: string
 }
 
-/** A person whom no other test knows. */
+/** Creates a person with a unique email address. */
 export function inventPerson(name = 'Ada Lovelace', organization = 'Analytical Engines'): Person {
   const id = randomBytes(4).toString('hex')
   const [first = 'somebody'] = name.toLowerCase().split(' ')
@@ -23,16 +23,16 @@ export function inventPerson(name = 'Ada Lovelace', organization = 'Analytical E
   }
 }
 
-/** Waits until something is in sight. */
+/** Waits until an element is visible. */
 export const see = (locator: Locator) => locator.filter({ visible: true }).first().waitFor()
 
-/** Waits until something is gone. */
+/** Waits until an element is hidden or removed. */
 export const seeGone = (locator: Locator) => locator.waitFor({ state: 'hidden' })
 
-/** The heading of a page, or of a dialog. */
+/** The heading of a page or dialog. */
 export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name })
 
-/** Registers through the page; ends on the deployments. */
+/** Registers on the registration page and waits for the deployments page. */
 export async function register(page: Page, person: Person): Promise<void> {
   await page.goto('/register')
   await page.getByLabel('Your name').fill(person.name)
@@ -43,7 +43,7 @@ export async function register(page: Page, person: Person): Promise<void> {
   await page.waitForURL('**/deployments')
 }
 
-/** Signs in on the sign-in page, wherever one came from. */
+/** Signs in on the sign-in page, which must be open. */
 export async function signIn(page: Page, { email, password }: Person): Promise<void> {
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
@@ -51,13 +51,13 @@ export async function signIn(page: Page, { email, password }: Person): Promise<v
   await seeGone(page.getByRole('button', { name: 'Sign in' }))
 }
 
-/** Registers by the API: the page's browser has the session afterwards. */
+/** Registers through the API; the page's browser context receives the session cookie. */
 export async function registerByApi(page: Page, person: Person): Promise<void> {
   const { name, email, password, organization } = person
   await callByApi(page.request, 'POST', '/v1/user/register', { name, email, password, organization })
 }
 
-/** Deploys by the API and waits until it runs; resolves to the deployment's id. */
+/** Deploys a model through the API, waits until it runs, and returns the deployment's id. */
 export async function deployByApi(
   page: Page,
   model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny',
@@ -75,7 +75,7 @@ export async function waitForStatus(request: APIRequestContext, id: string, stat
   await waitUntil(look, patience, `deployment ${id} to be ${status}`)
 }
 
-/** A call as the page makes them; throws for an answer that is no success. */
+/** Calls the API with the page's cookies; throws unless the status is a success. */
 export async function callByApi<Body>(
   request: APIRequestContext,
   method: string,
@@ -83,11 +83,11 @@ export async function callByApi<Body>(
   data?: object,
 ): Promise<Body> {
   const response = await request.fetch(path, { method, ...(data && { data }) })
-  if (!response.ok()) throw new Error(`${method} ${path} was answered with ${await response.text()}`)
+  if (!response.ok()) throw new Error(`${method} ${path} failed: ${await response.text()}`)
   return (response.status() === 204 ? undefined : await response.json()) as Body
 }
 
-/** From the first visit's empty list to a deployment that runs, in three clicks. */
+/** Deploys the suggested model from the empty list and waits until it runs. */
 export async function deployFirstModel(page: Page): Promise<void> {
   await see(heading(page, 'Deploy your first model'))
   await page.getByRole('button', { name: /^Deploy / }).click()
@@ -98,7 +98,7 @@ export async function deployFirstModel(page: Page): Promise<void> {
   await see(page.getByRole('link', { name: 'Open in playground' }))
 }
 
-/** Activates billing where there is no card yet: one is led to enter it, and finds the activation where one left it. */
+/** Activates billing without a saved card: enters a card on the payment processor's page, then finishes the activation. */
 export async function activateBilling(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Activate billing' }).click()
   const dialog = page.getByRole('dialog')
