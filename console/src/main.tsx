@@ -6,7 +6,7 @@ import { RouterProvider } from '@tanstack/react-router'
 import { setNonce } from 'get-nonce'
 import { StrictMode, startTransition } from 'react'
 import { createRoot } from 'react-dom/client'
-import { dropEarlyAnswers } from './api/early.ts'
+import { dropEarlyResponses } from './api/early.ts'
 import { createQueryClient } from './api/query-client.ts'
 import { sessionQuery } from './api/session.ts'
 import { ToastProvider } from './components/toast.tsx'
@@ -30,7 +30,7 @@ followOtherTabs(queryClient, router)
 void router.load().finally(() => startTransition(render))
 
 function render() {
-  dropEarlyAnswers()
+  dropEarlyResponses()
   const root = document.getElementById('root')
   if (!root) throw new Error('index.html has no #root.')
   createRoot(root).render(

@@ -1,5 +1,5 @@
 import type { Problem } from '../../../server/src/contract.ts'
-import { takeEarlyAnswer } from './early.ts'
+import { takeEarlyResponse } from './early.ts'
 import { text } from '../text/index.ts'
 
 /** An error response of the API. `status` is 0 and `code` is `offline` when the server did not respond. */
@@ -65,7 +65,7 @@ async function send(
     if (value !== undefined) url.searchParams.set(name, String(value))
   }
   try {
-    const early = method === 'GET' ? takeEarlyAnswer(path) : undefined
+    const early = method === 'GET' ? takeEarlyResponse(path) : undefined
     if (early) return await early
     return await fetch(url, {
       method,

@@ -4,17 +4,17 @@
 const hasSession = 'document' in globalThis && document.documentElement.dataset.session !== 'none'
 const paths = hasSession ? ['/v1/auth/session', '/v1/organization'] : []
 const answers = new Map(paths.map((path) => [path, fetch(path)]))
-// The caller of takeEarlyAnswer handles the rejection.
+// The caller of takeEarlyResponse handles the rejection.
 for (const answer of answers.values()) answer.catch(() => {})
 
 /** Returns the response of a GET that was sent while the page loaded; undefined on the second call. */
-export function takeEarlyAnswer(path: string): Promise<Response> | undefined {
+export function takeEarlyResponse(path: string): Promise<Response> | undefined {
   const answer = answers.get(path)
   answers.delete(path)
   return answer
 }
 
 /** Drops unused early responses, which would be stale after the first view. */
-export function dropEarlyAnswers() {
+export function dropEarlyResponses() {
   answers.clear()
 }

@@ -25,7 +25,7 @@ export const organizationQuery = queryOptions({
 })
 
 /** Stores a new session and drops cached data, which may belong to another account. */
-export function enterSession(queryClient: QueryClient, session: Session) {
+export function startSession(queryClient: QueryClient, session: Session) {
   queryClient.removeQueries({ type: 'inactive' })
   queryClient.setQueryData(sessionQuery.queryKey, session)
 }

@@ -3,7 +3,7 @@ import type { ComponentProps } from 'react'
 import { classNames } from '../class-names.ts'
 import { Spinner } from './spinner.tsx'
 
-const looks = {
+const variants = {
   primary: 'bg-accent text-on-accent hover:bg-accent-strong',
   secondary: 'border bg-surface text-ink hover:bg-subtle',
   quiet: 'text-muted hover:bg-subtle hover:text-ink',
@@ -18,7 +18,7 @@ const sizes = {
 } as const
 
 interface ButtonProps extends ComponentProps<'button'> {
-  look?: keyof typeof looks
+  variant?: keyof typeof variants
   size?: keyof typeof sizes
   /** While true, shows a spinner and disables the button. Passing it at all makes a double click count once. */
   busy?: boolean | undefined
@@ -28,7 +28,7 @@ interface ButtonProps extends ComponentProps<'button'> {
 
 /** A button with `type="button"` by default. */
 export function Button({
-  look = 'secondary',
+  variant = 'secondary',
   size = 'medium',
   busy,
   asChild,
@@ -41,7 +41,7 @@ export function Button({
   const classes = classNames(
     'inline-flex shrink-0 items-center justify-center gap-2 rounded-md font-medium whitespace-nowrap transition-colors',
     'disabled:opacity-55 [&_svg]:size-4 [&_svg]:shrink-0',
-    looks[look],
+    variants[variant],
     sizes[size],
     className,
   )

@@ -19,12 +19,12 @@ export function CopyButton({ value, label }: { value: string; label: string }) {
       await copyText(value)
       setCopied(true)
     } catch (error) {
-      toasts.failed(error)
+      toasts.error(error)
     }
   }
   return (
     <Button
-      look="quiet"
+      variant="quiet"
       size="tiny"
       aria-label={copied ? text.common.copied : label}
       onClick={() => void copy()}

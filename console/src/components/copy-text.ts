@@ -15,21 +15,21 @@ export async function copyText(value: string): Promise<void> {
 
 /** Copies from an invisible text field. */
 function copyBySelection(value: string) {
-  const held = document.activeElement
+  const focused = document.activeElement
   const field = document.createElement('textarea')
   field.value = value
   field.readOnly = true
   field.setAttribute('aria-hidden', 'true')
   field.className = 'fixed top-0 left-0 opacity-0'
   // Inside a dialog, only an element of the dialog can hold the focus.
-  const place = held?.parentElement ?? document.body
-  place.append(field)
+  const container = focused?.parentElement ?? document.body
+  container.append(field)
   try {
     field.select()
     // oxlint-disable-next-line typescript/no-deprecated
-    if (!document.execCommand('copy')) throw new Error('The browser does not copy.')
+    if (!document.execCommand('copy')) throw new Error('The browser refused to copy.')
   } finally {
     field.remove()
-    if (held instanceof HTMLElement) held.focus({ preventScroll: true })
+    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true })
   }
 }

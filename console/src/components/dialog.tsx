@@ -16,7 +16,7 @@ interface DialogProps {
   wide?: boolean
 }
 
-const fields = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
+const fieldSelector = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabled'
 
 /**
  * A modal dialog that traps the focus and closes on Escape. It focuses its first field when it opens, and its opener when it closes,
@@ -24,15 +24,15 @@ const fields = 'input:enabled:not([type=hidden]), select:enabled, textarea:enabl
  */
 export function Dialog({ open, onOpenChange, title, description, children, actions, wide }: DialogProps) {
   const opener = useRef<Element>(null)
-  const takeFocus = (event: Event) => {
+  const focusFirstField = (event: Event) => {
     opener.current = document.activeElement === document.body ? null : document.activeElement
     const content = event.currentTarget
-    const field = content instanceof HTMLElement && content.querySelector<HTMLElement>(fields)
+    const field = content instanceof HTMLElement && content.querySelector<HTMLElement>(fieldSelector)
     if (!field) return
     event.preventDefault()
     field.focus()
   }
-  const giveFocusBack = (event: Event) => {
+  const restoreFocus = (event: Event) => {
     // Radix restores the focus only to its own Trigger component.
     event.preventDefault()
     const target = opener.current?.isConnected ? opener.current : document.getElementById('content')
@@ -44,8 +44,8 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
         <Primitive.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Primitive.Content
           {...(description ? {} : { 'aria-describedby': undefined })}
-          onOpenAutoFocus={takeFocus}
-          onCloseAutoFocus={giveFocusBack}
+          onOpenAutoFocus={focusFirstField}
+          onCloseAutoFocus={restoreFocus}
           className={classNames(
             'fixed top-1/2 left-1/2 z-50 flex max-h-[calc(100dvh-2rem)] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2',
             'flex-col rounded-xl border bg-raised shadow-xl focus:outline-none',
@@ -60,7 +60,7 @@ export function Dialog({ open, onOpenChange, title, description, children, actio
               )}
             </div>
             <Primitive.Close asChild>
-              <Button look="quiet" size="tiny" aria-label={text.common.close}>
+              <Button variant="quiet" size="tiny" aria-label={text.common.close}>
                 <X />
               </Button>
             </Primitive.Close>
@@ -97,7 +97,7 @@ export function ConfirmDialog({
       actions={
         <>
           <Button onClick={() => dialog.onOpenChange(false)}>{text.common.cancel}</Button>
-          <Button look={dangerous ? 'danger' : 'primary'} busy={busy} onClick={onConfirm}>
+          <Button variant={dangerous ? 'danger' : 'primary'} busy={busy} onClick={onConfirm}>
             {confirmLabel}
           </Button>
         </>

@@ -48,8 +48,8 @@ export function TextField({
   ...props
 }: FieldProps & ComponentProps<'input'> & { trailing?: ReactNode }) {
   const { attributes, wrap } = useField({ label, hint, error })
-  const looks = classNames(control, 'h-9 w-full', trailing && 'pr-10', className)
-  const input = <input {...attributes} className={looks} {...props} />
+  const classes = classNames(control, 'h-9 w-full', trailing && 'pr-10', className)
+  const input = <input {...attributes} className={classes} {...props} />
   if (!trailing) return wrap(input)
   return wrap(
     <div className="relative">
@@ -95,11 +95,11 @@ export function SelectField({
 }
 
 /** An input without a visible label; requires `aria-label`. */
-export function BareInput({ className, ...props }: ComponentProps<'input'>) {
+export function UnlabeledInput({ className, ...props }: ComponentProps<'input'>) {
   return <input className={classNames(control, 'h-9 w-full', className)} {...props} />
 }
 
 /** A native select without a visible label; requires `aria-label`. */
-export function BareSelect({ className, ...props }: ComponentProps<'select'>) {
+export function UnlabeledSelect({ className, ...props }: ComponentProps<'select'>) {
   return <select className={classNames(control, 'h-9 pr-8', className)} {...props} />
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState, type ChangeEvent, type ReactNode } from 'r
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
 import { Button } from './button.tsx'
-import { ErrorNote } from './states.tsx'
+import { ErrorMessage } from './states.tsx'
 
 interface FormProps<Name extends string> {
   /** Receives the values by field name. */
@@ -34,12 +34,12 @@ export function Form<Name extends string>({
   children,
 }: FormProps<Name>) {
   const form = useRef<HTMLFormElement>(null)
-  const [sent, setSent] = useState<string[]>([])
+  const [submittedNames, setSubmittedNames] = useState<string[]>([])
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [error])
-  const told = error instanceof ApiError ? Object.keys(error.fields) : []
-  const toldByFields = told.length > 0 && told.every((name) => sent.includes(name))
+  const fieldNames = error instanceof ApiError ? Object.keys(error.fields) : []
+  const shownByFields = fieldNames.length > 0 && fieldNames.every((name) => submittedNames.includes(name))
   return (
     <form
       ref={form}
@@ -48,14 +48,19 @@ export function Form<Name extends string>({
       onSubmit={(event) => {
         event.preventDefault()
         const values = Object.fromEntries(new FormData(event.currentTarget))
-        setSent(Object.keys(values))
+        setSubmittedNames(Object.keys(values))
         onSubmit(values as Record<Name, string>)
       }}
     >
       {children}
-      {remedy ?? (!toldByFields && <ErrorNote error={error} />)}
+      {remedy ?? (!shownByFields && <ErrorMessage error={error} />)}
       {submitLabel && (
-        <Button type="submit" look="primary" busy={busy} className={wide ? 'w-full' : 'justify-self-start'}>
+        <Button
+          type="submit"
+          variant="primary"
+          busy={busy}
+          className={wide ? 'w-full' : 'justify-self-start'}
+        >
           {submitLabel}
         </Button>
       )}

@@ -42,7 +42,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
       <div className="grid size-11 place-items-center rounded-full bg-bad-soft text-bad [&_svg]:size-5">
         {offline ? <CloudOff /> : <TriangleAlert />}
       </div>
-      <p className="max-w-md">{messageOf(error)}</p>
+      <p className="max-w-md">{describeError(error)}</p>
       {error instanceof ApiError && error.requestId && (
         <p className="font-mono text-xs text-muted">{text.errors.requestId(error.requestId)}</p>
       )}
@@ -52,14 +52,14 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
 }
 
 /** An error message next to a form or button; renders nothing without an error. */
-export function ErrorNote({ error, className }: { error: unknown; className?: string }) {
+export function ErrorMessage({ error, className }: { error: unknown; className?: string }) {
   if (!error) return null
   return (
     <p
       role="alert"
       className={classNames('rounded-md bg-bad-soft px-3 py-2 wrap-anywhere text-bad', className)}
     >
-      {messageOf(error)}
+      {describeError(error)}
     </p>
   )
 }
@@ -76,7 +76,7 @@ export function Notice({
   children?: ReactNode
   action?: ReactNode
 }) {
-  const looks = {
+  const toneClasses = {
     busy: 'bg-busy-soft text-busy',
     warn: 'bg-warn-soft text-warn',
     bad: 'bg-bad-soft text-bad',
@@ -86,7 +86,7 @@ export function Notice({
     <div
       className={classNames(
         'flex flex-wrap items-center justify-between gap-x-6 gap-y-2 rounded-xl px-5 py-3',
-        looks,
+        toneClasses,
       )}
     >
       <div className="grid min-w-0 gap-0.5 wrap-anywhere">
@@ -119,7 +119,7 @@ export function SkeletonRows({ count = 5 }: { count?: number }) {
 }
 
 /** The message of an error; a 429 adds when to retry. */
-export function messageOf(error: unknown): string {
+export function describeError(error: unknown): string {
   if (!(error instanceof ApiError)) return text.errors.unexpected(0)
   if (error.status !== 429 || error.retryAfter === null) return error.message
   const seconds = error.retryAfter > 90 ? Math.ceil(error.retryAfter / 60) * 60 : error.retryAfter

@@ -3,19 +3,19 @@ import { Toast } from 'radix-ui'
 import { createContext, use, useCallback, useMemo, useState, type ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
-import { messageOf } from './states.tsx'
+import { describeError } from './states.tsx'
 
 interface Message {
   id: number
   tone: 'good' | 'bad'
-  words: string
+  message: string
 }
 
 interface Toasts {
   /** Shows a success message. */
-  done: (words: string) => void
+  success: (message: string) => void
   /** Shows the message of an error. */
-  failed: (error: unknown) => void
+  error: (error: unknown) => void
 }
 
 const ToastsContext = createContext<Toasts | null>(null)
@@ -23,18 +23,21 @@ const ToastsContext = createContext<Toasts | null>(null)
 /** Shows short messages in a corner for six seconds and announces them to screen readers. */
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [messages, setMessages] = useState<Message[]>([])
-  const add = useCallback((tone: Message['tone'], words: string) => {
-    setMessages((known) => [...known.slice(-2), { id: Date.now() + Math.random(), tone, words }])
+  const add = useCallback((tone: Message['tone'], message: string) => {
+    setMessages((known) => [...known.slice(-2), { id: Date.now() + Math.random(), tone, message }])
   }, [])
   const toasts = useMemo<Toasts>(
-    () => ({ done: (words) => add('good', words), failed: (error) => add('bad', messageOf(error)) }),
+    () => ({
+      success: (message) => add('good', message),
+      error: (error) => add('bad', describeError(error)),
+    }),
     [add],
   )
   return (
     <ToastsContext value={toasts}>
       <Toast.Provider duration={6_000} label={text.common.notification}>
         {children}
-        {messages.map(({ id, tone, words }) => (
+        {messages.map(({ id, tone, message }) => (
           <Toast.Root
             key={id}
             onOpenChange={(open) =>
@@ -49,7 +52,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
                 tone === 'good' ? 'bg-good' : 'bg-bad',
               )}
             />
-            <Toast.Description className="min-w-0 flex-1 wrap-anywhere">{words}</Toast.Description>
+            <Toast.Description className="min-w-0 flex-1 wrap-anywhere">{message}</Toast.Description>
             <Toast.Close aria-label={text.common.close} className="rounded p-0.5 text-muted hover:text-ink">
               <X className="size-4" aria-hidden />
             </Toast.Close>

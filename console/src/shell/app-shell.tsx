@@ -32,7 +32,7 @@ export function AppShell({ commands }: AppShellProps) {
         <header className="sticky top-0 z-30 flex h-14 items-center gap-3 border-b bg-surface px-3 lg:hidden">
           <Dialog.Root open={drawerOpen} onOpenChange={setDrawerOpen}>
             <Dialog.Trigger asChild>
-              <Button look="quiet" size="icon" aria-label={text.shell.openNavigation}>
+              <Button variant="quiet" size="icon" aria-label={text.shell.openNavigation}>
                 <MenuIcon />
               </Button>
             </Dialog.Trigger>

@@ -26,8 +26,8 @@ export function useSwitchOrganization() {
       // Almost all data belongs to an organization, so data of the previous one must not stay on screen.
       await navigate({ to: '/deployments' })
       await queryClient.resetQueries()
-      toasts.done(text.shell.switchedTo(chosen.name))
+      toasts.success(text.shell.switchedTo(chosen.name))
     },
-    onError: toasts.failed,
+    onError: toasts.error,
   })
 }

@@ -2,8 +2,8 @@ import { Link } from '@tanstack/react-router'
 import type { Placement } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { nameChoice } from '../models/variant-names.ts'
-import type { VariantChoice } from '../models/variants.ts'
+import { nameVariant } from '../models/variant-names.ts'
+import type { Variant } from '../models/variants.ts'
 
 const words = text.catalog
 const shownAtMost = 4
@@ -11,8 +11,8 @@ const shownAtMost = 4
 interface AlternativesProps {
   /** The placements of the model's variants. */
   placements: readonly Placement[]
-  choice: VariantChoice
-  onChoose: (choice: VariantChoice) => void
+  choice: Variant
+  onChoose: (choice: Variant) => void
 }
 
 /** Suggests variants that fit instead of one that does not; without any, links to models that fit. */
@@ -24,8 +24,8 @@ export function Alternatives({ placements, choice, onChoose }: AlternativesProps
       {nearest.map(({ model_format, model_size_in_billions, quantization }) => {
         const alternative = { model_format, model_size_in_billions, quantization }
         return (
-          <Button key={nameChoice(alternative)} size="small" onClick={() => onChoose(alternative)}>
-            {nameChoice(alternative)}
+          <Button key={nameVariant(alternative)} size="small" onClick={() => onChoose(alternative)}>
+            {nameVariant(alternative)}
           </Button>
         )
       })}
@@ -41,7 +41,7 @@ export function Alternatives({ placements, choice, onChoose }: AlternativesProps
 }
 
 /** Lists the fitting variants of the same size, then the most similar variant of each other size, nearest size first. */
-function findNearest(placements: readonly Placement[], choice: VariantChoice): Placement[] {
+function findNearest(placements: readonly Placement[], choice: Variant): Placement[] {
   const size = choice.model_size_in_billions
   const likeness = (placement: Placement) =>
     2 * Number(placement.model_format === choice.model_format) +

@@ -7,12 +7,12 @@ import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { Alternatives } from './alternatives.tsx'
-import { DeployProblem } from './deploy-problem.tsx'
+import { DeployError } from './deploy-error.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
 import { planQuery, useDeploy } from './queries.ts'
 import { VariantFields } from './variant-fields.tsx'
-import { completeChoice, type VariantChoice } from '../models/variants.ts'
+import { chooseVariant, type Variant } from '../models/variants.ts'
 
 const words = text.catalog
 
@@ -20,16 +20,16 @@ export interface DeployFormProps {
   onOpenChange: (open: boolean) => void
   model: DeployableModel
   /** The preselected variant. Missing parts default to what fits. */
-  initial?: Partial<VariantChoice> | undefined
+  initial?: Partial<Variant> | undefined
 }
 
 /** The lazily loaded content of DeployDialog. */
 export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProps) {
-  const [wish, setWish] = useState(initial)
+  const [preferred, setPreferred] = useState(initial)
   const placements = useQuery(placementsQuery)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
   // The first choice depends on what fits.
-  const choice = placements.isPending ? undefined : completeChoice(model, wish, own)
+  const choice = placements.isPending ? undefined : chooseVariant(model, preferred, own)
   const plan = useQuery({
     ...planQuery(model.model_name, choice),
     placeholderData: keepPreviousData,
@@ -38,9 +38,9 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
   const deploy = useDeploy()
   const navigate = useNavigate()
 
-  const choose = (changes: Partial<VariantChoice>) => {
+  const choose = (changes: Partial<Variant>) => {
     deploy.reset()
-    setWish({ ...choice, ...changes })
+    setPreferred({ ...choice, ...changes })
   }
   const submit = () => {
     if (!choice) return
@@ -67,7 +67,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         <>
           <Button onClick={() => onOpenChange(false)}>{text.common.cancel}</Button>
           <Button
-            look="primary"
+            variant="primary"
             busy={deploy.isPending || deploy.isSuccess}
             disabled={!isSettled || !plan.data.feasible}
             onClick={submit}
@@ -89,7 +89,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}
-        <DeployProblem error={deploy.error} onLeave={() => onOpenChange(false)} />
+        <DeployError error={deploy.error} onLeave={() => onOpenChange(false)} />
       </div>
     </Dialog>
   )

@@ -2,10 +2,10 @@ import { queryOptions, skipToken, useMutation, useQueryClient } from '@tanstack/
 import type { Deployment, DeploymentPlan, DeploymentRequest } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
-import type { VariantChoice } from '../models/variants.ts'
+import type { Variant } from '../models/variants.ts'
 
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */
-export const planQuery = (modelName: string, choice: VariantChoice | undefined) =>
+export const planQuery = (modelName: string, choice: Variant | undefined) =>
   queryOptions({
     queryKey: ['catalog', 'plan', modelName, choice],
     queryFn: choice

@@ -3,7 +3,7 @@ import { SelectField } from '../../components/field.tsx'
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { nameFormat, nameQuantization } from '../models/variant-names.ts'
-import { findPlacement, listChoices, type VariantChoice } from '../models/variants.ts'
+import { findPlacement, listVariants, type Variant } from '../models/variants.ts'
 
 const words = text.catalog
 
@@ -12,13 +12,13 @@ interface VariantFieldsProps {
   /** The placements of the model's variants; empty while they load. */
   placements: readonly Placement[]
   /** Undefined until the first choice is known. */
-  choice: VariantChoice | undefined
-  onChoose: (changes: Partial<VariantChoice>) => void
+  choice: Variant | undefined
+  onChoose: (changes: Partial<Variant>) => void
 }
 
 /** Selects for size, format and quantization. Each lists the values that exist for the selects before it, grouped by whether they fit. */
 export function VariantFields({ model, placements, choice, onChoose }: VariantFieldsProps) {
-  const all = listChoices(model).toSorted(
+  const all = listVariants(model).toSorted(
     (one, other) => one.model_size_in_billions - other.model_size_in_billions,
   )
   const ofSize = all.filter((one) => one.model_size_in_billions === choice?.model_size_in_billions)
@@ -71,16 +71,16 @@ export function VariantFields({ model, placements, choice, onChoose }: VariantFi
 }
 
 interface OptionsProps<Value extends string | number> {
-  choices: VariantChoice[]
+  choices: Variant[]
   placements: readonly Placement[]
-  valueOf: (choice: VariantChoice) => Value
+  valueOf: (choice: Variant) => Value
   name: (value: Value) => string
 }
 
 /** The options of a select. Values without a fitting variant are in a separate group. */
 function Options<Value extends string | number>({ choices, placements, valueOf, name }: OptionsProps<Value>) {
   const byValue = Map.groupBy(choices, valueOf)
-  const fits = ([, members]: [Value, VariantChoice[]]) =>
+  const fits = ([, members]: [Value, Variant[]]) =>
     members.some((choice) => findPlacement(placements, choice)?.feasible !== false)
   const [fitting, others] = [[...byValue].filter(fits), [...byValue].filter((entry) => !fits(entry))]
   const list = (entries: typeof fitting) =>

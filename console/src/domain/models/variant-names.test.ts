@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { nameApart } from './variant-names.ts'
+import { findIdSuffixes } from './variant-names.ts'
 
 test('only deployments of the same variant get an id suffix', () => {
   const variant = { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_K_M' }
-  const names = nameApart([
+  const names = findIdSuffixes([
     { ...variant, id: '0199-aaaa11', model_name: 'one' },
     { ...variant, id: '0199-bbbb22', model_name: 'one' },
     { ...variant, id: '0199-cccc33', model_name: 'one', quantization: 'Q8_0' },

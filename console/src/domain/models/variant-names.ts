@@ -1,6 +1,6 @@
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import type { VariantChoice } from './variants.ts'
+import type { Variant } from './variants.ts'
 
 /** The display name of a model format, such as GGUF for `ggufv2`. */
 export const nameFormat = (format: string) => text.variants.formatNames[format] ?? format
@@ -10,26 +10,26 @@ export const nameQuantization = (quantization: string) =>
   quantization.toLowerCase() === 'none' ? text.variants.notQuantized : quantization
 
 /** Names a variant in one or two parts: size and format, then the quantization unless the format implies it. */
-export function nameParts({ model_size_in_billions, model_format, quantization }: VariantChoice): string[] {
+export function nameVariantParts({ model_size_in_billions, model_format, quantization }: Variant): string[] {
   const name = `${formatParameters(model_size_in_billions)} ${nameFormat(model_format)}`
-  const isSaid = quantization.toLowerCase() === model_format.toLowerCase()
-  return isSaid ? [name] : [name, nameQuantization(quantization)]
+  const isImplied = quantization.toLowerCase() === model_format.toLowerCase()
+  return isImplied ? [name] : [name, nameQuantization(quantization)]
 }
 
 /** Names a variant, such as "7B GGUF Q4_K_M", with an optional suffix that identifies one deployment of it. */
-export const nameChoice = (choice: VariantChoice, end = '') =>
-  nameParts(choice).join(' ') + (end && ` · ${end}`)
+export const nameVariant = (choice: Variant, suffix = '') =>
+  nameVariantParts(choice).join(' ') + (suffix && ` · ${suffix}`)
 
-type Named = VariantChoice & { id: string; model_name: string }
+type Named = Variant & { id: string; model_name: string }
 
-export const endOfId = (id: string) => `…${id.slice(-6)}`
+export const shortenId = (id: string) => `…${id.slice(-6)}`
 
 /** The shortened id of each deployment whose model and variant are not unique in the list; an empty text for the others. */
-export function nameApart(deployments: readonly Named[]): ReadonlyMap<string, string> {
-  const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameChoice(one)}`)
+export function findIdSuffixes(deployments: readonly Named[]): ReadonlyMap<string, string> {
+  const kinds = Map.groupBy(deployments, (one) => `${one.model_name} ${nameVariant(one)}`)
   return new Map(
     [...kinds.values()].flatMap((alike) =>
-      alike.map(({ id }) => [id, alike.length > 1 ? endOfId(id) : ''] as const),
+      alike.map(({ id }) => [id, alike.length > 1 ? shortenId(id) : ''] as const),
     ),
   )
 }

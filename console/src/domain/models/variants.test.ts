@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Placement } from '../../../../server/src/contract.ts'
-import { completeChoice, listFormats, listSizes, type VariantChoice } from './variants.ts'
+import { chooseVariant, listFormats, listSizes, type Variant } from './variants.ts'
 
 const model = {
   default_variant: { model_format: 'ggufv2', model_size_in_billions: 7, quantization: 'Q4_K_M' },
@@ -29,7 +29,7 @@ const model = {
 const large = { model_format: 'ggufv2', model_size_in_billions: 7, quantization: 'Q4_K_M' }
 const small = { ...large, model_size_in_billions: 0.5 }
 
-function place(choice: VariantChoice, feasible: boolean): Placement {
+function place(choice: Variant, feasible: boolean): Placement {
   return {
     ...choice,
     model_id: 'one',
@@ -44,26 +44,26 @@ function place(choice: VariantChoice, feasible: boolean): Placement {
 
 describe('the preselected variant', () => {
   it('is the default while placements are unknown', () => {
-    expect(completeChoice(model, {}, [])).toEqual(large)
+    expect(chooseVariant(model, {}, [])).toEqual(large)
   })
 
   it('is one that fits if the default does not', () => {
-    expect(completeChoice(model, {}, [place(large, false), place(small, true)])).toEqual(small)
+    expect(chooseVariant(model, {}, [place(large, false), place(small, true)])).toEqual(small)
   })
 
   it('is the preferred one even if it does not fit, ignoring the case of the quantization', () => {
-    const wish = { ...large, quantization: 'q8_0' }
+    const preferred = { ...large, quantization: 'q8_0' }
     const placements = [place({ ...large, quantization: 'Q8_0' }, false), place(small, true)]
-    expect(completeChoice(model, wish, placements)).toEqual({ ...large, quantization: 'Q8_0' })
+    expect(chooseVariant(model, preferred, placements)).toEqual({ ...large, quantization: 'Q8_0' })
   })
 
   it('keeps the preferred size if no variant matches all preferences', () => {
-    const wish = { model_format: 'pytorch', model_size_in_billions: 0.5, quantization: 'none' }
-    expect(completeChoice(model, wish, [])).toEqual(small)
+    const preferred = { model_format: 'pytorch', model_size_in_billions: 0.5, quantization: 'none' }
+    expect(chooseVariant(model, preferred, [])).toEqual(small)
   })
 
   it('is undefined for a model without variants', () => {
-    expect(completeChoice({ ...model, variants: [] }, {}, [])).toBeUndefined()
+    expect(chooseVariant({ ...model, variants: [] }, {}, [])).toBeUndefined()
   })
 })
 

@@ -1,10 +1,10 @@
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
 
 /** A deployable variant of a model: format, size and quantization. */
-export type VariantChoice = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>
+export type Variant = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>
 
 /** Every variant of a model, in the catalog's order. */
-export function listChoices({ variants }: Pick<DeployableModel, 'variants'>): VariantChoice[] {
+export function listVariants({ variants }: Pick<DeployableModel, 'variants'>): Variant[] {
   return variants.flatMap(({ quantizations, model_format, model_size_in_billions }) =>
     quantizations.map((quantization) => ({ model_format, model_size_in_billions, quantization })),
   )
@@ -21,7 +21,7 @@ export function listFormats({ variants }: Pick<DeployableModel, 'variants'>): st
   return [...new Set(inOrder.map((variant) => variant.model_format))]
 }
 
-export function isSameChoice(one: VariantChoice, other: VariantChoice): boolean {
+export function isSameVariant(one: Variant, other: Variant): boolean {
   return (
     one.model_format === other.model_format &&
     one.model_size_in_billions === other.model_size_in_billions &&
@@ -29,33 +29,30 @@ export function isSameChoice(one: VariantChoice, other: VariantChoice): boolean 
   )
 }
 
-export function findPlacement(
-  placements: readonly Placement[],
-  choice: VariantChoice,
-): Placement | undefined {
-  return placements.find((placement) => isSameChoice(placement, choice))
+export function findPlacement(placements: readonly Placement[], choice: Variant): Placement | undefined {
+  return placements.find((placement) => isSameVariant(placement, choice))
 }
 
 /**
  * Chooses the variant that matches most of the preferences: size first, then format, then quantization. Ties go to a variant that
  * fits, then to the model's default, then to the largest size.
  */
-export function completeChoice(
+export function chooseVariant(
   model: Pick<DeployableModel, 'variants' | 'default_variant'>,
-  wish: Partial<VariantChoice>,
+  preferred: Partial<Variant>,
   placements: readonly Placement[],
-): VariantChoice | undefined {
+): Variant | undefined {
   const usual = model.default_variant
-  const preferences: ((choice: VariantChoice) => boolean)[] = [
-    (choice) => choice.model_size_in_billions === wish.model_size_in_billions,
-    (choice) => choice.model_format === wish.model_format,
-    (choice) => choice.quantization.toLowerCase() === wish.quantization?.toLowerCase(),
+  const preferences: ((choice: Variant) => boolean)[] = [
+    (choice) => choice.model_size_in_billions === preferred.model_size_in_billions,
+    (choice) => choice.model_format === preferred.model_format,
+    (choice) => choice.quantization.toLowerCase() === preferred.quantization?.toLowerCase(),
     (choice) => findPlacement(placements, choice)?.feasible === true,
     (choice) => choice.model_size_in_billions === usual.model_size_in_billions,
     (choice) => choice.model_format === usual.model_format,
     (choice) => choice.quantization === usual.quantization,
   ]
-  let candidates = listChoices(model)
+  let candidates = listVariants(model)
   for (const agrees of preferences) {
     const agreeing = candidates.filter(agrees)
     if (agreeing.length > 0) candidates = agreeing

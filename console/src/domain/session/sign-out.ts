@@ -18,6 +18,6 @@ export function useSignOut({ stay = false } = {}) {
       if (!stay) await navigate({ to: '/sign-in' })
       queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
     },
-    onError: toasts.failed,
+    onError: toasts.error,
   })
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { useAnswerInvitation } from './invitation-queries.ts'
 
@@ -19,13 +19,13 @@ export function InvitationAnswer({
   const answer = useAnswerInvitation(token, onJoined)
   return (
     <>
-      <ErrorNote error={answer.error} />
+      <ErrorMessage error={answer.error} />
       <div className="grid grid-cols-2 gap-3">
         <Button disabled={answer.isPending} onClick={() => setDeclining(true)}>
           {text.auth.decline}
         </Button>
         <Button
-          look="primary"
+          variant="primary"
           busy={answer.isPending && answer.variables === 'accept'}
           onClick={() => answer.mutate('accept')}
         >

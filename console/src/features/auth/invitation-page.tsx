@@ -5,7 +5,7 @@ import type { InvitationPreview, Session } from '../../../../server/src/contract
 import { ApiError } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { ErrorNote, ErrorState, Notice, Skeleton } from '../../components/states.tsx'
+import { ErrorMessage, ErrorState, Notice, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { formatMoment } from '../../format.ts'
 import { useSignOut } from '../../domain/session/sign-out.ts'
@@ -57,7 +57,7 @@ function KnownInvitation({
   const [joined, setJoined] = useState(false)
   const enter = () => {
     setJoined(true)
-    toasts.done(text.auth.joined(organization))
+    toasts.success(text.auth.joined(organization))
     void navigate({ to: '/deployments', replace: true })
   }
   // Shown until the deployments page has loaded.
@@ -96,7 +96,7 @@ function KnownInvitation({
       ) : preview.account_exists ? (
         <>
           <p>{text.auth.signInToAnswer}</p>
-          <Button look="primary" asChild>
+          <Button variant="primary" asChild>
             <Link
               to="/sign-in"
               search={{ return_to: `/invitations/${encodeURIComponent(token)}` }}
@@ -123,8 +123,8 @@ function OtherAccount({ invitee, current }: { invitee: string; current: string }
   return (
     <>
       <Notice tone="warn">{text.auth.otherAccount(invitee, current)}</Notice>
-      <ErrorNote error={signOut.error} />
-      <Button look="primary" busy={signOut.isPending} onClick={() => signOut.mutate()}>
+      <ErrorMessage error={signOut.error} />
+      <Button variant="primary" busy={signOut.isPending} onClick={() => signOut.mutate()}>
         {text.auth.signOut}
       </Button>
       <HomeButton />

@@ -7,7 +7,7 @@ import type {
   SsoAuthorization,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { enterSession, sessionQuery } from '../../api/session.ts'
+import { startSession, sessionQuery } from '../../api/session.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 const pathOf = (token: string) => `/v1/invitations/by-token/${encodeURIComponent(token)}`
@@ -47,7 +47,7 @@ export function useRegisterInvitee(token: string, onJoined: () => void) {
     mutationFn: (details: Omit<InviteeRegistration, 'token'>) =>
       callApi<Session>('POST', '/v1/invitations/register', { body: { token, ...details } }),
     onSuccess: (session) => {
-      enterSession(queryClient, session)
+      startSession(queryClient, session)
       onJoined()
     },
     // The invitation may have been answered in the meantime.

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Button } from '../../components/button.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 import { useInvitationSso } from './invitation-queries.ts'
@@ -14,7 +14,7 @@ export function InvitationSso({ token }: { token: string }) {
   return (
     <>
       <OrLine />
-      <ErrorNote error={start.error} />
+      <ErrorMessage error={start.error} />
       {providers.map(({ name, display_name }) => (
         <Button
           key={name}

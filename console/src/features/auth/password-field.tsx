@@ -22,7 +22,7 @@ export function PasswordField({
       required
       trailing={
         <Button
-          look="quiet"
+          variant="quiet"
           size="tiny"
           aria-label={shown ? text.auth.hidePassword : text.auth.showPassword}
           onClick={() => setShown(!shown)}

@@ -10,7 +10,7 @@ import type {
   Session,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { enterSession, organizationQuery, sessionQuery } from '../../api/session.ts'
+import { startSession, organizationQuery, sessionQuery } from '../../api/session.ts'
 import { toReturnPath } from './return-path.ts'
 
 /** Redirects to the return path as soon as a session exists. */
@@ -27,7 +27,7 @@ export function useSignIn() {
   return useMutation({
     mutationFn: (credentials: Credentials) =>
       callApi<Session>('POST', '/v1/user/signin', { body: credentials }),
-    onSuccess: (session) => enterSession(queryClient, session),
+    onSuccess: (session) => startSession(queryClient, session),
   })
 }
 
@@ -36,7 +36,7 @@ export function useRegister() {
   return useMutation({
     mutationFn: (registration: Registration) =>
       callApi<Session>('POST', '/v1/user/register', { body: registration }),
-    onSuccess: (session) => enterSession(queryClient, session),
+    onSuccess: (session) => startSession(queryClient, session),
   })
 }
 

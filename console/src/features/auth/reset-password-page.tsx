@@ -16,7 +16,7 @@ export function ResetPasswordPage() {
   if (refused || !token) {
     return (
       <PasswordResetLayout title={text.auth.badLinkTitle} message={text.auth.badLink} role="alert">
-        <Button look="primary" asChild>
+        <Button variant="primary" asChild>
           <Link to="/forgot-password">{text.auth.newLink}</Link>
         </Button>
       </PasswordResetLayout>

@@ -4,49 +4,49 @@ import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { ErrorNote, ErrorState, Skeleton } from '../../components/states.tsx'
+import { ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
-import type { Adding } from './add-card.tsx'
-import { formatExpiry, nameCard, standingOf } from './card.ts'
+import type { CardSetup } from './add-card.tsx'
+import { formatExpiry, nameCard, expiryStatus } from './card.ts'
 import { cardsQuery, useActivatePostpaid } from './queries.ts'
 
 /** Chooses a card to charge, or adds one, and activates billing. */
-export function ActivateDialog({ adding }: { adding: Adding }) {
+export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
   const { data: cards, error: cardsError, refetch } = useQuery(cardsQuery)
   const [picked, setPicked] = useState<string>()
   const activate = useActivatePostpaid()
   const toasts = useToasts()
   const chosen =
     cards?.find(({ id }) => id === picked) ??
-    cards?.find(({ id }) => id === adding.newCard?.id) ??
-    cards?.find((card) => card.is_default && standingOf(card) !== 'expired') ??
-    cards?.find((card) => standingOf(card) !== 'expired') ??
+    cards?.find(({ id }) => id === cardSetup.newCard?.id) ??
+    cards?.find((card) => card.is_default && expiryStatus(card) !== 'expired') ??
+    cards?.find((card) => expiryStatus(card) !== 'expired') ??
     cards?.[0]
   const close = () => {
     activate.reset()
     setPicked(undefined)
-    adding.closeActivation()
+    cardSetup.closeActivation()
   }
   const confirm = ({ id }: PaymentMethod) =>
     activate.mutate(id, {
       onSuccess: () => {
         close()
-        toasts.done(text.billing.activated)
+        toasts.success(text.billing.activated)
       },
     })
   const addCard = (
     <Button
-      look={chosen ? 'secondary' : 'primary'}
-      busy={adding.isBeginning}
-      onClick={() => adding.begin('activate')}
+      variant={chosen ? 'secondary' : 'primary'}
+      busy={cardSetup.isStarting}
+      onClick={() => cardSetup.start('activate')}
     >
       {chosen ? text.billing.otherCard : text.billing.addCard}
     </Button>
   )
   return (
     <Dialog
-      open={adding.isActivating}
+      open={cardSetup.isActivating}
       onOpenChange={(open) => !open && close()}
       title={text.billing.activateTitle}
       description={text.billing.activateWords}
@@ -54,7 +54,7 @@ export function ActivateDialog({ adding }: { adding: Adding }) {
         <>
           <Button onClick={close}>{text.common.cancel}</Button>
           {chosen ? (
-            <Button look="primary" busy={activate.isPending} onClick={() => confirm(chosen)}>
+            <Button variant="primary" busy={activate.isPending} onClick={() => confirm(chosen)}>
               {text.billing.activate}
             </Button>
           ) : (
@@ -78,7 +78,7 @@ export function ActivateDialog({ adding }: { adding: Adding }) {
           </>
         )}
         <ActivationError error={activate.error} />
-        <ErrorNote error={adding.error} />
+        <ErrorMessage error={cardSetup.error} />
       </div>
     </Dialog>
   )
@@ -98,7 +98,7 @@ function CardChoice({
       <legend className="mb-2 font-medium">{text.billing.chooseCard}</legend>
       {cards.map((card) => {
         const expiry = formatExpiry(card)
-        const hasExpired = standingOf(card) === 'expired'
+        const hasExpired = expiryStatus(card) === 'expired'
         return (
           <label
             key={card.id}
@@ -130,7 +130,7 @@ function ActivationError({ error }: { error: unknown }) {
     code in text.billing.remedies ? text.billing.remedies[code as keyof typeof text.billing.remedies] : null
   return (
     <div className="empty:hidden">
-      <ErrorNote error={error} />
+      <ErrorMessage error={error} />
       {remedy && <p className="pt-2 text-muted">{remedy}</p>}
     </div>
   )

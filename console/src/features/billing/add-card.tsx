@@ -24,19 +24,19 @@ export type Purpose = 'done' | 'activate'
 const knownCardsKey = 'billing.known-cards'
 const pollMilliseconds = 1_000
 /** How long to poll for the new card. Usually the payment processor saves it before it redirects back. */
-const patienceMilliseconds = 20_000
+const pollTimeoutMilliseconds = 20_000
 
-/** Adding a card: opening the payment processor's page, finding the new card after the redirect, then activating if requested. */
-export interface Adding {
-  begin: (purpose: Purpose) => void
-  isBeginning: boolean
+/** The steps to add a card: opening the payment processor's page, finding the new card after the redirect, then activating if requested. */
+export interface CardSetup {
+  start: (purpose: Purpose) => void
+  isStarting: boolean
   error: unknown
   /** While set, Stripe's form replaces the page. */
   checkout: { clientSecret: string; publishableKey: string } | null
   cancelCheckout: () => void
   /** Set while an entered card is not listed yet; `late` after the polling timed out. */
-  arrival: 'waiting' | 'late' | null
-  waitAgain: () => void
+  newCardState: 'waiting' | 'late' | null
+  pollAgain: () => void
   /** The card that was just added. */
   newCard: PaymentMethod | undefined
   isActivating: boolean
@@ -44,16 +44,16 @@ export interface Adding {
   closeActivation: () => void
 }
 
-export function useAddCard(): Adding {
+export function useAddCard(): CardSetup {
   const { data: config } = useQuery(billingConfigQuery)
   const queryClient = useQueryClient()
-  const [checkout, setCheckout] = useState<Adding['checkout']>(null)
-  const { purpose, arrival, newCard, waitAgain } = useArrival()
+  const [checkout, setCheckout] = useState<CardSetup['checkout']>(null)
+  const { purpose, newCardState, newCard, pollAgain } = useNewCard()
   // Reopens the activation that was interrupted to enter a card.
-  const [wish, setActivating] = useState<boolean>()
-  const isActivating = wish ?? (purpose === 'activate' && newCard !== undefined)
+  const [wantsActivation, setActivating] = useState<boolean>()
+  const isActivating = wantsActivation ?? (purpose === 'activate' && newCard !== undefined)
   const { isLeaving, leave } = useLeave()
-  const begin = useMutation({
+  const start = useMutation({
     mutationFn: async (purpose: Purpose) => {
       const cards = await queryClient.ensureQueryData(cardsQuery)
       sessionStorage.setItem(knownCardsKey, JSON.stringify(cards.map(({ id }) => id)))
@@ -71,17 +71,17 @@ export function useAddCard(): Adding {
     },
   })
   return {
-    begin: (purpose) => begin.mutate(purpose),
-    isBeginning: begin.isPending || isLeaving,
-    error: begin.error,
+    start: (purpose) => start.mutate(purpose),
+    isStarting: start.isPending || isLeaving,
+    error: start.error,
     checkout,
     cancelCheckout: () => setCheckout(null),
-    arrival,
-    waitAgain,
+    newCardState,
+    pollAgain,
     newCard,
     isActivating,
     openActivation: () => {
-      begin.reset()
+      start.reset()
       setActivating(true)
     },
     closeActivation: () => setActivating(false),
@@ -89,7 +89,7 @@ export function useAddCard(): Adding {
 }
 
 /** After the redirect back, polls until the new card is listed and shows a message. */
-function useArrival() {
+function useNewCard() {
   const { setup } = route.useSearch()
   const navigate = route.useNavigate()
   const toasts = useToasts()
@@ -99,38 +99,40 @@ function useArrival() {
   const { data: cards } = useQuery({
     ...cardsQuery,
     refetchInterval: ({ state: { data } }) =>
-      purpose !== undefined && known !== null && !isLate && !findNew(data, known) ? pollMilliseconds : false,
+      purpose !== undefined && known !== null && !isLate && !findNewCard(data, known)
+        ? pollMilliseconds
+        : false,
   })
-  const newCard = purpose === undefined ? undefined : findNew(cards, known)
+  const newCard = purpose === undefined ? undefined : findNewCard(cards, known)
   const isAwaited = purpose !== undefined && known !== null && cards !== undefined && newCard === undefined
 
   const newName = newCard && nameCard(newCard)
-  const welcome = useEffectEvent((name: string) => {
+  const announce = useEffectEvent((name: string) => {
     sessionStorage.removeItem(knownCardsKey)
-    toasts.done(text.billing.cardSaved(name))
+    toasts.success(text.billing.cardSaved(name))
   })
   useEffect(() => {
-    if (newName !== undefined) welcome(newName)
+    if (newName !== undefined) announce(newName)
   }, [newName])
 
   // Removes the parameter, so that a reload does not poll again.
-  const forgetWord = useEffectEvent(() => void navigate({ search: {}, replace: true }))
+  const removeParameter = useEffectEvent(() => void navigate({ search: {}, replace: true }))
   useEffect(() => {
-    if (setup !== undefined) forgetWord()
+    if (setup !== undefined) removeParameter()
   }, [setup])
 
   useEffect(() => {
     if (!isAwaited || isLate) return
-    const timer = setTimeout(() => setLate(true), patienceMilliseconds)
+    const timer = setTimeout(() => setLate(true), pollTimeoutMilliseconds)
     return () => clearTimeout(timer)
   }, [isAwaited, isLate])
 
-  const arrival: Adding['arrival'] = isAwaited ? (isLate ? 'late' : 'waiting') : null
-  return { purpose, arrival, newCard, waitAgain: () => setLate(false) }
+  const newCardState: CardSetup['newCardState'] = isAwaited ? (isLate ? 'late' : 'waiting') : null
+  return { purpose, newCardState, newCard, pollAgain: () => setLate(false) }
 }
 
 /** The card that did not exist before; undefined until it is listed. */
-function findNew(cards: PaymentMethod[] | undefined, known: string[] | null): PaymentMethod | undefined {
+function findNewCard(cards: PaymentMethod[] | undefined, known: string[] | null): PaymentMethod | undefined {
   return known === null ? undefined : cards?.find(({ id }) => !known.includes(id))
 }
 
@@ -145,7 +147,7 @@ function readKnownCards(): string[] | null {
 }
 
 /** Stripe's form. It replaces the page because the bank's verification could not cover a dialog. */
-export function AddingCard({ adding: { checkout, cancelCheckout } }: { adding: Adding }) {
+export function CardForm({ cardSetup: { checkout, cancelCheckout } }: { cardSetup: CardSetup }) {
   if (checkout === null) return null
   return (
     <Section

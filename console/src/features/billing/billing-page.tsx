@@ -9,12 +9,12 @@ import { useToasts } from '../../components/toast.tsx'
 import { billingConfigQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
 import { ActivateDialog } from './activate-dialog.tsx'
-import { AddingCard, useAddCard } from './add-card.tsx'
+import { CardForm, useAddCard } from './add-card.tsx'
 import { Cards } from './cards.tsx'
 import { Invoices } from './invoices.tsx'
 import { Plan } from './plan.tsx'
 import { createPortalSession } from './queries.ts'
-import { StandingNotice } from './standing-notice.tsx'
+import { AccountNotice } from './account-notice.tsx'
 import { useLeave } from './use-leave.ts'
 
 /** Plan, cards and invoices of the organization; requires the `manageBilling` permission. */
@@ -23,20 +23,20 @@ export function BillingPage() {
 }
 
 function Billing() {
-  const adding = useAddCard()
+  const cardSetup = useAddCard()
   return (
     <Page title={text.billing.title} description={text.billing.description} actions={<PortalButton />}>
-      {adding.checkout ? (
-        <AddingCard adding={adding} />
+      {cardSetup.checkout ? (
+        <CardForm cardSetup={cardSetup} />
       ) : (
         <>
-          <StandingNotice adding={adding} />
-          <Plan onActivate={adding.openActivation} />
-          <Cards adding={adding} />
+          <AccountNotice cardSetup={cardSetup} />
+          <Plan onActivate={cardSetup.openActivation} />
+          <Cards cardSetup={cardSetup} />
           <Invoices />
         </>
       )}
-      <ActivateDialog adding={adding} />
+      <ActivateDialog cardSetup={cardSetup} />
     </Page>
   )
 }
@@ -48,7 +48,7 @@ function PortalButton() {
   const open = useMutation({
     mutationFn: () => createPortalSession('/billing'),
     onSuccess: leave,
-    onError: toasts.failed,
+    onError: toasts.error,
   })
   if (config?.features.portal === false) return null
   const isBusy = open.isPending || isLeaving

@@ -7,19 +7,19 @@ export function nameCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'
 }
 
 /** Names a card for screen readers: Visa ending in 4242 */
-export function speakCard({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
+export function spokenCardName({ brand, last4 }: Pick<PaymentMethod, 'brand' | 'last4'>): string {
   return text.billing.cardSpoken(text.billing.brand(brand), last4)
 }
 
 /** Tells whether a card has expired or expires within two months. A card is valid through the last day of its month. */
-export function standingOf(
+export function expiryStatus(
   { exp_month: month, exp_year: year }: Pick<PaymentMethod, 'exp_month' | 'exp_year'>,
   now: number = Date.now(),
-): 'good' | 'soon' | 'expired' {
+): 'valid' | 'soon' | 'expired' {
   const today = new Date(now)
   const monthsLeft = (year - today.getFullYear()) * 12 + (month - 1 - today.getMonth())
   if (monthsLeft < 0) return 'expired'
-  return monthsLeft < 2 ? 'soon' : 'good'
+  return monthsLeft < 2 ? 'soon' : 'valid'
 }
 
 /** Formats the expiry month: 04/2030 */

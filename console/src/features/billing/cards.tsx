@@ -6,33 +6,33 @@ import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { EmptyState, ErrorNote, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
-import type { Adding } from './add-card.tsx'
-import { formatExpiry, nameCard, speakCard, standingOf } from './card.ts'
+import type { CardSetup } from './add-card.tsx'
+import { formatExpiry, nameCard, spokenCardName, expiryStatus } from './card.ts'
 import { cardsQuery, useSetDefaultCard } from './queries.ts'
 import { RemoveCardDialog } from './remove-card-dialog.tsx'
 
 /** The saved cards with their actions. */
-export function Cards({ adding }: { adding: Adding }) {
+export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
   const { data: cards, error, refetch } = useQuery(cardsQuery)
   const [removing, setRemoving] = useState<PaymentMethod | null>(null)
   const addButton = useRef<HTMLButtonElement>(null)
   // The activation dialog shows its error itself.
-  const beginError = adding.isActivating ? null : adding.error
+  const startError = cardSetup.isActivating ? null : cardSetup.error
   const add = (
-    <Button ref={addButton} busy={adding.isBeginning} onClick={() => adding.begin('done')}>
-      {!adding.isBeginning && <Plus aria-hidden />}
+    <Button ref={addButton} busy={cardSetup.isStarting} onClick={() => cardSetup.start('done')}>
+      {!cardSetup.isStarting && <Plus aria-hidden />}
       {text.billing.addCard}
     </Button>
   )
   const isEmpty = cards?.length === 0
   return (
     <Section flush title={text.billing.cards} actions={!isEmpty && add}>
-      {Boolean(beginError) && (
+      {Boolean(startError) && (
         <div className="px-5 pt-4">
-          <ErrorNote error={beginError} />
+          <ErrorMessage error={startError} />
         </div>
       )}
       {cards === undefined ? (
@@ -70,7 +70,7 @@ export function Cards({ adding }: { adding: Adding }) {
 function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void }) {
   const setDefault = useSetDefaultCard()
   const toasts = useToasts()
-  const standing = standingOf(card)
+  const expiryState = expiryStatus(card)
   const expiry = formatExpiry(card)
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-3 px-5 py-4">
@@ -80,13 +80,13 @@ function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void
           <span aria-hidden className="tabular font-medium">
             {nameCard(card)}
           </span>
-          <span className="sr-only">{speakCard(card)}</span>
+          <span className="sr-only">{spokenCardName(card)}</span>
           {card.is_default && <Badge tone="accent">{text.billing.defaultCard}</Badge>}
-          {standing === 'soon' && <Badge tone="warn">{text.billing.expiresSoon}</Badge>}
-          {standing === 'expired' && <Badge tone="bad">{text.billing.expiredBadge}</Badge>}
+          {expiryState === 'soon' && <Badge tone="warn">{text.billing.expiresSoon}</Badge>}
+          {expiryState === 'expired' && <Badge tone="bad">{text.billing.expiredBadge}</Badge>}
         </div>
         <p className="tabular text-[0.8125rem] text-muted">
-          {standing === 'expired' ? text.billing.expired(expiry) : text.billing.expires(expiry)}
+          {expiryState === 'expired' ? text.billing.expired(expiry) : text.billing.expires(expiry)}
         </p>
       </div>
       <div className="ml-auto flex gap-2">
@@ -94,11 +94,11 @@ function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void
           <Button
             size="small"
             busy={setDefault.isPending}
-            aria-label={text.billing.actionOn(text.billing.makeDefault, speakCard(card))}
+            aria-label={text.billing.actionOn(text.billing.makeDefault, spokenCardName(card))}
             onClick={() =>
               setDefault.mutate(card, {
-                onSuccess: () => toasts.done(text.billing.madeDefault(nameCard(card))),
-                onError: toasts.failed,
+                onSuccess: () => toasts.success(text.billing.madeDefault(nameCard(card))),
+                onError: toasts.error,
               })
             }
           >
@@ -107,8 +107,8 @@ function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void
         )}
         <Button
           size="small"
-          look="quiet"
-          aria-label={text.billing.actionOn(text.billing.remove, speakCard(card))}
+          variant="quiet"
+          aria-label={text.billing.actionOn(text.billing.remove, spokenCardName(card))}
           onClick={onRemove}
         >
           {text.billing.remove}

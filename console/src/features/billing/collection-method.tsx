@@ -2,7 +2,7 @@ import { useState } from 'react'
 import type { CollectionMethod } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { useSetCollectionMethod } from './queries.ts'
@@ -47,12 +47,12 @@ export function CollectionMethodRow({ method, canSend }: { method: Method; canSe
           change.mutate(other, {
             onSuccess: () => {
               setAsking(false)
-              toasts.done(text.billing.changed[other])
+              toasts.success(text.billing.changed[other])
             },
           })
         }
       >
-        <ErrorNote error={change.error} />
+        <ErrorMessage error={change.error} />
       </ConfirmDialog>
     </div>
   )

@@ -10,7 +10,7 @@ import { formatMoney, formatNumber, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { CollectionMethodRow } from './collection-method.tsx'
-import { canActivate, isSubscribed } from './standing.ts'
+import { canActivate, isSubscribed } from './account-problem.ts'
 import { TrialCredit } from '../../domain/billing/trial-credit.tsx'
 
 /** The plan, the account's status, and the use of its limits. */
@@ -27,10 +27,10 @@ export function Plan({ onActivate }: { onActivate: () => void }) {
     )
   }
   if (!account.data || !config.data) return <LoadingPlan />
-  return <PlanOf account={account.data} features={config.data.features} onActivate={onActivate} />
+  return <LoadedPlan account={account.data} features={config.data.features} onActivate={onActivate} />
 }
 
-function PlanOf({
+function LoadedPlan({
   account,
   features,
   onActivate,
@@ -52,7 +52,7 @@ function PlanOf({
       description={describePlan(account, features)}
       actions={
         canActivate(account, features) && (
-          <Button look="primary" onClick={onActivate}>
+          <Button variant="primary" onClick={onActivate}>
             {text.billing.activate}
           </Button>
         )

@@ -1,6 +1,6 @@
 import type { PaymentMethod } from '../../../../server/src/contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { nameCard } from './card.ts'
@@ -28,13 +28,13 @@ export function RemoveCardDialog({ card, onClose, onRemoved }: RemoveCardDialogP
       onConfirm={() =>
         remove.mutate(card, {
           onSuccess: () => {
-            toasts.done(text.billing.removed(nameCard(card)))
+            toasts.success(text.billing.removed(nameCard(card)))
             onRemoved()
           },
         })
       }
     >
-      <ErrorNote error={remove.error} />
+      <ErrorMessage error={remove.error} />
     </ConfirmDialog>
   )
 }

@@ -22,33 +22,33 @@ function StripeForm({
   publishableKey,
   onError,
 }: StripeFormProps & { onError: (error: unknown) => void }) {
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const [isShown, setShown] = useState(false)
   useEffect(() => {
-    let isOver = false
+    let isUnmounted = false
     let form: StripeEmbeddedCheckout | undefined
     const show = async () => {
       const stripe = await loadStripe(publishableKey)
-      if (isOver || !stripe || !place.current) return
+      if (isUnmounted || !stripe || !container.current) return
       form = await stripe.createEmbeddedCheckoutPage({ clientSecret })
       // Stripe allows one form at a time, so destroy a form that finished loading after the page was left.
-      if (isOver) return form.destroy()
-      form.mount(place.current)
+      if (isUnmounted) return form.destroy()
+      form.mount(container.current)
       setShown(true)
     }
     show().catch(() => {
       const detail = text.billing.checkoutUnavailable
-      if (!isOver) onError(new ApiError({ status: 0, code: 'offline', detail }))
+      if (!isUnmounted) onError(new ApiError({ status: 0, code: 'offline', detail }))
     })
     return () => {
-      isOver = true
+      isUnmounted = true
       form?.destroy()
     }
   }, [publishableKey, clientSecret, onError])
   return (
     <>
       {!isShown && <Skeleton className="h-96" />}
-      <div ref={place} />
+      <div ref={container} />
     </>
   )
 }

@@ -2,12 +2,12 @@ import { Search, SlidersHorizontal } from 'lucide-react'
 import { useId, useState, type ReactNode } from 'react'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
-import { BareInput, BareSelect } from '../../components/field.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { UnlabeledInput, UnlabeledSelect } from '../../components/field.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { formatNumber } from '../../format.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
-import { sizeRanges, type FilterChoices, type SizeRange } from './filter.ts'
+import { sizeRanges, type FilterOptions, type SizeRange } from './filter.ts'
 
 const words = text.catalog
 const types = ['all', 'LLM', 'embedding'] as const
@@ -17,13 +17,13 @@ interface CatalogFiltersProps {
   draft: string
   onDraftChange: (draft: string) => void
   filters: CatalogSearch
-  choices: FilterChoices
+  options: FilterOptions
   onChange: (changes: CatalogSearch) => void
 }
 
 /** The search field and the filters. On a small screen a button reveals the filters. */
 export function CatalogFilters(props: CatalogFiltersProps) {
-  const { draft, onDraftChange, filters, choices, onChange } = props
+  const { draft, onDraftChange, filters, options, onChange } = props
   const [isOpen, setIsOpen] = useState(false)
   const panelId = useId()
   const set = [filters.type, filters.provider, filters.family, filters.size, filters.fits].filter(Boolean)
@@ -31,7 +31,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
     <search className="flex flex-wrap items-center gap-2">
       <div className="relative min-w-0 flex-1 basis-48 lg:max-w-72">
         <Search aria-hidden className="absolute top-2.5 left-3 size-4 text-muted" />
-        <BareInput
+        <UnlabeledInput
           type="search"
           aria-label={words.search}
           placeholder={words.search}
@@ -58,7 +58,7 @@ export function CatalogFilters(props: CatalogFiltersProps) {
           isOpen ? 'flex' : 'hidden',
         )}
       >
-        <Segmented
+        <SegmentedControl
           label={words.type}
           value={types.find((type) => type === filters.type) ?? 'all'}
           onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
@@ -71,13 +71,13 @@ export function CatalogFilters(props: CatalogFiltersProps) {
           onChange={(provider) => onChange({ provider, family: undefined })}
         >
           <option value="">{words.anyProvider}</option>
-          {choices.providers.map((provider) => (
+          {options.providers.map((provider) => (
             <option key={provider}>{provider}</option>
           ))}
         </FilterSelect>
         <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
           <option value="">{words.anyFamily}</option>
-          {choices.families.map((family) => (
+          {options.families.map((family) => (
             <option key={family}>{family}</option>
           ))}
         </FilterSelect>
@@ -112,13 +112,13 @@ interface FilterSelectProps {
 
 function FilterSelect({ label, value, onChange, children }: FilterSelectProps) {
   return (
-    <BareSelect
+    <UnlabeledSelect
       aria-label={label}
       value={value ?? ''}
       onChange={({ target }) => onChange(target.value || undefined)}
       className="max-w-full min-w-0 flex-1 basis-32 md:w-40 md:flex-none md:basis-auto"
     >
       {children}
-    </BareSelect>
+    </UnlabeledSelect>
   )
 }

@@ -8,8 +8,8 @@ import { EmptyState, ErrorState } from '../../components/states.tsx'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
 import { CatalogFilters } from './catalog-filters.tsx'
-import { listChoices, listEntries, readFilters } from './filter.ts'
-import { HardwareUnknown } from './hardware-unknown.tsx'
+import { listFilterOptions, listEntries, readFilters } from './filter.ts'
+import { PlacementsError } from './placements-error.tsx'
 import { ModelList, ModelListSkeleton } from './model-list.tsx'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import { useSearchDraft } from './use-search-draft.ts'
@@ -59,18 +59,18 @@ export function CatalogPage() {
           draft={draft}
           onDraftChange={setDraft}
           filters={filters}
-          choices={listChoices(filters, known)}
+          options={listFilterOptions(filters, known)}
           onChange={change}
         />
         <div className="flex h-7 items-center justify-between gap-4 text-[0.8125rem] text-muted">
           <p role="status">{!isWaiting && words.count(entries.length, known.length)}</p>
           {isFiltered && (
-            <Button look="quiet" size="small" className="h-7!" onClick={clear}>
+            <Button variant="quiet" size="small" className="h-7!" onClick={clear}>
               {words.clearFilters}
             </Button>
           )}
         </div>
-        {placements.isError && !placements.data && <HardwareUnknown placements={placements} />}
+        {placements.isError && !placements.data && <PlacementsError placements={placements} />}
         <Section flush>
           {isWaiting ? (
             <ModelListSkeleton />
@@ -78,7 +78,7 @@ export function CatalogPage() {
             <ModelList
               entries={entries}
               currency={placements.data?.currency}
-              isPlacing={placements.isPending}
+              arePlacementsLoading={placements.isPending}
             />
           ) : known.length > 0 ? (
             <EmptyState

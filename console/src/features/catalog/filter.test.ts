@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
-import { listChoices, listEntries, readFilters } from './filter.ts'
+import { listFilterOptions, listEntries, readFilters } from './filter.ts'
 
 function createModel(id: string, sizes: number[], fields: Partial<DeployableModel> = {}): DeployableModel {
   return {
@@ -91,7 +91,7 @@ it('summarizes fitting sizes, lowest numeric price and least memory', () => {
 it('drops unknown filter values of the URL', () => {
   const search = { q: 'x', type: 'LLM', provider: 'Nobody', family: 'harbour', size: '__proto__' }
   expect(readFilters(search, models)).toEqual({ q: 'x', type: 'LLM', family: 'harbour' })
-  expect(listChoices({ provider: 'Bo' }, models)).toEqual({
+  expect(listFilterOptions({ provider: 'Bo' }, models)).toEqual({
     providers: ['Ada', 'Bo'],
     families: ['harbour'],
   })

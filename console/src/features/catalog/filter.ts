@@ -32,14 +32,14 @@ export interface Fit {
 }
 
 /** The filter options, in alphabetical order. */
-export interface FilterChoices {
+export interface FilterOptions {
   providers: string[]
   families: string[]
 }
 
 /** Drops filter values that this catalog does not have, so that the controls always show the applied filters. */
 export function readFilters(search: CatalogSearch, models: readonly DeployableModel[]): CatalogSearch {
-  const { providers, families } = listChoices(search, models)
+  const { providers, families } = listFilterOptions(search, models)
   const known = (value: string | undefined, values: readonly string[]) =>
     value !== undefined && values.includes(value) ? value : undefined
   return {
@@ -53,10 +53,10 @@ export function readFilters(search: CatalogSearch, models: readonly DeployableMo
 }
 
 /** The providers, and the families of the selected provider. */
-export function listChoices(
+export function listFilterOptions(
   { provider }: Pick<CatalogSearch, 'provider'>,
   models: readonly DeployableModel[],
-): FilterChoices {
+): FilterOptions {
   const sort = (values: string[]) => [...new Set(values)].toSorted((one, other) => one.localeCompare(other))
   const providers = sort(models.map((model) => model.provider))
   const ofProvider = provider !== undefined && providers.includes(provider)
@@ -86,8 +86,8 @@ export function listEntries(
 
 function matches(model: DeployableModel, words: readonly string[]): boolean {
   const { display_name, model_name, provider, family, description, tags } = model
-  const hay = [display_name, model_name, provider, family, description, ...tags].join(' ').toLowerCase()
-  return words.every((word) => hay.includes(word))
+  const haystack = [display_name, model_name, provider, family, description, ...tags].join(' ').toLowerCase()
+  return words.every((word) => haystack.includes(word))
 }
 
 function toEntry(

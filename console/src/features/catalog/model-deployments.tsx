@@ -6,7 +6,7 @@ import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
+import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.catalog
 const shownAtMost = 5
@@ -18,7 +18,7 @@ export function ModelDeployments({ modelName }: { modelName: string }) {
   useNow(10_000)
   const deployments = data?.items.filter(({ model_name }) => model_name === modelName) ?? []
   if (deployments.length === 0) return null
-  const ends = nameApart(deployments)
+  const idSuffixes = findIdSuffixes(deployments)
   return (
     <Section
       title={words.yourDeployments}
@@ -42,7 +42,7 @@ export function ModelDeployments({ modelName }: { modelName: string }) {
               params={{ deploymentId: deployment.id }}
               className="font-medium after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 focus-visible:after:-outline-offset-2 focus-visible:after:outline-accent"
             >
-              {nameChoice(deployment, ends.get(deployment.id))}
+              {nameVariant(deployment, idSuffixes.get(deployment.id))}
             </Link>
             <StatusBadge deployment={deployment} />
             <span className="ml-auto text-[0.8125rem] text-muted">

@@ -17,15 +17,20 @@ interface ModelListProps {
   /** The currency of the prices; undefined until they are known. */
   currency: string | undefined
   /** Whether placements are loading. */
-  isPlacing: boolean
+  arePlacementsLoading: boolean
 }
 
 /** A list of models with links to their pages. */
-export function ModelList({ entries, currency, isPlacing }: ModelListProps) {
+export function ModelList({ entries, currency, arePlacementsLoading }: ModelListProps) {
   return (
     <ul className="divide-y">
       {entries.map((entry) => (
-        <ModelRow key={entry.model.id} entry={entry} currency={currency} isPlacing={isPlacing} />
+        <ModelRow
+          key={entry.model.id}
+          entry={entry}
+          currency={currency}
+          arePlacementsLoading={arePlacementsLoading}
+        />
       ))}
     </ul>
   )
@@ -35,7 +40,7 @@ interface ModelRowProps extends Omit<ModelListProps, 'entries'> {
   entry: CatalogEntry
 }
 
-const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRowProps) {
+const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading }: ModelRowProps) {
   const { model, sizes, formats, fit } = entry
   return (
     <li className={`relative hover:bg-subtle ${columns}`}>
@@ -66,14 +71,18 @@ const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRow
       <dl className="col-span-full flex flex-wrap justify-between gap-x-6 gap-y-0.5 text-[0.8125rem] lg:contents">
         <dt className="sr-only">{words.hardware}</dt>
         <dd className="flex flex-wrap items-center gap-x-2 gap-y-0.5 lg:grid lg:content-start">
-          {fit ? <FitWords fit={fit} sizes={sizes.length} /> : isPlacing && <Skeleton className="w-24" />}
+          {fit ? (
+            <FitSummary fit={fit} sizes={sizes.length} />
+          ) : (
+            arePlacementsLoading && <Skeleton className="w-24" />
+          )}
         </dd>
         <dt className="sr-only">{words.price}</dt>
         <dd className="tabular flex flex-wrap gap-x-1 lg:grid lg:content-start lg:text-right">
           {fit?.pricePerHour && currency ? (
             <span className="font-medium">{words.from(formatMoney(fit.pricePerHour, currency))}</span>
           ) : (
-            isPlacing && <Skeleton className="ml-auto w-16" />
+            arePlacementsLoading && <Skeleton className="ml-auto w-16" />
           )}
         </dd>
       </dl>
@@ -81,7 +90,7 @@ const ModelRow = memo(function ModelRow({ entry, currency, isPlacing }: ModelRow
   )
 })
 
-function FitWords({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes: number }) {
+function FitSummary({ fit, sizes }: { fit: NonNullable<CatalogEntry['fit']>; sizes: number }) {
   const memory = fit.memoryBytes === null ? null : formatBytes(fit.memoryBytes)
   if (fit.sizes === 0) {
     return (

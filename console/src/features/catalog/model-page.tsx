@@ -20,7 +20,7 @@ import { ModelFacts } from './model-facts.tsx'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { useModel } from './queries.ts'
 import { VariantsTable } from './variants-table.tsx'
-import type { VariantChoice } from '../../domain/models/variants.ts'
+import type { Variant } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 const route = getRouteApi('/app/catalog/$modelId')
@@ -63,10 +63,10 @@ function Model({ model }: { model: DeployableModel }) {
   const { user } = useSession()
   const placements = useQuery(placementsQuery)
   const [isDeploying, setIsDeploying] = useState(false)
-  const [initial, setInitial] = useState<VariantChoice>()
+  const [initial, setInitial] = useState<Variant>()
   const mayDeploy = can('createDeployments')
   const kind = model.model_type === 'embedding' ? 'embeddings' : 'chat'
-  const deploy = (choice?: VariantChoice) => {
+  const deploy = (choice?: Variant) => {
     setInitial(choice)
     setIsDeploying(true)
   }
@@ -91,7 +91,7 @@ function Model({ model }: { model: DeployableModel }) {
       description={model.description}
       actions={
         mayDeploy && (
-          <Button look="primary" onClick={() => deploy()}>
+          <Button variant="primary" onClick={() => deploy()}>
             {words.deploy}
           </Button>
         )

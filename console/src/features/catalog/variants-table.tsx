@@ -3,14 +3,14 @@ import { useState } from 'react'
 import type { DeployableModel, Placement, Placements } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Skeleton, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { HardwareUnknown } from './hardware-unknown.tsx'
-import { nameChoice, nameParts } from '../../domain/models/variant-names.ts'
-import { findPlacement, listChoices, type VariantChoice } from '../../domain/models/variants.ts'
+import { PlacementsError } from './placements-error.tsx'
+import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
+import { findPlacement, listVariants, type Variant } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 
@@ -18,14 +18,14 @@ interface VariantsTableProps {
   model: DeployableModel
   placements: Pick<UseQueryResult<Placements>, 'data' | 'isPending' | 'error' | 'refetch'>
   /** Undefined without the permission to deploy. */
-  onDeploy: ((choice: VariantChoice) => void) | undefined
+  onDeploy: ((choice: Variant) => void) | undefined
 }
 
 /** The variants of a model with memory, instance type and price. Initially lists the variants that fit, if there are any. */
 export function VariantsTable({ model, placements, onDeploy }: VariantsTableProps) {
   const [isAllWanted, setIsAllWanted] = useState(false)
   const own = placements.data?.items.filter(({ model_id }) => model_id === model.id) ?? []
-  const rows = listChoices(model)
+  const rows = listVariants(model)
     .toSorted((one, other) => one.model_size_in_billions - other.model_size_in_billions)
     .map((choice) => ({ choice, placement: findPlacement(own, choice) }))
   const fitting = rows.filter(({ placement }) => placement?.feasible)
@@ -41,7 +41,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
           <Skeleton className="h-8 w-44" />
         ) : (
           canNarrow && (
-            <Segmented
+            <SegmentedControl
               label={words.whichVariants}
               value={isAllWanted ? 'all' : 'fitting'}
               onValueChange={(value) => setIsAllWanted(value === 'all')}
@@ -56,7 +56,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
     >
       {placements.error && !placements.data && (
         <div className="p-5">
-          <HardwareUnknown placements={placements} />
+          <PlacementsError placements={placements} />
         </div>
       )}
       {placements.isPending ? (
@@ -84,7 +84,7 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
         >
           {shown.map(({ choice, placement }) => (
             <VariantRow
-              key={nameChoice(choice)}
+              key={nameVariant(choice)}
               choice={choice}
               placement={placement}
               currency={placements.data?.currency}
@@ -98,14 +98,14 @@ export function VariantsTable({ model, placements, onDeploy }: VariantsTableProp
 }
 
 interface VariantRowProps extends Pick<VariantsTableProps, 'onDeploy'> {
-  choice: VariantChoice
+  choice: Variant
   placement: Placement | undefined
   currency: string | undefined
 }
 
 /** On a small screen, one line below the name replaces the other columns. */
 function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) {
-  const [name, quantization] = nameParts(choice)
+  const [name, quantization] = nameVariantParts(choice)
   const memory = placement?.memory_bytes == null ? null : formatBytes(placement.memory_bytes)
   const price =
     placement?.feasible && currency
@@ -149,9 +149,9 @@ function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) 
         <Cell className="w-px py-1.5! pl-0">
           <Button
             size="small"
-            {...(placement?.feasible === false && { look: 'quiet' })}
+            {...(placement?.feasible === false && { variant: 'quiet' })}
             aria-label={(placement?.feasible === false ? words.seeWhyChoice : words.deployChoice)(
-              nameChoice(choice),
+              nameVariant(choice),
             )}
             onClick={() => onDeploy(choice)}
           >

@@ -57,9 +57,9 @@ export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
       <Chart
         title={words.chartRequests}
         label={words.chartRequestsLabel(formatNumber(statistics.requests), formatNumber(statistics.errors))}
-        keys={[
-          { name: words.succeeded, colour: 'var(--series-1)' },
-          { name: words.errors, colour: 'var(--series-6)' },
+        legend={[
+          { name: words.succeeded, color: 'var(--series-1)' },
+          { name: words.errors, color: 'var(--series-6)' },
         ]}
       >
         <BarChart data={points} margin={margin} accessibilityLayer={false}>
@@ -86,9 +86,9 @@ export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
       <Chart
         title={words.chartDuration}
         label={words.chartDurationLabel}
-        keys={[
-          { name: words.p50, colour: 'var(--series-1)' },
-          { name: words.p95, colour: 'var(--series-3)' },
+        legend={[
+          { name: words.p50, color: 'var(--series-1)' },
+          { name: words.p95, color: 'var(--series-3)' },
         ]}
       >
         <LineChart data={points} margin={margin} accessibilityLayer={false}>
@@ -113,7 +113,7 @@ export function Charts({ statistics }: { statistics: DeploymentStatistics }) {
       <Chart
         title={words.chartTokens}
         label={words.chartTokensLabel(formatNumber(statistics.output_tokens))}
-        keys={[{ name: words.outputTokens, colour: 'var(--series-2)' }]}
+        legend={[{ name: words.outputTokens, color: 'var(--series-2)' }]}
       >
         <BarChart data={points} margin={margin} accessibilityLayer={false}>
           {grid}
@@ -136,19 +136,19 @@ interface ChartProps {
   title: string
   /** Describes the chart to screen readers. */
   label: string
-  keys: { name: string; colour: string }[]
+  legend: { name: string; color: string }[]
   children: ReactNode
 }
 
-function Chart({ title, label, keys, children }: ChartProps) {
+function Chart({ title, label, legend, children }: ChartProps) {
   return (
     <figure className="grid min-w-0 gap-2">
       <figcaption className="flex h-5 items-center justify-between gap-4 text-[0.8125rem]">
         <span className="font-medium">{title}</span>
         <span className="flex gap-3 text-xs text-muted">
-          {keys.map(({ name, colour }) => (
+          {legend.map(({ name, color }) => (
             <span key={name} className="flex items-center gap-1.5">
-              <span aria-hidden className="size-2 rounded-full" style={{ background: colour }} />
+              <span aria-hidden className="size-2 rounded-full" style={{ background: color }} />
               {name}
             </span>
           ))}

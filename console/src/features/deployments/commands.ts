@@ -5,7 +5,7 @@ import type { DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import type { Command } from '../../components/command.ts'
 import { deploymentsPath } from '../../domain/deployments/queries.ts'
-import { nameApart } from '../../domain/models/variant-names.ts'
+import { findIdSuffixes } from '../../domain/models/variant-names.ts'
 import { text } from '../../text/index.ts'
 
 const newestDeploymentsQuery = queryOptions({
@@ -19,7 +19,7 @@ export function useDeploymentCommands(): Command[] {
   const navigate = useNavigate()
   const { data } = useQuery(newestDeploymentsQuery)
   const deployments = data?.items ?? []
-  const suffixes = nameApart(deployments)
+  const suffixes = findIdSuffixes(deployments)
   return deployments.map(({ id, model_name, status }) => ({
     group: 'deployments',
     id,

@@ -24,7 +24,7 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
         <DeployAgainButton deployment={deployment} />
       )}
       {can('useOwnDeployments') && status === 'running' && (
-        <Button asChild look="primary">
+        <Button asChild variant="primary">
           <Link to="/playground" search={{ deployment: id }}>
             <MessagesSquare aria-hidden />
             {words.openInPlayground}
@@ -55,7 +55,7 @@ function DeployAgainButton({ deployment }: { deployment: Deployment }) {
   if (models && !model) return <p className="py-2 text-muted">{text.deployment.modelGone(model_name)}</p>
   return (
     <>
-      <Button look="primary" disabled={!model} onClick={() => setOpen(true)}>
+      <Button variant="primary" disabled={!model} onClick={() => setOpen(true)}>
         {text.deployment.deployAgain}
       </Button>
       {model && (

@@ -14,7 +14,7 @@ import { OverviewTab } from './overview-tab.tsx'
 import { useDeployment } from './queries.ts'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { UseTab } from './use-tab.tsx'
-import { nameChoice } from '../../domain/models/variant-names.ts'
+import { nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.deployment
 const route = getRouteApi('/app/deployments/$deploymentId')
@@ -84,7 +84,7 @@ function LoadedPage({ deployment }: { deployment: Deployment }) {
           <span role="status">
             <StatusBadge deployment={deployment} />
           </span>
-          {nameChoice(deployment)}
+          {nameVariant(deployment)}
         </span>
       }
       actions={<DeploymentActions deployment={deployment} />}

@@ -5,7 +5,7 @@ import { Suspense } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Page, Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { pageSize, deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { formatNumber } from '../../format.ts'
@@ -38,7 +38,7 @@ export function DeploymentsPage() {
       actions={
         <>
           {!isFirstRun && (
-            <Segmented
+            <SegmentedControl
               label={words.filter}
               value={all ? 'all' : 'active'}
               onValueChange={(show) =>
@@ -51,7 +51,7 @@ export function DeploymentsPage() {
             />
           )}
           {can('createDeployments') && !isFirstRun && (
-            <Button asChild look="primary">
+            <Button asChild variant="primary">
               <Link to="/catalog">{words.deploy}</Link>
             </Button>
           )}
@@ -70,10 +70,10 @@ export function DeploymentsPage() {
             <FirstRun />
           </Suspense>
         ) : data.items.length === 0 ? (
-          <NothingHere all={all || data.total > 0} />
+          <EmptyList all={all || data.total > 0} />
         ) : (
           <>
-            <DeploymentsTable deployments={data.items} faded={isPlaceholderData} />
+            <DeploymentsTable deployments={data.items} stale={isPlaceholderData} />
             {data.total > pageSize && <Pages show={search.show} page={page} total={data.total} />}
           </>
         )}
@@ -82,7 +82,7 @@ export function DeploymentsPage() {
   )
 }
 
-function NothingHere({ all }: { all: boolean }) {
+function EmptyList({ all }: { all: boolean }) {
   return all ? (
     <EmptyState
       icon={<FileQuestion />}

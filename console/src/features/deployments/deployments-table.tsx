@@ -12,18 +12,18 @@ import { parseFailure } from './failure-reason.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { isChanging, isMoving } from '../../domain/deployments/status.ts'
-import { nameApart, nameChoice } from '../../domain/models/variant-names.ts'
+import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
 
 /** A table of deployments with links to their pages. On a small screen the status is below the name. */
-export function DeploymentsTable({ deployments, faded }: { deployments: Deployment[]; faded: boolean }) {
+export function DeploymentsTable({ deployments, stale }: { deployments: Deployment[]; stale: boolean }) {
   const priceOf = usePrices(deployments.some(hasInstance))
-  const ends = nameApart(deployments)
+  const idSuffixes = findIdSuffixes(deployments)
   // A poll without changes does not re-render, so update relative times here.
   useNow(10_000)
   return (
-    <div className={classNames('transition-opacity', faded && 'opacity-60')}>
+    <div className={classNames('transition-opacity', stale && 'opacity-60')}>
       <Table
         label={words.title}
         head={
@@ -42,7 +42,7 @@ export function DeploymentsTable({ deployments, faded }: { deployments: Deployme
           <Row
             key={deployment.id}
             deployment={deployment}
-            end={ends.get(deployment.id) ?? ''}
+            idSuffix={idSuffixes.get(deployment.id) ?? ''}
             price={priceOf(deployment)}
           />
         ))}
@@ -54,11 +54,11 @@ export function DeploymentsTable({ deployments, faded }: { deployments: Deployme
 interface RowProps {
   deployment: Deployment
   /** The shortened id if other deployments have the same model and variant, otherwise empty. */
-  end: string
+  idSuffix: string
   price: string | null
 }
 
-function Row({ deployment, end, price }: RowProps) {
+function Row({ deployment, idSuffix, price }: RowProps) {
   return (
     <tr className="relative align-top hover:bg-subtle/60">
       <Cell className="max-w-0 sm:w-2/5">
@@ -70,8 +70,8 @@ function Row({ deployment, end, price }: RowProps) {
         >
           {deployment.model_name}
         </Link>
-        <p className="truncate text-[0.8125rem] text-muted" title={end && deployment.id}>
-          {nameChoice(deployment, end)}
+        <p className="truncate text-[0.8125rem] text-muted" title={idSuffix && deployment.id}>
+          {nameVariant(deployment, idSuffix)}
         </p>
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />

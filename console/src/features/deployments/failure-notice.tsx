@@ -8,7 +8,7 @@ import { parseFailure } from './failure-reason.ts'
 const words = text.deployment
 
 /** Failure codes for which the engine's log has details. */
-const told = new Set([
+const codesWithLogs = new Set([
   'launch_rejected',
   'readiness_timeout',
   'engine_crashed',
@@ -41,7 +41,7 @@ export function FailureNotice({ deployment }: { deployment: Deployment }) {
         <h3 className="font-medium">{words.whatToDo}</h3>
         <p className="max-w-prose">{words.remedies[code] ?? words.unknownRemedy}</p>
         <div className="mt-1 flex flex-wrap gap-2">
-          {told.has(code) && (
+          {codesWithLogs.has(code) && (
             <Button asChild size="small">
               <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
                 {words.seeLogs}

@@ -23,7 +23,7 @@ export function FirstRun() {
       action={
         <div className="mt-2 flex flex-wrap justify-center gap-2">
           {mayDeploy && (
-            <Button look="primary" disabled={!starter} onClick={() => setOpen(true)}>
+            <Button variant="primary" disabled={!starter} onClick={() => setOpen(true)}>
               <Rocket aria-hidden />
               {starter ? words.deployStarter(starter.model.display_name) : words.deployAny}
             </Button>

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { changeLog, keptLines, toText, unreadLog, type FollowedLog, type LogChange } from './log-lines.ts'
+import { changeLog, maxLines, toText, initialLog, type FollowedLog, type LogChange } from './log-lines.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const line = (second: number, words = `line ${second}`) => ({ at: at(second), line: words })
-const follow = (...changes: LogChange[]) => changes.reduce(changeLog, unreadLog)
+const follow = (...changes: LogChange[]) => changes.reduce(changeLog, initialLog)
 const read = ({ log }: FollowedLog) => log.lines.map((one) => one.line)
 
 test('a line that arrives while the history loads appears once', () => {
@@ -11,7 +11,7 @@ test('a line that arrives while the history loads appears once', () => {
     { type: 'connected' },
     { type: 'line', line: line(2) },
     { type: 'line', line: line(3) },
-    { type: 'past', lines: [line(1), line(2)] },
+    { type: 'history', lines: [line(1), line(2)] },
     { type: 'line', line: line(4) },
   )
   expect(read(log)).toEqual(['line 1', 'line 2', 'line 3', 'line 4'])
@@ -21,14 +21,14 @@ test('a line that arrives while the history loads appears once', () => {
 test('after a reconnect, missed lines are added and older lines stay', () => {
   const log = follow(
     { type: 'connected' },
-    { type: 'past', lines: [line(1), line(2)] },
-    { type: 'lost' },
+    { type: 'history', lines: [line(1), line(2)] },
+    { type: 'disconnected' },
     { type: 'connected' },
-    { type: 'past', lines: [line(2), line(3), line(4)] },
+    { type: 'history', lines: [line(2), line(3), line(4)] },
     { type: 'line', line: line(5) },
   )
   expect(read(log)).toEqual(['line 1', 'line 2', 'line 3', 'line 4', 'line 5'])
-  expect(log.lost).toBe(false)
+  expect(log.disconnected).toBe(false)
   expect(new Set(log.log.lines.map(({ number }) => number)).size).toBe(5)
 })
 
@@ -45,9 +45,9 @@ test('streamed lines survive a failed history request', () => {
 })
 
 test('the oldest lines are dropped', () => {
-  const many = Array.from({ length: keptLines + 5 }, (_, index) => line(index))
-  const log = follow({ type: 'past', lines: many })
-  expect(read(log)).toHaveLength(keptLines)
+  const many = Array.from({ length: maxLines + 5 }, (_, index) => line(index))
+  const log = follow({ type: 'history', lines: many })
+  expect(read(log)).toHaveLength(maxLines)
   expect(read(log)[0]).toBe('line 5')
   expect(toText([line(1)])).toBe('2026-01-01T00:00:01.000Z line 1')
 })

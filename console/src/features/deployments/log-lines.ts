@@ -1,7 +1,7 @@
 import type { DeploymentLogLine } from '../../../../server/src/contract.ts'
 
 /** The maximum number of lines to keep. */
-export const keptLines = 2_000
+export const maxLines = 2_000
 
 /** A line with a stable number. */
 export interface NumberedLine extends DeploymentLogLine {
@@ -20,25 +20,25 @@ export const noLines: LogLines = { lines: [], next: 0 }
 export function appendLines({ lines, next }: LogLines, added: readonly DeploymentLogLine[]): LogLines {
   if (added.length === 0) return { lines, next }
   const numbered = added.map((line, index) => ({ ...line, number: next + index }))
-  return { lines: [...lines, ...numbered].slice(-keptLines), next: next + added.length }
+  return { lines: [...lines, ...numbered].slice(-maxLines), next: next + added.length }
 }
 
 /** Merges the server's history: keeps older known lines and replaces the rest, which adds lines missed while disconnected. */
-export function replaceLines(known: LogLines, remembered: readonly DeploymentLogLine[]): LogLines {
-  const [first] = remembered
+export function replaceLines(known: LogLines, history: readonly DeploymentLogLine[]): LogLines {
+  const [first] = history
   if (!first) return known
   const start = Date.parse(first.at)
   const older = known.lines.filter(({ at }) => Date.parse(at) < start)
-  return appendLines({ lines: older, next: known.next }, remembered)
+  return appendLines({ lines: older, next: known.next }, history)
 }
 
 /** Drops the streamed lines that the history ends with, because the stream starts before the history is read. */
-export function dropKnown(
+export function dropDuplicates(
   streamed: readonly DeploymentLogLine[],
-  remembered: readonly DeploymentLogLine[],
+  history: readonly DeploymentLogLine[],
 ): DeploymentLogLine[] {
-  for (let length = Math.min(streamed.length, remembered.length); length > 0; length--) {
-    const end = remembered.slice(-length)
+  for (let length = Math.min(streamed.length, history.length); length > 0; length--) {
+    const end = history.slice(-length)
     if (end.every(({ line }, index) => line === streamed[index]?.line)) return streamed.slice(length)
   }
   return [...streamed]
@@ -48,46 +48,52 @@ export function dropKnown(
 export interface FollowedLog {
   log: LogLines
   /** Lines streamed while the history loads; null once it has loaded. */
-  held: DeploymentLogLine[] | null
+  buffered: DeploymentLogLine[] | null
   isLoading: boolean
   error: unknown
-  lost: boolean
+  disconnected: boolean
 }
 
-export const unreadLog: FollowedLog = { log: noLines, held: null, isLoading: true, error: null, lost: false }
+export const initialLog: FollowedLog = {
+  log: noLines,
+  buffered: null,
+  isLoading: true,
+  error: null,
+  disconnected: false,
+}
 
 export type LogChange =
-  | { type: 'connected' | 'lost' }
+  | { type: 'connected' | 'disconnected' }
   /** The server's history, oldest first. */
-  | { type: 'past'; lines: readonly DeploymentLogLine[] }
+  | { type: 'history'; lines: readonly DeploymentLogLine[] }
   | { type: 'failed'; error: unknown }
   | { type: 'line'; line: DeploymentLogLine }
 
 /** The reducer of a followed log. */
 export function changeLog(state: FollowedLog, change: LogChange): FollowedLog {
-  const { log, held } = state
+  const { log, buffered } = state
   switch (change.type) {
     case 'connected':
-      return { ...state, held: held ?? [], lost: false }
-    case 'lost':
-      return { ...state, lost: true }
-    case 'past': {
-      const added = dropKnown(held ?? [], change.lines)
+      return { ...state, buffered: buffered ?? [], disconnected: false }
+    case 'disconnected':
+      return { ...state, disconnected: true }
+    case 'history': {
+      const added = dropDuplicates(buffered ?? [], change.lines)
       const merged = appendLines(replaceLines(log, change.lines), added)
-      return { ...state, log: merged, held: null, isLoading: false, error: null }
+      return { ...state, log: merged, buffered: null, isLoading: false, error: null }
     }
     case 'failed':
       return {
         ...state,
-        log: appendLines(log, held ?? []),
-        held: null,
+        log: appendLines(log, buffered ?? []),
+        buffered: null,
         isLoading: false,
         error: change.error,
       }
     case 'line':
-      return held === null
+      return buffered === null
         ? { ...state, log: appendLines(log, [change.line]) }
-        : { ...state, held: [...held, change.line] }
+        : { ...state, buffered: [...buffered, change.line] }
   }
 }
 

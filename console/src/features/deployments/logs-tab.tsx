@@ -3,7 +3,7 @@ import { useDeferredValue, useLayoutEffect, useRef, useState, type ReactNode } f
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { copyText } from '../../components/copy-text.ts'
-import { BareInput } from '../../components/field.tsx'
+import { UnlabeledInput } from '../../components/field.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
@@ -19,7 +19,7 @@ const nearEnd = 24
 
 /** The engine's log, followed live. */
 export function LogsTab({ deployment }: { deployment: Deployment }) {
-  const { isLoading, error, live, lost, retry, ...log } = useLog(deployment)
+  const { isLoading, error, live, disconnected, retry, ...log } = useLog(deployment)
   // Deferred, so that a fast log does not delay input.
   const lines = useDeferredValue(log.lines)
   // The lines at the moment of pausing; null while following.
@@ -44,16 +44,16 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
   const copy = async () => {
     try {
       await copyText(toText(shown))
-      toasts.done(words.copiedLog)
+      toasts.success(words.copiedLog)
     } catch (failure) {
-      toasts.failed(failure)
+      toasts.error(failure)
     }
   }
   if (error) return <ErrorState error={error} onRetry={retry} />
   return (
     <Section flush>
       <div className="flex flex-wrap items-center gap-2 border-b px-3 py-2">
-        <BareInput
+        <UnlabeledInput
           type="search"
           aria-label={words.filterLines}
           placeholder={words.filterLines}
@@ -71,7 +71,7 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
                 <ArrowDownToLine aria-hidden />
                 {words.follow}
               </Toggle>
-              <Button look="quiet" size="small" onClick={() => setPaused(paused === null ? lines : null)}>
+              <Button variant="quiet" size="small" onClick={() => setPaused(paused === null ? lines : null)}>
                 {paused === null ? <Pause aria-hidden /> : <Play aria-hidden />}
                 {paused === null ? words.pause : words.resume}
               </Button>
@@ -81,13 +81,13 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
             <WrapText aria-hidden />
             {words.wrap}
           </Toggle>
-          <Button look="quiet" size="small" disabled={shown.length === 0} onClick={() => void copy()}>
+          <Button variant="quiet" size="small" disabled={shown.length === 0} onClick={() => void copy()}>
             <Copy aria-hidden />
             {words.copyLog}
           </Button>
         </div>
       </div>
-      {lost && (
+      {disconnected && (
         <p role="status" className="border-b bg-warn-soft px-4 py-2 text-[0.8125rem] text-warn">
           {words.reconnecting}
         </p>
@@ -127,7 +127,7 @@ interface ToggleProps {
 function Toggle({ pressed, onPress, title, children }: ToggleProps) {
   return (
     <Button
-      look="quiet"
+      variant="quiet"
       size="small"
       aria-pressed={pressed}
       title={title}

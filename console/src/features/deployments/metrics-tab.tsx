@@ -3,7 +3,7 @@ import { Suspense, useState } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../../../server/src/contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
@@ -28,7 +28,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
   return (
     <div className="grid gap-5">
       <div className="flex justify-end">
-        <Segmented
+        <SegmentedControl
           label={words.window}
           value={window}
           onValueChange={setWindow}

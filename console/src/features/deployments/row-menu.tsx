@@ -36,7 +36,7 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
         trigger={
           <Button
             ref={button}
-            look="quiet"
+            variant="quiet"
             size="tiny"
             className="relative"
             aria-label={words.actionsFor(model_name)}

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
-import type { VariantChoice } from '../../domain/models/variants.ts'
+import type { Variant } from '../../domain/models/variants.ts'
 
 /** A model and variant for the first deployment. */
 export interface StarterModel {
   model: DeployableModel
-  initial: Partial<VariantChoice>
+  initial: Partial<Variant>
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { useTerminate } from './queries.ts'
-import { nameChoice } from '../../domain/models/variant-names.ts'
+import { nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
 
@@ -34,8 +34,8 @@ export function TerminateDialog({ deployment, open, onOpenChange }: TerminateDia
       onConfirm={() => terminate.mutate(undefined, { onSuccess: () => onOpenChange(false) })}
     >
       <p className="font-mono text-[0.8125rem] break-all text-muted">{deployment.id}</p>
-      <p className="text-[0.8125rem] text-muted">{nameChoice(deployment)}</p>
-      <ErrorNote error={terminate.error} className="mt-3" />
+      <p className="text-[0.8125rem] text-muted">{nameVariant(deployment)}</p>
+      <ErrorMessage error={terminate.error} className="mt-3" />
     </ConfirmDialog>
   )
 }

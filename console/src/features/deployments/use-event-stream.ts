@@ -1,7 +1,7 @@
 import { useEffect, useEffectEvent } from 'react'
 
-const firstPause = 1_000
-const longestPause = 15_000
+const initialDelay = 1_000
+const maxDelay = 15_000
 
 interface EventStream<Item> {
   /** The name of the events that carry items. */
@@ -27,7 +27,7 @@ export function useEventStream<Item>(path: string, { event, enabled, ...handlers
     if (!enabled) return
     let source: EventSource | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
-    let pause = firstPause
+    let delay = initialDelay
     const disconnect = () => {
       clearTimeout(timer)
       source?.close()
@@ -38,15 +38,15 @@ export function useEventStream<Item>(path: string, { event, enabled, ...handlers
       const opened = new EventSource(path)
       source = opened
       opened.addEventListener('open', () => {
-        pause = firstPause
+        delay = initialDelay
         onOpen()
       })
       opened.addEventListener(event, ({ data }: MessageEvent<string>) => onItem(JSON.parse(data) as Item))
       opened.addEventListener('error', () => {
         onLost()
         if (opened.readyState !== EventSource.CLOSED || source !== opened) return
-        timer = setTimeout(connect, pause)
-        pause = Math.min(pause * 2, longestPause)
+        timer = setTimeout(connect, delay)
+        delay = Math.min(delay * 2, maxDelay)
       })
     }
     // Browsers limit connections per host, so background tabs disconnect.

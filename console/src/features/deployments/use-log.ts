@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useReducer } from 'react'
 import type { Deployment, DeploymentLogLine } from '../../../../server/src/contract.ts'
 import { deploymentPath } from '../../domain/deployments/queries.ts'
-import { changeLog, unreadLog } from './log-lines.ts'
+import { changeLog, initialLog } from './log-lines.ts'
 import { logsQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { useEventStream } from './use-event-stream.ts'
@@ -11,38 +11,38 @@ import { useEventStream } from './use-event-stream.ts'
 export function useLog(deployment: Deployment) {
   const { id } = deployment
   const live = deployment.status !== 'failed' && !isEnding(deployment)
-  const [state, change] = useReducer(changeLog, unreadLog)
+  const [state, change] = useReducer(changeLog, initialLog)
   const queryClient = useQueryClient()
-  const readPast = useCallback(
+  const loadHistory = useCallback(
     () =>
       queryClient.fetchQuery(logsQuery(id)).then(
-        ({ items }) => change({ type: 'past', lines: items }),
+        ({ items }) => change({ type: 'history', lines: items }),
         (error: unknown) => change({ type: 'failed', error }),
       ),
     [queryClient, id],
   )
 
   useEffect(() => {
-    if (!live) void readPast()
-  }, [live, readPast])
+    if (!live) void loadHistory()
+  }, [live, loadHistory])
   useEventStream<DeploymentLogLine>(deploymentPath(id, '/logs'), {
     event: 'line',
     enabled: live,
     onOpen: () => {
       change({ type: 'connected' })
-      void readPast()
+      void loadHistory()
     },
-    onLost: () => change({ type: 'lost' }),
+    onLost: () => change({ type: 'disconnected' }),
     onItem: (line) => change({ type: 'line', line }),
   })
 
-  const { log, isLoading, error, lost } = state
+  const { log, isLoading, error, disconnected } = state
   return {
     lines: log.lines,
     isLoading,
     error: log.lines.length === 0 ? error : null,
     live,
-    lost: live && lost,
-    retry: () => void readPast(),
+    disconnected: live && disconnected,
+    retry: () => void loadHistory(),
   }
 }

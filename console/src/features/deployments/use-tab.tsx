@@ -5,7 +5,7 @@ import { useSession } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { embeddingModelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
@@ -47,13 +47,13 @@ export function UseTab({ deployment }: { deployment: Deployment }) {
         <div className="grid gap-5">
           <p className="max-w-prose">{words.howToCall}</p>
           <div className="flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
-            <Segmented
+            <SegmentedControl
               label={words.language}
               value={language}
               onValueChange={setLanguage}
               options={sampleLanguages.map((value) => ({ value, label: words.languages[value] }))}
             />
-            <Segmented
+            <SegmentedControl
               label={words.target}
               value={target}
               onValueChange={setTarget}

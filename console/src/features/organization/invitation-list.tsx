@@ -30,7 +30,7 @@ export function InvitationList({ onInvite }: { onInvite: () => void }) {
           icon={<UserPlus />}
           title={text.organization.noInvitations}
           action={
-            <Button look="primary" onClick={onInvite}>
+            <Button variant="primary" onClick={onInvite}>
               {text.organization.inviteTitle}
             </Button>
           }
@@ -81,8 +81,8 @@ function InvitationItem({ invitation }: { invitation: Invitation }) {
           busy={resend.isPending}
           onClick={() =>
             resend.mutate(id, {
-              onSuccess: () => toasts.done(text.organization.resent(email)),
-              onError: toasts.failed,
+              onSuccess: () => toasts.success(text.organization.resent(email)),
+              onError: toasts.error,
             })
           }
         >

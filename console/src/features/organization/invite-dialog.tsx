@@ -6,7 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
-import { ErrorNote, Notice } from '../../components/states.tsx'
+import { ErrorMessage, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
@@ -31,7 +31,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
     onClose()
   }
   const sent = (email: string) => {
-    toasts.done(text.organization.sentTo(email))
+    toasts.success(text.organization.sentTo(email))
     invite.reset()
     onSent()
   }
@@ -44,7 +44,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
       actions={
         <>
           <Button onClick={close}>{text.common.cancel}</Button>
-          <Button type="submit" form={formId} look="primary" busy={invite.isPending}>
+          <Button type="submit" form={formId} variant="primary" busy={invite.isPending}>
             {text.organization.sendInvitation}
           </Button>
         </>
@@ -159,7 +159,7 @@ function ResendRemedy({
           </Button>
         )}
       </Remedy>
-      <ErrorNote error={resend.error} />
+      <ErrorMessage error={resend.error} />
     </>
   )
 }

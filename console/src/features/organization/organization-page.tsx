@@ -41,7 +41,7 @@ export function OrganizationPage() {
       description={organization.description && <p className="line-clamp-2">{organization.description}</p>}
       actions={
         mayInvite && (
-          <Button look="primary" onClick={startInviting}>
+          <Button variant="primary" onClick={startInviting}>
             <UserPlus aria-hidden />
             {text.organization.invite}
           </Button>

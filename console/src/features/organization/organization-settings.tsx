@@ -73,7 +73,7 @@ function SettingsForm({ organization }: { organization: Organization }) {
       {
         onSuccess: () => {
           clear()
-          toasts.done(text.common.saved)
+          toasts.success(text.common.saved)
         },
       },
     )

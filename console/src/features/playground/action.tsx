@@ -8,7 +8,7 @@ export function Action({
   ...props
 }: { icon: ReactNode; label: string } & ComponentProps<'button'>) {
   return (
-    <Button look="quiet" aria-label={label} className="max-sm:size-9 max-sm:px-0" {...props}>
+    <Button variant="quiet" aria-label={label} className="max-sm:size-9 max-sm:px-0" {...props}>
       {icon}
       <span className="max-sm:hidden">{label}</span>
     </Button>

@@ -7,12 +7,12 @@ import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Spinner } from '../../components/spinner.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { isOpen, tokensPerSecond, type Answer } from './answer.ts'
-import { answerTurn } from './conversation.ts'
+import { isPending, tokensPerSecond, type Answer } from './answer.ts'
+import { requestAnswer } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { activeDeploymentsQuery } from './queries.ts'
 
@@ -33,7 +33,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
   const { answer, turnId, deploymentId, name, repeatable } = props
   const { content, reasoning, toolCalls, state } = answer
   const again = () => {
-    answerTurn(turnId, deploymentId)
+    requestAnswer(turnId, deploymentId)
     focusComposer()
   }
   const empty = !content && !reasoning && toolCalls.length === 0
@@ -49,7 +49,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
         </p>
       )}
       {reasoning && (
-        <details open={!content && isOpen(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
+        <details open={!content && isPending(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
           <summary className="cursor-pointer font-medium">{text.playground.reasoning}</summary>
           <p className="pt-2 whitespace-pre-wrap wrap-anywhere">{reasoning}</p>
         </details>
@@ -67,9 +67,9 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       ))}
       {state === 'done' && empty && <p className="text-muted">{text.playground.emptyAnswer}</p>}
       {state === 'failed' && <Failure error={answer.error} deploymentId={deploymentId} />}
-      {!isOpen(answer) && (
+      {!isPending(answer) && (
         <footer className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          <Measures answer={answer} />
+          <AnswerMetrics answer={answer} />
           <div className="flex gap-1 empty:hidden">
             {content && <CopyButton value={content} label={text.common.copy(text.playground.copyAnswer)} />}
             {repeatable && state === 'failed' && (
@@ -78,7 +78,7 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
               </Button>
             )}
             {repeatable && state !== 'failed' && (
-              <Button look="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
+              <Button variant="quiet" size="tiny" aria-label={text.playground.regenerate} onClick={again}>
                 <RotateCcw />
               </Button>
             )}
@@ -90,15 +90,15 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
 })
 
 /** The answer's finish reason, if it is unusual, and its metrics. */
-function Measures({ answer }: { answer: Answer }) {
-  const { state, finishReason, usage, firstPieceMs } = answer
+function AnswerMetrics({ answer }: { answer: Answer }) {
+  const { state, finishReason, usage, firstTokenMs } = answer
   const ending = state === 'stopped' ? text.playground.stopped : text.playground.finish[finishReason ?? '']
   const rate = tokensPerSecond(answer)
   const measures = [
     usage && text.playground.tokensIn(formatNumber(usage.promptTokens)),
     usage && text.playground.tokensOut(formatNumber(usage.completionTokens)),
     rate !== null && text.playground.tokensPerSecond(formatNumber(rate)),
-    firstPieceMs !== null && text.playground.firstToken(formatDuration(firstPieceMs)),
+    firstTokenMs !== null && text.playground.firstToken(formatDuration(firstTokenMs)),
   ].filter((measure) => typeof measure === 'string')
   if (!ending && measures.length === 0) return null
   return (
@@ -118,7 +118,7 @@ function Failure({ error, deploymentId }: { error: unknown; deploymentId: string
   }, [queryClient, error])
   return (
     <div className="grid justify-items-start gap-2">
-      <ErrorNote error={error} className="w-full" />
+      <ErrorMessage error={error} className="w-full" />
       {known && (
         <Link
           to="/deployments/$deploymentId"

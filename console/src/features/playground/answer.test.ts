@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { addChunk, awaitedAnswer, tokensPerSecond, type ChatChunk } from './answer.ts'
+import { addChunk, pendingAnswer, tokensPerSecond, type ChatChunk } from './answer.ts'
 
 const delta = (delta: object, finish_reason: string | null = null): ChatChunk => ({
   choices: [{ delta, finish_reason }],
 })
 const addAll = (chunks: ChatChunk[]) =>
-  chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 100), awaitedAnswer)
+  chunks.reduce((answer, chunk, place) => addChunk(answer, chunk, (place + 1) * 100), pendingAnswer)
 
 it('concatenates chunks and records when the first and the last token arrived', () => {
   const answer = addAll([
@@ -22,8 +22,8 @@ it('concatenates chunks and records when the first and the last token arrived', 
     reasoning: 'hm',
     finishReason: 'length',
     usage: { promptTokens: 5, completionTokens: 3 },
-    firstPieceMs: 200,
-    lastPieceMs: 400,
+    firstTokenMs: 200,
+    lastTokenMs: 400,
   })
   expect(tokensPerSecond(answer)).toBe(10)
 })

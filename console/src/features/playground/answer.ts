@@ -9,9 +9,9 @@ export interface Answer {
   readonly finishReason: string | null
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number } | null
   /** Milliseconds from the request to the first token. */
-  readonly firstPieceMs: number | null
+  readonly firstTokenMs: number | null
   /** Milliseconds from the request to the latest token. */
-  readonly lastPieceMs: number | null
+  readonly lastTokenMs: number | null
   /** Set when `state` is `failed`. */
   readonly error: unknown
 }
@@ -38,19 +38,19 @@ export interface ChatChunk {
 }
 
 /** An answer before its first token. */
-export const awaitedAnswer: Answer = {
+export const pendingAnswer: Answer = {
   state: 'waiting',
   content: '',
   reasoning: '',
   toolCalls: [],
   finishReason: null,
   usage: null,
-  firstPieceMs: null,
-  lastPieceMs: null,
+  firstTokenMs: null,
+  lastTokenMs: null,
   error: null,
 }
 
-export function isOpen({ state }: Answer): boolean {
+export function isPending({ state }: Answer): boolean {
   return state === 'waiting' || state === 'streaming'
 }
 
@@ -74,8 +74,8 @@ export function addChunk(answer: Answer, chunk: ChatChunk, afterMs: number): Ans
     toolCalls: (calls ?? []).reduce(addToolCall, answer.toolCalls),
     finishReason,
     usage,
-    firstPieceMs: answer.firstPieceMs ?? afterMs,
-    lastPieceMs: afterMs,
+    firstTokenMs: answer.firstTokenMs ?? afterMs,
+    lastTokenMs: afterMs,
   }
 }
 
@@ -97,8 +97,8 @@ function join(call: ToolCall, piece: { name?: string; arguments?: string } = {})
  * Tokens per second from the first to the last token. The first token is not counted, because it belongs to the time to first token.
  * Null before the usage arrives and when all tokens arrived at once.
  */
-export function tokensPerSecond({ usage, firstPieceMs, lastPieceMs }: Answer): number | null {
-  if (!usage || firstPieceMs === null || lastPieceMs === null) return null
-  const seconds = (lastPieceMs - firstPieceMs) / 1_000
+export function tokensPerSecond({ usage, firstTokenMs, lastTokenMs }: Answer): number | null {
+  if (!usage || firstTokenMs === null || lastTokenMs === null) return null
+  const seconds = (lastTokenMs - firstTokenMs) / 1_000
   return usage.completionTokens < 2 || seconds <= 0 ? null : (usage.completionTokens - 1) / seconds
 }

@@ -10,12 +10,12 @@ import { Action } from './action.tsx'
 import { Composer } from './composer.tsx'
 import {
   conversation,
-  currentRequest,
-  findEnding,
-  hasOpenAnswer,
-  rememberDeployments,
+  previewRequest,
+  findOutcome,
+  hasPendingAnswer,
+  setDeployments,
   startNewChat,
-  stop,
+  stopAllAnswers,
 } from './conversation.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
@@ -30,33 +30,33 @@ import { useMedia } from './use-media.ts'
 import { ViewCodeDialog } from './view-code-dialog.tsx'
 import { ViewFrame, type ViewProps } from './view-frame.tsx'
 
-const mostDeployments = 4
+const maxDeployments = 4
 
 /** A conversation with one deployment, or the same conversation with several. */
 export function ChatView({ heading, deployments, names, ids, onChoose }: ViewProps) {
-  const begun = useStore(conversation, ({ turns }) => turns.length > 0)
+  const hasTurns = useStore(conversation, ({ turns }) => turns.length > 0)
   const parameters = useStore(conversation, (state) => state.parameters)
-  const busy = useStore(conversation, hasOpenAnswer)
-  const ending = useStore(conversation, findEnding)
-  const chosen = useChosen(deployments, ids, onChoose)
+  const busy = useStore(conversation, hasPendingAnswer)
+  const outcome = useStore(conversation, findOutcome)
+  const chosen = useSelection(deployments, ids, onChoose)
   const readyIds = useMemo(
     () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
     [chosen, deployments],
   )
   const { errors } = useMemo(() => readParameters(parameters), [parameters])
   const valid = Object.keys(errors).length === 0
-  const roomy = useMedia('(min-width: 80rem)')
+  const isWide = useMedia('(min-width: 80rem)')
   const [panelOpen, setPanelOpen] = useState(true)
   const [drawerOpen, setDrawerOpen] = useState(false)
   const [codeOpen, setCodeOpen] = useState(false)
-  const shown = roomy ? panelOpen : drawerOpen
-  const showParameters = roomy ? setPanelOpen : setDrawerOpen
+  const shown = isWide ? panelOpen : drawerOpen
+  const showParameters = isWide ? setPanelOpen : setDrawerOpen
   useEscapeToStop(busy)
 
-  if (chosen.length === 0 && !begun) {
+  if (chosen.length === 0 && !hasTurns) {
     return (
       <ViewFrame heading={heading}>
-        <NothingToTalkTo />
+        <NoChatDeployment />
       </ViewFrame>
     )
   }
@@ -69,7 +69,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
             deployments={deployments}
             names={names}
             ids={chosen}
-            most={mostDeployments}
+            max={maxDeployments}
             onChoose={onChoose}
           />
         }
@@ -79,7 +79,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
             <Action
               icon={<SquarePen aria-hidden />}
               label={text.playground.newChat}
-              disabled={!begun}
+              disabled={!hasTurns}
               onClick={() => {
                 startNewChat()
                 focusComposer()
@@ -122,10 +122,10 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           <Composer readyIds={readyIds} busy={busy} valid={valid} />
         </div>
         <p role="status" className="sr-only">
-          {busy ? text.playground.answering : ending && text.playground.ended[ending]}
+          {busy ? text.playground.answering : outcome && text.playground.ended[outcome]}
         </p>
       </ViewFrame>
-      {roomy && panelOpen && (
+      {isWide && panelOpen && (
         <aside
           aria-label={text.playground.parameters}
           className="w-72 shrink-0 overflow-y-auto border-l px-5 pt-8 pb-5"
@@ -135,35 +135,35 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           <ParametersForm errors={errors} />
         </aside>
       )}
-      {!roomy && <ParametersDrawer open={drawerOpen} onOpenChange={setDrawerOpen} errors={errors} />}
+      {!isWide && <ParametersDrawer open={drawerOpen} onOpenChange={setDrawerOpen} errors={errors} />}
       <ViewCodeDialog
         open={codeOpen}
         onOpenChange={setCodeOpen}
         kind="chat"
-        writeBody={() => currentRequest(chosen[0] ?? '', text.playground.exampleMessage)}
+        writeBody={() => previewRequest(chosen[0] ?? '', text.playground.exampleMessage)}
       />
     </>
   )
 }
 
 /** The selected deployments: those in the URL, or those of the last visit, or a running one. Adds the selection to an empty URL. */
-function useChosen(
+function useSelection(
   deployments: readonly Deployment[],
   ids: readonly string[],
   onChoose: (ids: readonly string[]) => void,
 ) {
   const chosenList = (() => {
-    if (ids.length > 0) return ids.slice(0, mostDeployments)
+    if (ids.length > 0) return ids.slice(0, maxDeployments)
     const usable = deployments.filter(isUsable)
     const { deploymentIds } = conversation.get()
-    const remembered = deploymentIds.filter((id) => usable.some((one) => one.id === id))
-    if (remembered.length > 0) return remembered
+    const previous = deploymentIds.filter((id) => usable.some((one) => one.id === id))
+    if (previous.length > 0) return previous
     const first = usable.find(({ status }) => status === 'running') ?? usable[0]
     return first ? [first.id] : []
   })().join(',')
   const chosen = useMemo(() => (chosenList === '' ? [] : chosenList.split(',')), [chosenList])
   useEffect(() => {
-    if (chosen.length > 0) rememberDeployments(chosen)
+    if (chosen.length > 0) setDeployments(chosen)
     if (chosen.length > 0 && ids.length === 0) onChoose(chosen)
     // Runs once per default selection, only to fill an empty URL.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
@@ -176,14 +176,14 @@ function useEscapeToStop(busy: boolean) {
   useEffect(() => {
     if (!busy) return
     const onKeyDown = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing) stop()
+      if (event.key === 'Escape' && !event.defaultPrevented && !event.isComposing) stopAllAnswers()
     }
     document.addEventListener('keydown', onKeyDown)
     return () => document.removeEventListener('keydown', onKeyDown)
   }, [busy])
 }
 
-function NothingToTalkTo() {
+function NoChatDeployment() {
   const can = useCan()
   return (
     <EmptyState
@@ -191,7 +191,7 @@ function NothingToTalkTo() {
       title={can('createDeployments') ? text.playground.noChat : text.playground.noModel}
       action={
         can('createDeployments') && (
-          <Button asChild look="primary">
+          <Button asChild variant="primary">
             <Link to="/catalog">{text.playground.toCatalog}</Link>
           </Button>
         )

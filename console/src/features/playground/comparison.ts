@@ -26,17 +26,17 @@ export interface ComparisonResult {
   readonly milliseconds: number
 }
 
-export const fewestTexts = 2
-export const mostTexts = 8
+export const minTexts = 2
+export const maxTexts = 8
 
 let nextTextId = 1
 const toText = (words: string): ComparedText => ({ id: nextTextId++, words })
-const begin = (): Comparison => ({ texts: text.playground.exampleTexts.map(toText), result: null })
+const createComparison = (): Comparison => ({ texts: text.playground.exampleTexts.map(toText), result: null })
 
-export const comparison = createStore<Comparison>(begin())
+export const comparison = createStore<Comparison>(createComparison())
 
-export function forgetComparison() {
-  comparison.set(begin)
+export function clearComparison() {
+  comparison.set(createComparison)
 }
 
 export function setText(id: number, words: string) {

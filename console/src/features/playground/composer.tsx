@@ -1,7 +1,7 @@
 import { ArrowUp, Square } from 'lucide-react'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
-import { ask, conversation, setDraft, stop } from './conversation.ts'
+import { sendPrompt, conversation, setDraft, stopAllAnswers } from './conversation.ts'
 import { composerId, focusComposer } from './focus.ts'
 import { isPlainEnter } from './keys.ts'
 import { useStore } from './store.ts'
@@ -18,7 +18,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
   const draft = useStore(conversation, (state) => state.draft)
   const sendable = draft.trim() !== '' && readyIds.length > 0 && valid && !busy
   const send = () => {
-    if (sendable) ask(draft.trim(), readyIds)
+    if (sendable) sendPrompt(draft.trim(), readyIds)
     focusComposer()
   }
   return (
@@ -48,7 +48,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
           <Button
             size="small"
             onClick={() => {
-              stop()
+              stopAllAnswers()
               focusComposer()
             }}
           >
@@ -56,7 +56,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
             {text.playground.stop}
           </Button>
         ) : (
-          <Button look="primary" size="small" disabled={!sendable} onClick={send}>
+          <Button variant="primary" size="small" disabled={!sendable} onClick={send}>
             <ArrowUp aria-hidden />
             {text.playground.send}
           </Button>

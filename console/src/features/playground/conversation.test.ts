@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
-import { awaitedAnswer } from './answer.ts'
-import { findEnding, toMessages, type Turn } from './conversation.ts'
+import { pendingAnswer } from './answer.ts'
+import { findOutcome, toMessages, type Turn } from './conversation.ts'
 
-const said = (content: string) => ({ ...awaitedAnswer, state: 'done' as const, content })
+const said = (content: string) => ({ ...pendingAnswer, state: 'done' as const, content })
 
 it('sends a deployment its own answers, or another deployment’s, and omits turns without an answer', () => {
   const turns: Turn[] = [
     { id: 1, prompt: 'first', answers: { a: said('by a'), b: said('by b') } },
     { id: 2, prompt: 'second', answers: { a: said('only a') } },
-    { id: 3, prompt: 'third', answers: { a: said(''), b: awaitedAnswer } },
+    { id: 3, prompt: 'third', answers: { a: said(''), b: pendingAnswer } },
     {
       id: 4,
       prompt: 'fourth',
@@ -28,12 +28,12 @@ it('sends a deployment its own answers, or another deployment’s, and omits tur
 })
 
 it('reports a failure before a stop, and a stop before a completed answer', () => {
-  const stopped = { ...awaitedAnswer, state: 'stopped' as const }
-  const failed = { ...awaitedAnswer, state: 'failed' as const }
+  const stopped = { ...pendingAnswer, state: 'stopped' as const }
+  const failed = { ...pendingAnswer, state: 'failed' as const }
   const endOf = (...turns: Turn['answers'][]) =>
-    findEnding({ turns: turns.map((answers, id) => ({ id, prompt: 'hello', answers })) })
+    findOutcome({ turns: turns.map((answers, id) => ({ id, prompt: 'hello', answers })) })
   expect(endOf()).toBeNull()
-  expect(endOf({ a: awaitedAnswer })).toBeNull()
+  expect(endOf({ a: pendingAnswer })).toBeNull()
   expect(endOf({ a: failed }, { a: said('yes') })).toBe('done')
   expect(endOf({ a: said('yes'), b: stopped })).toBe('stopped')
   expect(endOf({ a: said('yes'), b: stopped, c: failed })).toBe('failed')

@@ -1,6 +1,6 @@
 import { ApiError, openStream } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
-import { addChunk, awaitedAnswer, isOpen, type Answer } from './answer.ts'
+import { addChunk, pendingAnswer, isPending, type Answer } from './answer.ts'
 import { noParameters, readParameters, type ParameterTexts } from './parameters.ts'
 import { readChunks } from './read-chunks.ts'
 import { createStore } from './store.ts'
@@ -27,28 +27,28 @@ export interface Message {
   content: string
 }
 
-const untouched: Conversation = { turns: [], draft: '', parameters: noParameters, deploymentIds: [] }
+const emptyConversation: Conversation = { turns: [], draft: '', parameters: noParameters, deploymentIds: [] }
 
-export const conversation = createStore<Conversation>(untouched)
+export const conversation = createStore<Conversation>(emptyConversation)
 
-export const hasOpenAnswer = ({ turns }: Conversation) =>
-  turns.some(({ answers }) => Object.values(answers).some(isOpen))
+export const hasPendingAnswer = ({ turns }: Conversation) =>
+  turns.some(({ answers }) => Object.values(answers).some(isPending))
 
 /** The most important outcome among the answers of the last turn; null until one of them has ended. */
-export function findEnding({ turns }: Pick<Conversation, 'turns'>) {
+export function findOutcome({ turns }: Pick<Conversation, 'turns'>) {
   const states = Object.values(turns.at(-1)?.answers ?? {}).map(({ state }) => state)
   return (['failed', 'stopped', 'done'] as const).find((ending) => states.includes(ending)) ?? null
 }
 
 /** Sends a prompt to every deployment, each with its own earlier answers. */
-export function ask(prompt: string, deploymentIds: readonly string[]) {
+export function sendPrompt(prompt: string, deploymentIds: readonly string[]) {
   const turn: Turn = { id: nextTurnId++, prompt, answers: {} }
   conversation.set((state) => ({ ...state, turns: [...state.turns, turn], draft: '' }))
-  for (const id of deploymentIds) answerTurn(turn.id, id)
+  for (const id of deploymentIds) requestAnswer(turn.id, id)
 }
 
 /** Replaces the prompt of a turn, removes the later turns, and requests new answers. */
-export function askInstead(turnId: number, prompt: string, deploymentIds: readonly string[]) {
+export function editPrompt(turnId: number, prompt: string, deploymentIds: readonly string[]) {
   stopAnswers(({ turn }) => turn >= turnId)
   conversation.set((state) => ({
     ...state,
@@ -56,11 +56,11 @@ export function askInstead(turnId: number, prompt: string, deploymentIds: readon
       .filter(({ id }) => id <= turnId)
       .map((turn) => (turn.id === turnId ? { ...turn, prompt, answers: {} } : turn)),
   }))
-  for (const id of deploymentIds) answerTurn(turnId, id)
+  for (const id of deploymentIds) requestAnswer(turnId, id)
 }
 
 /** Requests an answer from a deployment, replacing its earlier answer to the turn. */
-export function answerTurn(turnId: number, deploymentId: string) {
+export function requestAnswer(turnId: number, deploymentId: string) {
   const { turns, parameters } = conversation.get()
   const turn = turns.find(({ id }) => id === turnId)
   if (!turn) return
@@ -68,17 +68,17 @@ export function answerTurn(turnId: number, deploymentId: string) {
   const running: RunningAnswer = {
     turn: turnId,
     deployment: deploymentId,
-    answer: awaitedAnswer,
+    answer: pendingAnswer,
     abort: new AbortController(),
   }
   runningAnswers.add(running)
-  showNow(running)
+  renderNow(running)
   const earlier = turns.filter(({ id }) => id < turnId)
   void streamAnswer(running, toRequest(deploymentId, earlier, turn.prompt, parameters))
 }
 
 /** The request that the playground would send now, with the draft or, without one, the last prompt. */
-export function currentRequest(deploymentId: string, example: string): Record<string, unknown> {
+export function previewRequest(deploymentId: string, example: string): Record<string, unknown> {
   const { turns, draft, parameters } = conversation.get()
   const last = turns.at(-1)
   return draft.trim() === '' && last
@@ -102,20 +102,20 @@ function toRequest(
 }
 
 /** Stops every streaming answer and keeps the received text. */
-export function stop() {
+export function stopAllAnswers() {
   stopAnswers(() => true)
 }
 
 /** Removes all turns and keeps the parameters. */
 export function startNewChat() {
-  stop()
+  stopAllAnswers()
   conversation.set((state) => ({ ...state, turns: [] }))
 }
 
 /** Removes everything, for another person or organization. */
-export function forgetConversation() {
-  stop()
-  conversation.set(() => untouched)
+export function clearConversation() {
+  stopAllAnswers()
+  conversation.set(() => emptyConversation)
 }
 
 export function setDraft(draft: string) {
@@ -126,7 +126,7 @@ export function setParameter(name: keyof ParameterTexts, value: string) {
   conversation.set((state) => ({ ...state, parameters: { ...state.parameters, [name]: value } }))
 }
 
-export function rememberDeployments(deploymentIds: readonly string[]) {
+export function setDeployments(deploymentIds: readonly string[]) {
   conversation.set((state) => ({ ...state, deploymentIds }))
 }
 
@@ -140,9 +140,9 @@ export function toMessages(
   system: string,
   prompt: string,
 ): Message[] {
-  const said = earlier.flatMap(({ prompt, answers }): Message[] => {
+  const history = earlier.flatMap(({ prompt, answers }): Message[] => {
     const own = answers[deploymentId]
-    const words = [...(own ? [own] : []), ...Object.values(answers)].map(toWords).find((one) => one !== '')
+    const words = [...(own ? [own] : []), ...Object.values(answers)].map(toText).find((one) => one !== '')
     return words === undefined
       ? []
       : [
@@ -152,13 +152,13 @@ export function toMessages(
   })
   return [
     ...(system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]),
-    ...said,
+    ...history,
     { role: 'user', content: prompt },
   ]
 }
 
 /** Writes tool calls as text, because the protocol requires a result after each tool call message. */
-function toWords({ content, toolCalls }: Answer): string {
+function toText({ content, toolCalls }: Answer): string {
   return content || toolCalls.map((call) => `${call.name}(${call.arguments})`).join('\n')
 }
 
@@ -171,7 +171,7 @@ interface RunningAnswer {
 
 let nextTurnId = 1
 const runningAnswers = new Set<RunningAnswer>()
-const unshown = new Set<RunningAnswer>()
+const unrendered = new Set<RunningAnswer>()
 let frame: number | null = null
 
 async function streamAnswer(running: RunningAnswer, body: Record<string, unknown>) {
@@ -184,13 +184,13 @@ async function streamAnswer(running: RunningAnswer, body: Record<string, unknown
         if (signal.aborted) return
         const afterMs = performance.now() - startedAt
         running.answer = chunks.reduce((answer, chunk) => addChunk(answer, chunk, afterMs), running.answer)
-        showSoon(running)
+        renderSoon(running)
       }
     }
-    end(running, { state: 'done' })
+    finish(running, { state: 'done' })
   } catch (error) {
     // stopAnswers has already ended an aborted answer.
-    if (!signal.aborted) end(running, { state: 'failed', error: toShownError(error) })
+    if (!signal.aborted) finish(running, { state: 'failed', error: toShownError(error) })
   }
 }
 
@@ -200,32 +200,32 @@ function toShownError(error: unknown): unknown {
   return new ApiError({ status: 0, code: 'offline', detail: text.playground.offline })
 }
 
-function stopAnswers(meant: (running: RunningAnswer) => boolean) {
-  for (const running of [...runningAnswers].filter(meant)) {
+function stopAnswers(matches: (running: RunningAnswer) => boolean) {
+  for (const running of [...runningAnswers].filter(matches)) {
     running.abort.abort()
-    end(running, { state: 'stopped' })
+    finish(running, { state: 'stopped' })
   }
 }
 
-function end(running: RunningAnswer, change: Partial<Answer>) {
+function finish(running: RunningAnswer, change: Partial<Answer>) {
   running.answer = { ...running.answer, ...change }
   runningAnswers.delete(running)
-  unshown.delete(running)
-  showNow(running)
+  unrendered.delete(running)
+  renderNow(running)
 }
 
 /** Renders the new tokens of all answers once per frame. */
-function showSoon(running: RunningAnswer) {
-  unshown.add(running)
+function renderSoon(running: RunningAnswer) {
+  unrendered.add(running)
   frame ??= requestAnimationFrame(() => {
     frame = null
-    const shown = [...unshown]
-    unshown.clear()
+    const shown = [...unrendered]
+    unrendered.clear()
     conversation.set((state) => shown.reduce(withAnswer, state))
   })
 }
 
-function showNow(running: RunningAnswer) {
+function renderNow(running: RunningAnswer) {
   conversation.set((state) => withAnswer(state, running))
 }
 

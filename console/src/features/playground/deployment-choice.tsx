@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
-import { BareSelect } from '../../components/field.tsx'
+import { UnlabeledSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
 import { isUsable } from './deployment-names.ts'
@@ -12,12 +12,12 @@ interface DeploymentChoiceProps {
   names: ReadonlyMap<string, string>
   ids: readonly string[]
   /** The maximum number of selected deployments. */
-  most: number
+  max: number
   onChoose: (ids: readonly string[]) => void
 }
 
 /** Selects one deployment, or several to compare. */
-export function DeploymentChoice({ deployments, names, ids, most, onChoose }: DeploymentChoiceProps) {
+export function DeploymentChoice({ deployments, names, ids, max, onChoose }: DeploymentChoiceProps) {
   const offered = deployments.filter(isUsable)
   const next = offered
     .toSorted((a, b) => Number(b.status === 'running') - Number(a.status === 'running'))
@@ -31,7 +31,7 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
     >
       {ids.map((id, place) => (
         <div key={id} className="flex min-w-0 items-center max-sm:flex-1">
-          <BareSelect
+          <UnlabeledSelect
             aria-label={
               ids.length > 1 ? text.playground.nthDeployment(place + 1) : text.playground.deployment
             }
@@ -49,10 +49,10 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
                   {toLabel(names.get(one.id) ?? one.id, one)}
                 </option>
               ))}
-          </BareSelect>
+          </UnlabeledSelect>
           {ids.length > 1 && (
             <Button
-              look="quiet"
+              variant="quiet"
               size="tiny"
               aria-label={text.playground.removeDeployment(names.get(id) ?? text.playground.gone)}
               onClick={() => onChoose(ids.toSpliced(place, 1))}
@@ -62,7 +62,7 @@ export function DeploymentChoice({ deployments, names, ids, most, onChoose }: De
           )}
         </div>
       ))}
-      {next && ids.length < most && (
+      {next && ids.length < max && (
         <Action
           icon={<Plus aria-hidden />}
           label={text.playground.addDeployment}

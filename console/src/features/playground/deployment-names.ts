@@ -1,7 +1,7 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
-import { endOfId, nameChoice } from '../../domain/models/variant-names.ts'
+import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'
 
 /** Whether the deployment answers now or will once it runs. */
 export const isUsable = (deployment: Deployment) => !isEnding(deployment) && deployment.status !== 'failed'
@@ -9,12 +9,12 @@ export const isUsable = (deployment: Deployment) => !isEnding(deployment) && dep
 /** Unique names of deployments, by id; usable deployments with the same name get a shortened id. */
 export function nameDeployments(deployments: readonly Deployment[]): ReadonlyMap<string, string> {
   const plainName = (deployment: Deployment) =>
-    text.playground.deploymentName(deployment.model_name, nameChoice(deployment))
+    text.playground.deploymentName(deployment.model_name, nameVariant(deployment))
   const sharing = Map.groupBy(deployments.filter(isUsable), plainName)
   return new Map(
     deployments.map((one) => {
       const name = plainName(one)
-      return [one.id, (sharing.get(name)?.length ?? 0) > 1 ? `${name} · ${endOfId(one.id)}` : name]
+      return [one.id, (sharing.get(name)?.length ?? 0) > 1 ? `${name} · ${shortenId(one.id)}` : name]
     }),
   )
 }

@@ -32,13 +32,13 @@ export function DeploymentNotices({ deployments, names, ids }: DeploymentNotices
           )
         }
       >
-        <span role="status">{sentenceOf(name, deployment)}</span>
+        <span role="status">{describeState(name, deployment)}</span>
       </Notice>
     )
   })
 }
 
-function sentenceOf(name: string, deployment: Deployment | undefined) {
+function describeState(name: string, deployment: Deployment | undefined) {
   if (!deployment) return text.playground.isUnknown
   if (isEnding(deployment)) return text.playground.isGone(name)
   return deployment.status === 'failed' ? text.playground.hasFailed(name) : text.playground.notReady(name)

@@ -4,11 +4,11 @@ import { useState } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
-import { EmptyState, ErrorNote } from '../../components/states.tsx'
+import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { comparison, fewestTexts, useCompare, type ComparisonResult } from './comparison.ts'
+import { comparison, minTexts, useCompare, type ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
@@ -29,19 +29,19 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
   if (id === undefined) {
     return (
       <ViewFrame heading={heading}>
-        <NothingThatEmbeds />
+        <NoEmbeddingDeployment />
       </ViewFrame>
     )
   }
 
   const running = deployments.some((one) => one.id === id && one.status === 'running')
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
-  const enough = written.length >= fewestTexts
+  const enough = written.length >= minTexts
   return (
     <ViewFrame
       heading={heading}
       choice={
-        <DeploymentChoice deployments={deployments} names={names} ids={[id]} most={1} onChoose={onChoose} />
+        <DeploymentChoice deployments={deployments} names={names} ids={[id]} max={1} onChoose={onChoose} />
       }
       actions={
         <Action
@@ -65,12 +65,12 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
                 }}
               >
                 <TextList texts={texts} />
-                <ErrorNote error={compare.error} />
+                <ErrorMessage error={compare.error} />
                 <div className="flex items-center justify-end gap-3">
                   {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
                   <Button
                     type="submit"
-                    look="primary"
+                    variant="primary"
                     busy={compare.isPending}
                     disabled={!running || !enough}
                   >
@@ -123,7 +123,7 @@ function Result({ result, name }: { result: ComparisonResult; name: string }) {
   )
 }
 
-function NothingThatEmbeds() {
+function NoEmbeddingDeployment() {
   const can = useCan()
   return (
     <EmptyState
@@ -131,7 +131,7 @@ function NothingThatEmbeds() {
       title={can('createDeployments') ? text.playground.noEmbedding : text.playground.noModel}
       action={
         can('createDeployments') && (
-          <Button asChild look="primary">
+          <Button asChild variant="primary">
             <Link to="/catalog" search={{ type: 'embedding' }}>
               {text.playground.toCatalog}
             </Link>

@@ -26,7 +26,7 @@ export function ParametersDrawer({ open, onOpenChange, errors }: ParametersDrawe
               </Dialog.Description>
             </div>
             <Dialog.Close asChild>
-              <Button look="quiet" size="tiny" aria-label={text.common.close}>
+              <Button variant="quiet" size="tiny" aria-label={text.common.close}>
                 <X />
               </Button>
             </Dialog.Close>

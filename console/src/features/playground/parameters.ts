@@ -25,7 +25,7 @@ export const noParameters: ParameterTexts = {
   extra: '',
 }
 
-const mostStops = 4
+const maxStopSequences = 4
 /** Fields that the playground sets itself. */
 const reserved = ['model', 'messages', 'stream', 'stream_options', 'n']
 
@@ -51,7 +51,7 @@ export function readParameters(texts: ParameterTexts): {
   readNumber('seed', { least: 0, most: Number.MAX_SAFE_INTEGER, whole: true })
 
   const stops = texts.stop.split('\n').filter((line) => line !== '')
-  if (stops.length > mostStops) errors.stop = text.playground.tooManyStops(mostStops)
+  if (stops.length > maxStopSequences) errors.stop = text.playground.tooManyStops(maxStopSequences)
   else if (stops.length > 0) values.stop = stops.map((line) => line.replaceAll(String.raw`\n`, '\n'))
 
   const extra = readExtra(texts.extra)

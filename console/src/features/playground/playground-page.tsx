@@ -3,33 +3,33 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { organizationQuery, useSession } from '../../api/session.ts'
 import { useDocumentTitle } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { ChatView } from './chat-view.tsx'
-import { forgetConversation } from './conversation.ts'
+import { clearConversation } from './conversation.ts'
 import { EmbeddingsView } from './embeddings-view.tsx'
-import { forgetComparison } from './comparison.ts'
-import { forgetForOthers } from './forget.ts'
+import { clearComparison } from './comparison.ts'
+import { clearOnOwnerChange } from './clear-on-owner-change.ts'
 import { usePlaygroundDeployments } from './queries.ts'
 import { ViewFrame } from './view-frame.tsx'
 
 /** Chat with up to four deployments, or compare embedded texts. */
 export function PlaygroundPage() {
   useDocumentTitle(text.playground.title)
-  useForgetting()
+  useClearOnOwnerChange()
   const search = useSearch({ from: '/app/playground' })
   const navigate = useNavigate({ from: '/playground' })
   const { deployments, error, retry } = usePlaygroundDeployments()
   const ids = [...new Set(search.deployment?.split(',').filter(Boolean))]
-  const meansEmbedding = deployments?.embedding.some(({ id }) => id === ids[0]) ?? false
-  const view = search.tab === 'embeddings' || (!search.tab && meansEmbedding) ? 'embeddings' : 'chat'
+  const isEmbedding = deployments?.embedding.some(({ id }) => id === ids[0]) ?? false
+  const view = search.tab === 'embeddings' || (!search.tab && isEmbedding) ? 'embeddings' : 'chat'
   const choose = (chosen: readonly string[]) =>
     void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
   const heading = (
     <>
       <h1 className="text-xl font-semibold tracking-tight">{text.playground.title}</h1>
-      <Segmented
+      <SegmentedControl
         label={text.playground.view}
         value={view}
         onValueChange={(tab) => void navigate({ search: { tab } })}
@@ -61,14 +61,14 @@ export function PlaygroundPage() {
 }
 
 /** Clears the conversation before another person can see it. */
-function useForgetting() {
+function useClearOnOwnerChange() {
   const queryClient = useQueryClient()
   const { user } = useSession()
   const { data: organization } = useSuspenseQuery(organizationQuery)
   useEffect(() => {
-    forgetForOthers(queryClient, { userId: user.id, organizationId: organization.id }, () => {
-      forgetConversation()
-      forgetComparison()
+    clearOnOwnerChange(queryClient, { userId: user.id, organizationId: organization.id }, () => {
+      clearConversation()
+      clearComparison()
     })
   }, [queryClient, user.id, organization.id])
 }

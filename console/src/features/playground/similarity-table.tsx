@@ -5,7 +5,7 @@ import type { ComparisonResult } from './comparison.ts'
 import { summarize } from './similarity.ts'
 
 /** Maximum percentage of the accent color in a cell that keeps the text readable in both themes. */
-const strongest = 45
+const maxShade = 45
 
 /** A matrix of similarities. The color shows the similarity relative to the other pairs. */
 export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'texts' | 'similarities'> }) {
@@ -13,7 +13,7 @@ export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'te
   const span = summarize(similarities)
   const shareOf = (value: number) => {
     if (!span) return 0
-    return span.most === span.least ? 1 : (value - span.least) / (span.most - span.least)
+    return span.max === span.min ? 1 : (value - span.min) / (span.max - span.min)
   }
   return (
     <Table
@@ -47,7 +47,7 @@ export function SimilarityTable({ result }: { result: Pick<ComparisonResult, 'te
                 row === column
                   ? undefined
                   : {
-                      background: `color-mix(in oklab, var(--accent) ${Math.round(shareOf(value) * strongest)}%, var(--surface))`,
+                      background: `color-mix(in oklab, var(--accent) ${Math.round(shareOf(value) * maxShade)}%, var(--surface))`,
                     }
               }
             >

@@ -10,6 +10,6 @@ it('compares every pair', () => {
     [0, 0],
   ])
   expect(matrix[0]).toEqual([1, 1, 0, -1, 0])
-  expect(summarize(matrix)).toEqual({ pair: [0, 1], most: 1, least: -1 })
+  expect(summarize(matrix)).toEqual({ pair: [0, 1], max: 1, min: -1 })
   expect(summarize(compareVectors([[1]]))).toBeNull()
 })

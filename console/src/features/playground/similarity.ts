@@ -19,11 +19,11 @@ export function compareVectors(vectors: readonly (readonly number[])[]): number[
 /** The most similar pair and the range of all pairs; null for fewer than two texts. */
 export function summarize(
   matrix: readonly (readonly number[])[],
-): { pair: [number, number]; least: number; most: number } | null {
+): { pair: [number, number]; min: number; max: number } | null {
   const pairs = matrix.flatMap((row, i) =>
     row.slice(i + 1).map((value, offset) => ({ value, pair: [i, i + 1 + offset] as [number, number] })),
   )
   const [first] = pairs.toSorted((a, b) => b.value - a.value)
   if (!first) return null
-  return { pair: first.pair, most: first.value, least: Math.min(...pairs.map(({ value }) => value)) }
+  return { pair: first.pair, max: first.value, min: Math.min(...pairs.map(({ value }) => value)) }
 }

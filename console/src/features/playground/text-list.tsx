@@ -1,9 +1,9 @@
 import { Plus, X } from 'lucide-react'
 import { useRef } from 'react'
 import { Button } from '../../components/button.tsx'
-import { BareInput } from '../../components/field.tsx'
+import { UnlabeledInput } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-import { addText, fewestTexts, mostTexts, removeText, setText, type ComparedText } from './comparison.ts'
+import { addText, minTexts, maxTexts, removeText, setText, type ComparedText } from './comparison.ts'
 
 /** The editable list of texts to compare. */
 export function TextList({ texts }: { texts: readonly ComparedText[] }) {
@@ -19,16 +19,16 @@ export function TextList({ texts }: { texts: readonly ComparedText[] }) {
             <span aria-hidden className="tabular w-4 shrink-0 text-right text-muted">
               {place + 1}
             </span>
-            <BareInput
+            <UnlabeledInput
               aria-label={text.playground.nthText(place + 1)}
               value={words}
               onChange={({ target }) => setText(id, target.value)}
             />
             <Button
-              look="quiet"
+              variant="quiet"
               size="tiny"
               aria-label={text.playground.removeText(place + 1)}
-              disabled={texts.length <= fewestTexts}
+              disabled={texts.length <= minTexts}
               onClick={() => {
                 removeText(id)
                 focusAt(Math.min(place, texts.length - 2))
@@ -39,9 +39,9 @@ export function TextList({ texts }: { texts: readonly ComparedText[] }) {
           </li>
         ))}
       </ol>
-      {texts.length < mostTexts && (
+      {texts.length < maxTexts && (
         <Button
-          look="quiet"
+          variant="quiet"
           size="small"
           className="ml-6"
           onClick={() => {

@@ -18,10 +18,10 @@ interface TranscriptProps {
 /** The conversation, scrolled to its end. */
 export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
   const turns = useStore(conversation, (state) => state.turns)
-  const { box, away, toEnd } = useFollowEnd()
+  const { box, away, scrollToEnd } = useFollowEnd()
   const lastId = turns.at(-1)?.id
   // Scroll to a new turn.
-  useEffect(toEnd, [toEnd, lastId])
+  useEffect(scrollToEnd, [scrollToEnd, lastId])
   return (
     <div className="relative min-h-0 flex-1">
       <div
@@ -32,7 +32,7 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
         className="@container h-full overflow-y-auto focus-visible:-outline-offset-2"
       >
         <div className="flex min-h-full flex-col gap-8 px-4 py-4 sm:px-8">
-          {turns.length === 0 && <Beginning many={many} />}
+          {turns.length === 0 && <EmptyTranscript many={many} />}
           {turns.map((turn) => (
             <TurnView
               key={turn.id}
@@ -50,7 +50,7 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
           size="icon"
           aria-label={text.playground.toEnd}
           className="absolute bottom-3 left-1/2 -translate-x-1/2 rounded-full! shadow"
-          onClick={toEnd}
+          onClick={scrollToEnd}
         >
           <ArrowDown />
         </Button>
@@ -59,7 +59,7 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
   )
 }
 
-function Beginning({ many }: { many: boolean }) {
+function EmptyTranscript({ many }: { many: boolean }) {
   return (
     <div className="m-auto grid justify-items-center gap-4 text-center">
       <div className="grid gap-1">
@@ -70,7 +70,7 @@ function Beginning({ many }: { many: boolean }) {
         {text.playground.examples.map((example) => (
           <li key={example}>
             <Button
-              look="quiet"
+              variant="quiet"
               className="h-auto! max-w-full py-2 font-normal! whitespace-normal!"
               onClick={() => {
                 setDraft(example)

@@ -6,7 +6,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { TextArea } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { AnswerView } from './answer-view.tsx'
-import { answerTurn, askInstead, type Turn } from './conversation.ts'
+import { requestAnswer, editPrompt, type Turn } from './conversation.ts'
 import { focusComposer } from './focus.ts'
 import { isPlainEnter } from './keys.ts'
 
@@ -35,7 +35,7 @@ export const TurnView = memo(function TurnView({ turn, names, readyIds, last, bu
   const others = last && !busy ? readyIds.filter((id) => !turn.answers[id]) : []
   const many = answers.length > 1
   const askOthers = () => {
-    for (const id of others) answerTurn(turn.id, id)
+    for (const id of others) requestAnswer(turn.id, id)
     focusComposer()
   }
   return (
@@ -79,7 +79,7 @@ function Prompt({
   const resend = () => {
     if (!edited?.trim() || !editable) return
     setEdited(null)
-    askInstead(turn.id, edited, readyIds)
+    editPrompt(turn.id, edited, readyIds)
     focusComposer()
   }
   const cancel = () => {
@@ -109,7 +109,7 @@ function Prompt({
         />
         <div className="flex justify-end gap-2">
           <Button onClick={cancel}>{text.common.cancel}</Button>
-          <Button look="primary" disabled={!edited.trim() || !editable} onClick={resend}>
+          <Button variant="primary" disabled={!edited.trim() || !editable} onClick={resend}>
             {text.playground.resend}
           </Button>
         </div>
@@ -124,7 +124,7 @@ function Prompt({
         <CopyButton value={turn.prompt} label={text.common.copy(text.playground.copyMessage)} />
         {editable && (
           <Button
-            look="quiet"
+            variant="quiet"
             size="tiny"
             aria-label={text.playground.edit}
             onClick={() => setEdited(turn.prompt)}

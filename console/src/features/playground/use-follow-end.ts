@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 
 /** Distance in pixels from the end within which the view keeps following. */
-const nearby = 48
+const nearEnd = 48
 
 /** Keeps a scroll container at its end while its first child grows, until the person scrolls up. */
 export function useFollowEnd() {
@@ -9,7 +9,7 @@ export function useFollowEnd() {
   const following = useRef(true)
   const [away, setAway] = useState(false)
 
-  const toEnd = useCallback(() => {
+  const scrollToEnd = useCallback(() => {
     following.current = true
     setAway(false)
     box.current?.scrollTo({ top: box.current.scrollHeight })
@@ -22,7 +22,7 @@ export function useFollowEnd() {
     let before = element.scrollTop
     const onScroll = () => {
       const { scrollTop, scrollHeight, clientHeight } = element
-      const near = scrollHeight - scrollTop - clientHeight < nearby
+      const near = scrollHeight - scrollTop - clientHeight < nearEnd
       // Growing content also increases the distance to the end. Only scrolling up stops following.
       if (near) following.current = true
       else if (scrollTop < before) following.current = false
@@ -41,5 +41,5 @@ export function useFollowEnd() {
     }
   }, [])
 
-  return { box, away, toEnd }
+  return { box, away, scrollToEnd }
 }

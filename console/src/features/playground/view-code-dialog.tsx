@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { text } from '../../text/index.ts'
 import {
   sampleLanguages,
@@ -35,7 +35,7 @@ export function ViewCodeDialog({ open, onOpenChange, kind, writeBody }: ViewCode
       wide
     >
       <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] justify-items-start gap-3">
-        <Segmented
+        <SegmentedControl
           label={text.playground.language}
           value={language}
           onValueChange={setLanguage}

@@ -4,7 +4,7 @@ import type { Invitation } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorNote, ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -71,14 +71,14 @@ export function OwnInvitations() {
           decline.mutate(declining.id, {
             onSuccess: () => {
               setDeclining(null)
-              toasts.done(text.profile.declined)
+              toasts.success(text.profile.declined)
             },
           })
         }
       >
         <div className="grid gap-3">
           <p>{declining && text.profile.declineDescription(declining.organization_name)}</p>
-          <ErrorNote error={decline.error} />
+          <ErrorMessage error={decline.error} />
         </div>
       </ConfirmDialog>
     </Section>

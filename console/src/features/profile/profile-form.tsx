@@ -21,7 +21,7 @@ export function ProfileForm({ profile }: { profile: Profile }) {
       {
         onSuccess: () => {
           clear()
-          toasts.done(text.common.saved)
+          toasts.success(text.common.saved)
         },
       },
     )

@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { Page, Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
 import { profileQuery } from './queries.ts'
-import { SigningIn } from './signing-in.tsx'
+import { SignInSection } from './sign-in-section.tsx'
 
 /** Profile, sign-in methods, pending invitations and theme. */
 export function ProfilePage() {
@@ -18,7 +18,7 @@ export function ProfilePage() {
         {profile.data ? (
           <>
             <ProfileForm profile={profile.data} />
-            <SigningIn profile={profile.data} />
+            <SignInSection profile={profile.data} />
           </>
         ) : profile.error ? (
           <Section>
@@ -38,7 +38,7 @@ function Appearance() {
   const theme = useTheme()
   return (
     <Section title={text.profile.appearance} description={text.profile.appearanceDescription}>
-      <Segmented
+      <SegmentedControl
         label={text.shell.theme}
         value={theme}
         onValueChange={chooseTheme}

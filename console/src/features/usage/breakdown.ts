@@ -14,7 +14,7 @@ export interface Series {
 }
 
 /** The number of chart colors. The smallest series are combined into one. */
-const mostSeries = 6
+const maxSeries = 6
 
 /** Stacks daily usage by instance type or model, largest series first; empty without usage. */
 export function stackByDay(
@@ -24,13 +24,13 @@ export function stackByDay(
   otherName: string,
 ): Series[] {
   const counted = items.filter(({ unit }) => measure === 'cost' || unit === unitOf[measure])
-  const series = [...Map.groupBy(counted, nameOf)]
+  const series = [...Map.groupBy(counted, nameSeries)]
     .map(([name, own]) => toSeries(name, own, days, measure))
     .filter(({ total }) => total > 0)
     .toSorted((one, other) => other.total - one.total)
-  if (series.length <= mostSeries) return series
-  const rest = series.slice(mostSeries - 1)
-  const shown = series.slice(0, mostSeries - 1)
+  if (series.length <= maxSeries) return series
+  const rest = series.slice(maxSeries - 1)
+  const shown = series.slice(0, maxSeries - 1)
   return [
     ...shown,
     {
@@ -47,20 +47,20 @@ function toSeries(name: string, items: readonly Item[], days: readonly string[],
   const byDay = Map.groupBy(items, ({ date }) => date)
   return {
     name,
-    values: days.map((day) => measureOf(byDay.get(day) ?? [], measure)),
-    total: measureOf(items, measure),
+    values: days.map((day) => sumMeasure(byDay.get(day) ?? [], measure)),
+    total: sumMeasure(items, measure),
   }
 }
 
 /** Adds up a measure. The sum is exact until it is converted to a number for the chart. */
-export function measureOf(items: readonly Amounts[], measure: Measure): number {
+export function sumMeasure(items: readonly Amounts[], measure: Measure): number {
   if (measure === 'cost') return Number(sumDecimals(items.map((item) => item.estimated_amount)))
   const quantity = Number(sumDecimals(items.map((item) => item.quantity)))
   return measure === 'hours' ? quantity / 3_600 : quantity
 }
 
 /** The instance type or the model. */
-function nameOf({ dimensions }: Item): string {
+function nameSeries({ dimensions }: Item): string {
   return dimensions.instance_type ?? dimensions.model_name ?? Object.values(dimensions).join(' ')
 }
 

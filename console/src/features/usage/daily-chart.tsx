@@ -5,7 +5,7 @@ import { text } from '../../text/index.ts'
 import { stackByDay, type Measure, type Series } from './breakdown.ts'
 import { listDays } from './range.ts'
 
-const colours = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`)
+const colors = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`)
 
 /** One bar per day, stacked by instance type or model. */
 export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Measure }) {
@@ -60,7 +60,7 @@ export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Mea
             name={name}
             dataKey={({ values }: (typeof rows)[number]) => values[index]}
             stackId="day"
-            fill={colours[index]}
+            fill={colors[index]}
             maxBarSize={36}
             isAnimationActive={false}
           />
@@ -95,7 +95,7 @@ function DayCard({ days, series, format, active, label }: DayCardProps) {
   if (!active || typeof label !== 'string') return null
   const index = days.indexOf(label)
   const used = series
-    .map(({ name, values }, colour) => ({ name, colour, value: values[index] ?? 0 }))
+    .map(({ name, values }, color) => ({ name, color, value: values[index] ?? 0 }))
     .filter(({ value }) => value > 0)
   return (
     <div className="grid min-w-44 gap-1.5 rounded-lg border bg-raised px-3 py-2 text-[0.8125rem] shadow-lg">
@@ -103,9 +103,9 @@ function DayCard({ days, series, format, active, label }: DayCardProps) {
         {formatUtcDay(label)}
         <span className="tabular">{format(used.reduce((sum, { value }) => sum + value, 0))}</span>
       </p>
-      {used.map(({ name, colour, value }) => (
+      {used.map(({ name, color, value }) => (
         <p key={name} className="flex items-center gap-2">
-          <Swatch index={colour} />
+          <Swatch index={color} />
           <span className="min-w-0 truncate">{name}</span>
           <span className="tabular ml-auto pl-4 text-muted">{format(value)}</span>
         </p>
@@ -116,6 +116,6 @@ function DayCard({ days, series, format, active, label }: DayCardProps) {
 
 function Swatch({ index }: { index: number }) {
   return (
-    <span aria-hidden className="size-2.5 shrink-0 rounded-[3px]" style={{ background: colours[index] }} />
+    <span aria-hidden className="size-2.5 shrink-0 rounded-[3px]" style={{ background: colors[index] }} />
   )
 }

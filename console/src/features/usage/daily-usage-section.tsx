@@ -8,8 +8,8 @@ import { useCan } from '../../api/session.ts'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { Segmented } from '../../components/segmented.tsx'
-import { EmptyState, ErrorNote, ErrorState, Skeleton } from '../../components/states.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { EmptyState, ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
 import type { Measure } from './breakdown.ts'
@@ -17,14 +17,14 @@ import { saveFile, toCsv } from './csv.ts'
 import { MeterTable } from './meter-table.tsx'
 import { dailyUsageQuery } from './queries.ts'
 import { RangeControls } from './range-controls.tsx'
-import type { AskedDays } from './range.ts'
+import type { RequestedDays } from './range.ts'
 
 const DailyChart = lazyPart(() => import('./daily-chart.tsx').then((module) => module.DailyChart))
 
 const measures: Measure[] = ['cost', 'hours', 'tokens']
 
 /** Usage of the selected days as a chart, and by meter as a table. */
-export function DailyUsageSection({ days }: { days: AskedDays }) {
+export function DailyUsageSection({ days }: { days: RequestedDays }) {
   const { data: usage, error, isPlaceholderData, refetch } = useQuery(dailyUsageQuery(days))
   const [measure, setMeasure] = useState<Measure>('cost')
   // Keep showing loaded data while the server is unreachable.
@@ -38,7 +38,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
         <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
           <div className="flex flex-wrap items-center gap-2">
             <h2 className="mr-auto font-semibold">{text.usage.byDay}</h2>
-            <RangeControls asked={days} shown={isPlaceholderData ? undefined : usage} />
+            <RangeControls requested={days} shown={isPlaceholderData ? undefined : usage} />
             <Button
               disabled={usage === undefined || isUnused}
               onClick={() =>
@@ -50,7 +50,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
               {text.usage.download}
             </Button>
           </div>
-          {isRefused && <ErrorNote error={failure} />}
+          {isRefused && <ErrorMessage error={failure} />}
           {failure && !isRefused && <ErrorState error={failure} onRetry={() => void refetch()} />}
           {isFirstVisit && <NothingYet />}
           {!failure && !isFirstVisit && (
@@ -61,7 +61,7 @@ export function DailyUsageSection({ days }: { days: AskedDays }) {
               )}
             >
               <div>
-                <Segmented
+                <SegmentedControl
                   label={text.usage.measure}
                   value={measure}
                   onValueChange={setMeasure}
@@ -108,7 +108,7 @@ function NothingYet() {
       title={text.usage.nothingYet}
       action={
         can('createDeployments') && (
-          <Button look="primary" asChild>
+          <Button variant="primary" asChild>
             <Link to="/catalog">{text.usage.deployModel}</Link>
           </Button>
         )

@@ -1,13 +1,13 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import type { DailyUsage, UsageAnomaly } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import type { AskedDays } from './range.ts'
+import type { RequestedDays } from './range.ts'
 
 // Usage of running deployments grows continuously.
 const refetchInterval = 30_000
 
 /** Usage by day. */
-export const dailyUsageQuery = (days: AskedDays) =>
+export const dailyUsageQuery = (days: RequestedDays) =>
   queryOptions({
     queryKey: ['billing', 'usage', days.from ?? null, days.to ?? null],
     queryFn: ({ signal }) =>

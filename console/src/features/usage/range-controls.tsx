@@ -1,24 +1,38 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { BareInput, BareSelect } from '../../components/field.tsx'
+import { UnlabeledInput, UnlabeledSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-import { choiceOf, lastDays, recentDays, type AskedDays, type DayRange, type RangeChoice } from './range.ts'
+import {
+  matchPreset,
+  lastDays,
+  recentDays,
+  type RequestedDays,
+  type DayRange,
+  type RangePreset,
+} from './range.ts'
 
-/** Selects the days, which are kept in the URL: `asked` has the parameters, `shown` the range in the server's response. */
-export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRange | undefined }) {
+/** Selects the days, which are kept in the URL: `requested` has the parameters, `shown` the range in the server's response. */
+export function RangeControls({
+  requested,
+  shown,
+}: {
+  requested: RequestedDays
+  shown: DayRange | undefined
+}) {
   const navigate = useNavigate()
-  const from = shown?.from ?? asked.from ?? ''
-  const to = shown?.to ?? asked.to ?? ''
+  const from = shown?.from ?? requested.from ?? ''
+  const to = shown?.to ?? requested.to ?? ''
   // Unapplied input, valid until the shown range changes.
   const [typed, setTyped] = useState<{ of: string; days: DayRange }>()
   const draft = typed?.of === from + to ? typed.days : { from, to }
 
-  const show = (days: AskedDays, replace = false) => void navigate({ to: '/usage', search: days, replace })
-  const choose = (choice: RangeChoice) => {
+  const show = (days: RequestedDays, replace = false) =>
+    void navigate({ to: '/usage', search: days, replace })
+  const choose = (choice: RangePreset) => {
     if (choice === 'period') show({})
     else if (choice !== 'custom') show(lastDays(Number(choice)))
   }
-  const change = (change: AskedDays) => {
+  const change = (change: RequestedDays) => {
     const days = { from: change.from ?? draft.from, to: change.to ?? draft.to }
     setTyped({ of: from + to, days })
     // Typing a year passes through 0002, 0020 and 0202.
@@ -26,10 +40,10 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
   }
   return (
     <>
-      <BareSelect
+      <UnlabeledSelect
         aria-label={text.usage.range}
-        value={choiceOf(asked)}
-        onChange={({ target }) => choose(target.value as RangeChoice)}
+        value={matchPreset(requested)}
+        onChange={({ target }) => choose(target.value as RangePreset)}
       >
         <option value="period">{text.usage.ranges.period}</option>
         {recentDays.map((count) => (
@@ -37,10 +51,10 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
             {text.usage.ranges[count]}
           </option>
         ))}
-        {choiceOf(asked) === 'custom' && <option value="custom">{text.usage.ranges.custom}</option>}
-      </BareSelect>
+        {matchPreset(requested) === 'custom' && <option value="custom">{text.usage.ranges.custom}</option>}
+      </UnlabeledSelect>
       <div className="flex w-full items-center gap-2 sm:w-auto">
-        <BareInput
+        <UnlabeledInput
           type="date"
           aria-label={text.usage.from}
           className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"
@@ -51,7 +65,7 @@ export function RangeControls({ asked, shown }: { asked: AskedDays; shown: DayRa
         <span aria-hidden className="text-muted">
           –
         </span>
-        <BareInput
+        <UnlabeledInput
           type="date"
           aria-label={text.usage.to}
           className="min-w-0 flex-1 px-2! sm:w-36 sm:flex-none sm:px-3!"

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { choiceOf, lastDays, listDays } from './range.ts'
+import { matchPreset, lastDays, listDays } from './range.ts'
 
 const now = Date.parse('2026-03-02T23:59:59Z')
 
@@ -10,10 +10,10 @@ test('the last days end today and have the requested length', () => {
 })
 
 test('the range in the URL selects the matching option', () => {
-  expect(choiceOf({}, now)).toBe('period')
-  expect(choiceOf(lastDays(90, now), now)).toBe('90')
-  expect(choiceOf({ from: '2026-02-24' }, now)).toBe('custom')
-  expect(choiceOf({ from: '2026-02-24', to: '2026-03-01' }, now)).toBe('custom')
+  expect(matchPreset({}, now)).toBe('period')
+  expect(matchPreset(lastDays(90, now), now)).toBe('90')
+  expect(matchPreset({ from: '2026-02-24' }, now)).toBe('custom')
+  expect(matchPreset({ from: '2026-02-24', to: '2026-03-01' }, now)).toBe('custom')
 })
 
 test('an invalid range has no days', () => {

@@ -5,7 +5,7 @@ export interface DayRange {
 }
 
 /** The range in the URL. A missing end defaults to the billing period's. */
-export interface AskedDays {
+export interface RequestedDays {
   from?: string | undefined
   to?: string | undefined
 }
@@ -13,7 +13,7 @@ export interface AskedDays {
 /** Preset numbers of days up to today. */
 export const recentDays = [7, 30, 90] as const
 
-export type RangeChoice = 'period' | 'custom' | `${(typeof recentDays)[number]}`
+export type RangePreset = 'period' | 'custom' | `${(typeof recentDays)[number]}`
 
 const dayMilliseconds = 86_400_000
 
@@ -23,7 +23,7 @@ export function lastDays(count: number, now: number = Date.now()): DayRange {
 }
 
 /** The option that matches a range; the billing period for an empty one. */
-export function choiceOf(days: AskedDays, now: number = Date.now()): RangeChoice {
+export function matchPreset(days: RequestedDays, now: number = Date.now()): RangePreset {
   if (days.from === undefined && days.to === undefined) return 'period'
   const count = recentDays.find((count) => {
     const { from, to } = lastDays(count, now)

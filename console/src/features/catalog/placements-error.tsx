@@ -1,11 +1,11 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Placements } from '../../../../server/src/contract.ts'
 import { Button } from '../../components/button.tsx'
-import { messageOf, Notice } from '../../components/states.tsx'
+import { describeError, Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 
 /** Shows why placements failed to load, with a button to retry. */
-export function HardwareUnknown({
+export function PlacementsError({
   placements,
 }: {
   placements: Pick<UseQueryResult<Placements>, 'error' | 'refetch'>
@@ -20,7 +20,7 @@ export function HardwareUnknown({
         </Button>
       }
     >
-      {messageOf(placements.error)}
+      {describeError(placements.error)}
     </Notice>
   )
 }

@@ -1,7 +1,7 @@
 import { ToggleGroup } from 'radix-ui'
 import type { ReactNode } from 'react'
 
-interface SegmentedProps<Value extends string> {
+interface SegmentedControlProps<Value extends string> {
   value: Value
   onValueChange: (value: Value) => void
   label: string
@@ -9,12 +9,12 @@ interface SegmentedProps<Value extends string> {
 }
 
 /** A segmented control for two to five short options. */
-export function Segmented<Value extends string>({
+export function SegmentedControl<Value extends string>({
   value,
   onValueChange,
   label,
   options,
-}: SegmentedProps<Value>) {
+}: SegmentedControlProps<Value>) {
   return (
     <ToggleGroup.Root
       type="single"

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 
 const words = text.catalog
@@ -17,7 +17,7 @@ const billingCodes = [
 ]
 
 /** Shows why a deployment was rejected, with a link to the page that resolves the error. The link calls `onLeave`. */
-export function DeployProblem({ error, onLeave }: { error: unknown; onLeave: () => void }) {
+export function DeployError({ error, onLeave }: { error: unknown; onLeave: () => void }) {
   const can = useCan()
   const queryClient = useQueryClient()
   const box = useRef<HTMLDivElement>(null)
@@ -30,7 +30,7 @@ export function DeployProblem({ error, onLeave }: { error: unknown; onLeave: () 
   const isBilling = billingCodes.includes(code)
   return (
     <div ref={box} className="grid gap-2">
-      <ErrorNote error={error} />
+      <ErrorMessage error={error} />
       <div className="flex flex-wrap items-center gap-2 empty:hidden">
         {code === 'resource_limit_reached' && (
           <Button asChild size="small">

@@ -14,15 +14,15 @@ interface Owner {
  * Calls `clear` when the person signs out, switches organizations, or another person signs in. An expired session keeps the data for
  * the same person's next sign-in.
  */
-export function forgetForOthers(queryClient: QueryClient, current: Owner, forget: () => void) {
-  if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) forget()
+export function clearOnOwnerChange(queryClient: QueryClient, current: Owner, clear: () => void) {
+  if (owner && (owner.userId !== current.userId || owner.organizationId !== current.organizationId)) clear()
   owner = current
   if (watched.has(queryClient)) return
   watched.add(queryClient)
-  const isKept = () => queryClient.getQueryData(sessionQuery.queryKey)?.user.id === owner?.userId
+  const isSameOwner = () => queryClient.getQueryData(sessionQuery.queryKey)?.user.id === owner?.userId
   const end = () => {
     owner = null
-    forget()
+    clear()
   }
   const organizationHash = hashKey(organizationQuery.queryKey)
   queryClient.getQueryCache().subscribe(({ type, query }) => {
@@ -30,7 +30,7 @@ export function forgetForOthers(queryClient: QueryClient, current: Owner, forget
     if (!owner || query.queryHash !== organizationHash) return
     if (type === 'removed') {
       // Signing in and signing out both drop the query. Afterwards only a sign-in has set a session.
-      queueMicrotask(() => owner && !isKept() && end())
+      queueMicrotask(() => owner && !isSameOwner() && end())
       return
     }
     const shown = query.state.data as { id: number } | undefined

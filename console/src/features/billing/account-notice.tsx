@@ -3,36 +3,36 @@ import { Button } from '../../components/button.tsx'
 import { Notice } from '../../components/states.tsx'
 import { billingAccountQuery, billingConfigQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
-import type { Adding } from './add-card.tsx'
+import type { CardSetup } from './add-card.tsx'
 import { invoicesQuery } from './queries.ts'
-import { findTrouble } from './standing.ts'
+import { findAccountProblem } from './account-problem.ts'
 
 /** Shows a problem of the account with its solution, or the state of a card that was just entered. */
-export function StandingNotice({ adding }: { adding: Adding }) {
+export function AccountNotice({ cardSetup }: { cardSetup: CardSetup }) {
   const { data: account } = useQuery(billingAccountQuery)
   const { data: config } = useQuery(billingConfigQuery)
-  const trouble = account && config ? findTrouble(account, config.features) : null
+  const problem = account && config ? findAccountProblem(account, config.features) : null
   return (
     <>
-      {trouble !== null && (
+      {problem !== null && (
         <Notice
-          tone={trouble === 'exhausted' || trouble === 'unactivated' ? 'warn' : 'bad'}
-          title={text.billing.notices[trouble].title}
-          action={trouble === 'past_due' && <PayAction />}
+          tone={problem === 'exhausted' || problem === 'unactivated' ? 'warn' : 'bad'}
+          title={text.billing.notices[problem].title}
+          action={problem === 'past_due' && <PayAction />}
         >
-          {text.billing.notices[trouble].words}
+          {text.billing.notices[problem].words}
         </Notice>
       )}
-      {adding.arrival === 'waiting' && (
+      {cardSetup.newCardState === 'waiting' && (
         <div role="status">
           <Notice>{text.billing.waitingForCard}</Notice>
         </div>
       )}
-      {adding.arrival === 'late' && (
+      {cardSetup.newCardState === 'late' && (
         <Notice
           tone="warn"
           title={text.billing.cardLate}
-          action={<Button onClick={adding.waitAgain}>{text.billing.lookAgain}</Button>}
+          action={<Button onClick={cardSetup.pollAgain}>{text.billing.lookAgain}</Button>}
         >
           {text.billing.cardLateHint}
         </Notice>

@@ -3,13 +3,13 @@ import type { Profile } from '../../../../server/src/contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
-import { ErrorNote } from '../../components/states.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 /** The sign-in method, and a button that emails a link to set a new password. */
-export function SigningIn({ profile }: { profile: Profile }) {
+export function SignInSection({ profile }: { profile: Profile }) {
   const { auth_method: method } = useSession().session
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   const request = useRequestPasswordReset()
@@ -35,7 +35,7 @@ export function SigningIn({ profile }: { profile: Profile }) {
               ? text.profile.hasPassword
               : text.profile.hasNoPassword}
         </p>
-        <ErrorNote error={request.error} />
+        <ErrorMessage error={request.error} />
         {!request.isSuccess && (
           <Button
             className="justify-self-start"

@@ -1,7 +1,7 @@
 import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
 
 /** Why an account can't deploy, other than its limit. */
-export type Trouble = 'past_due' | 'suspended' | 'closed' | 'ended' | 'exhausted' | 'unactivated'
+export type AccountProblem = 'past_due' | 'suspended' | 'closed' | 'ended' | 'exhausted' | 'unactivated'
 
 /** Whether the account has a subscription that is active or past due. */
 export function isSubscribed({ subscription_status: status }: BillingAccount): boolean {
@@ -9,7 +9,10 @@ export function isSubscribed({ subscription_status: status }: BillingAccount): b
 }
 
 /** Finds the problem that would reject a new deployment; null without one. */
-export function findTrouble(account: BillingAccount, features: BillingConfig['features']): Trouble | null {
+export function findAccountProblem(
+  account: BillingAccount,
+  features: BillingConfig['features'],
+): AccountProblem | null {
   const { status, billing_mode: mode, trial_credit: credit } = account
   if (status !== 'active') return status
   if (mode === 'postpaid') return isSubscribed(account) ? null : 'ended'

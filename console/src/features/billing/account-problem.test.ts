@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
-import { standingOf } from './card.ts'
-import { canActivate, findTrouble } from './standing.ts'
+import { expiryStatus } from './card.ts'
+import { canActivate, findAccountProblem } from './account-problem.ts'
 
 const features: BillingConfig['features'] = {
   processor: 'sandbox',
@@ -44,15 +44,15 @@ test.each([
   ['an ended subscription', { ...postpaid, subscription_status: 'canceled' }, features, 'ended', true],
   ['a suspended account', { status: 'suspended' }, features, 'suspended', false],
   ['a closed account', { status: 'closed' }, features, 'closed', false],
-] as const)('%s', (_what, changes, features, trouble, mayActivate) => {
-  expect(findTrouble(account(changes), features)).toBe(trouble)
+] as const)('%s', (_what, changes, features, problem, mayActivate) => {
+  expect(findAccountProblem(account(changes), features)).toBe(problem)
   expect(canActivate(account(changes), features)).toBe(mayActivate)
 })
 
 test('a card is valid through the last day of its month', () => {
   const now = new Date(2026, 10, 30).getTime()
-  expect(standingOf({ exp_month: 11, exp_year: 2026 }, now)).toBe('soon')
-  expect(standingOf({ exp_month: 10, exp_year: 2026 }, now)).toBe('expired')
-  expect(standingOf({ exp_month: 1, exp_year: 2027 }, now)).toBe('good')
-  expect(standingOf({ exp_month: 12, exp_year: 2026 }, now)).toBe('soon')
+  expect(expiryStatus({ exp_month: 11, exp_year: 2026 }, now)).toBe('soon')
+  expect(expiryStatus({ exp_month: 10, exp_year: 2026 }, now)).toBe('expired')
+  expect(expiryStatus({ exp_month: 1, exp_year: 2027 }, now)).toBe('valid')
+  expect(expiryStatus({ exp_month: 12, exp_year: 2026 }, now)).toBe('soon')
 })
