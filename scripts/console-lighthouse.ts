@@ -9,7 +9,7 @@ import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
 import { findChromium } from '../console/test/support/chromium.ts'
 import { measureFirstView } from '../console/test/support/first-view.ts'
 import { startConsoleServer } from '../console/test/support/server.ts'
-import { deployByApi, inventPerson, registerByApi } from '../console/test/support/steps.ts'
+import { deployByApi, createPerson, registerByApi } from '../console/test/support/steps.ts'
 
 const lighthouse = 'lighthouse@13.5.0'
 const categories = ['performance', 'accessibility', 'best-practices'] as const
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
   cleanup.defer(() => browser.close())
 
   const { page, context } = await openVisitor(browser, server.url)
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await deployByApi(page)
   const scripts = await measureFirstView(page)
   const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
-import { fillServer } from '../console/test/support/fill.ts'
-import type { Filled } from '../console/test/support/fill.ts'
+import { seedServer } from '../console/test/support/seed.ts'
+import type { SeedData } from '../console/test/support/seed.ts'
 import { addPastUsage } from '../console/test/support/past-usage.ts'
 import { scenes } from '../console/test/support/scenes.ts'
 import type { Scene } from '../console/test/support/scenes.ts'
@@ -16,17 +16,17 @@ import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 type Theme = 'light' | 'dark'
 
 /** How to capture a scene. */
-interface Look {
+interface Viewport {
   width: number
   height: number
   themes: readonly Theme[]
   /** Whether to capture the whole page or only the window. */
-  whole: boolean
+  fullPage: boolean
 }
 
-const looks: readonly Look[] = [
-  { width: 1440, height: 900, themes: ['light', 'dark'], whole: true },
-  { width: 390, height: 844, themes: ['light', 'dark'], whole: true },
+const viewports: readonly Viewport[] = [
+  { width: 1440, height: 900, themes: ['light', 'dark'], fullPage: true },
+  { width: 390, height: 844, themes: ['light', 'dark'], fullPage: true },
 ]
 
 /** Usage is first, because the ledger checks soon report the usage that past-usage.ts adds as an anomaly. */
@@ -42,14 +42,14 @@ const readme: Record<string, Theme> = {
 }
 
 /** The scenes to capture, in order. */
-function listTakes(wanted: string): { scene: Scene; look: Look }[] {
+function listCaptures(wanted: string): { scene: Scene; viewport: Viewport }[] {
   if (wanted !== 'readme') {
     const named = scenes.filter(({ name }) => name.includes(wanted))
-    return named.flatMap((scene) => looks.map((look) => ({ scene, look })))
+    return named.flatMap((scene) => viewports.map((viewport) => ({ scene, viewport })))
   }
   return Object.entries(readme).flatMap(([wantedName, theme]) => {
-    const look: Look = { width: 1440, height: 900, themes: [theme], whole: false }
-    return scenes.filter(({ name }) => name === wantedName).map((scene) => ({ scene, look }))
+    const viewport: Viewport = { width: 1440, height: 900, themes: [theme], fullPage: false }
+    return scenes.filter(({ name }) => name === wantedName).map((scene) => ({ scene, viewport }))
   })
 }
 
@@ -67,51 +67,51 @@ async function main(folder: string, wanted: string): Promise<void> {
   const browser = await launchBrowser()
   cleanup.defer(() => browser.close())
 
-  const filled = await fillServer(browser, server)
+  const seed = await seedServer(browser, server)
   await addPastUsage(database.url)
-  for (const { scene, look } of listTakes(wanted)) {
-    console.log(`${scene.name} ${look.width}`)
-    await takeScene(browser, server.url, filled, scene, look, folder)
+  for (const { scene, viewport } of listCaptures(wanted)) {
+    console.log(`${scene.name} ${viewport.width}`)
+    await captureScene(browser, server.url, seed, scene, viewport, folder)
   }
 }
 
 /** Captures a scene in each theme. A scene with a dialog or menu is captured at window size. */
-async function takeScene(
+async function captureScene(
   browser: Browser,
   url: string,
-  filled: Filled,
+  seed: SeedData,
   { actor, open, name }: Scene,
-  { width, height, themes, whole }: Look,
+  { width, height, themes, fullPage }: Viewport,
   folder: string,
 ): Promise<void> {
-  const { page, context, complaints, expectComplaint } = await openVisitor(browser, url, {
+  const { page, context, pageErrors, allowPageErrors } = await openVisitor(browser, url, {
     viewport: { width, height },
     reducedMotion: 'reduce',
-    storageState: filled.sessions[actor],
+    storageState: seed.sessions[actor],
   })
-  expectComplaint(/status of 4(0[0149]|22)/)
+  allowPageErrors(/status of 4(0[0149]|22)/)
   try {
-    await open(page, filled)
+    await open(page, seed)
     await page.evaluate('document.fonts.ready.then(() => undefined)')
     await page.mouse.move(0, 0)
     const isCovered = (await page.getByRole('dialog').or(page.getByRole('menu')).count()) > 0
-    if (whole && !isCovered) await makeRoom(page, width, height)
+    if (fullPage && !isCovered) await growViewport(page, width, height)
     for (const colorScheme of themes) {
       await page.emulateMedia({ colorScheme })
       const path = join(folder, `${name}-${colorScheme}-${width}.png`)
       await page.screenshot({ path, animations: 'disabled', caret: 'hide' })
     }
   } catch (error) {
-    complaints.push(`failed to load: ${error instanceof Error ? error.message : String(error)}`)
+    pageErrors.push(`failed to load: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
     await context.close()
   }
-  if (complaints.length > 0) process.exitCode = 1
-  for (const complaint of complaints) console.error(`${name}: ${complaint}`)
+  if (pageErrors.length > 0) process.exitCode = 1
+  for (const pageError of pageErrors) console.error(`${name}: ${pageError}`)
 }
 
 /** Grows the window to the height of the page, because a full-page screenshot would place sticky elements in the middle. */
-async function makeRoom(page: Page, width: number, height: number): Promise<void> {
+async function growViewport(page: Page, width: number, height: number): Promise<void> {
   const needed = Number(await page.evaluate('document.documentElement.scrollHeight'))
   if (needed > height) await page.setViewportSize({ width, height: Math.min(needed, 4_000) })
 }

@@ -5,8 +5,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { openVisitor } from './support/browser.ts'
 import type { Visitor } from './support/browser.ts'
 import { useConsole } from './support/console.ts'
-import { fillServer } from './support/fill.ts'
-import type { Actor, Filled } from './support/fill.ts'
+import { seedServer } from './support/seed.ts'
+import type { Actor, SeedData } from './support/seed.ts'
 import { scenes } from './support/scenes.ts'
 import { startConsoleServer } from './support/server.ts'
 
@@ -17,22 +17,22 @@ declare global {
 }
 
 const site = useConsole(startConsoleServer)
-let filled: Filled
+let seed: SeedData
 const visitors = new Map<Actor, Visitor>()
 beforeAll(async () => {
-  filled = await fillServer(site.browser, site.server)
+  seed = await seedServer(site.browser, site.server)
 }, 240_000)
 
 test.each(scenes)('$name: no axe violations in the light and the dark theme', async ({ actor, open }) => {
-  const { page, complaints } = await findVisitor(actor)
+  const { page, pageErrors } = await findVisitor(actor)
   await page.emulateMedia({ colorScheme: 'light' })
-  await open(page, filled)
+  await open(page, seed)
   // The content security policy blocks script elements, so inject axe through the debugger.
   await page.evaluate(axe.source)
   expect(await findViolations(page)).toEqual([])
   await page.emulateMedia({ colorScheme: 'dark' })
   expect(await findViolations(page)).toEqual([])
-  expect(complaints.splice(0)).toEqual([])
+  expect(pageErrors.splice(0)).toEqual([])
 })
 
 /** Each actor has one browser context for all scenes, so that the console's code is cached. */
@@ -41,10 +41,10 @@ async function findVisitor(actor: Actor): Promise<Visitor> {
   if (known) return known
   const visitor = await openVisitor(site.browser, site.server.url, {
     reducedMotion: 'reduce',
-    storageState: filled.sessions[actor],
+    storageState: seed.sessions[actor],
   })
   // Some scenes show rejected requests.
-  visitor.expectComplaint(/status of 4(0[0149]|22)/)
+  visitor.allowPageErrors(/status of 4(0[0149]|22)/)
   visitors.set(actor, visitor)
   return visitor
 }

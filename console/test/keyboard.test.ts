@@ -2,13 +2,13 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, heading, inventPerson, registerByApi, see, seeGone } from './support/steps.ts'
+import { callByApi, heading, createPerson, registerByApi, see, seeGone } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
 test('sign in, deploy, chat and terminate with the keyboard', async () => {
   const { page } = await site.visit()
-  const person = inventPerson()
+  const person = createPerson()
   await registerByApi(page, person)
   await page.request.post('/v1/user/logout')
 
@@ -53,13 +53,13 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
   const actions = page.getByRole('button', { name: /^Actions for/ })
   await see(actions)
   await tabTo(page, actions)
-  await chooseTerminate(page)
+  await chooseTerminateItem(page)
   await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Cancel' }))
   await page.keyboard.press('Escape')
   await seeGone(page.getByRole('dialog'))
   await expectFocus(actions)
 
-  await chooseTerminate(page)
+  await chooseTerminateItem(page)
   await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Terminate' }))
   await page.keyboard.press('Enter')
   await see(page.getByText('No active deployments'))
@@ -67,7 +67,7 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
 
 test('the command palette finds pages, actions and models', async () => {
   const { page } = await site.visit()
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await page.goto('/deployments')
   await see(heading(page, 'Deploy your first model'))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
@@ -110,9 +110,9 @@ test('the command palette finds pages, actions and models', async () => {
 
 test('the command palette switches the organization', async () => {
   const { page: owner } = await site.visit()
-  await registerByApi(owner, inventPerson())
+  await registerByApi(owner, createPerson())
   const { page } = await site.visit()
-  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  const barbara = createPerson('Barbara Liskov', 'Abstractions')
   await registerByApi(page, barbara)
   const invitation = { email: barbara.email, role: 'viewer' }
   await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
@@ -135,7 +135,7 @@ test('the command palette switches the organization', async () => {
 })
 
 /** Chooses the last item of the focused menu button. */
-async function chooseTerminate(page: Page): Promise<void> {
+async function chooseTerminateItem(page: Page): Promise<void> {
   await page.keyboard.press('Enter')
   await expectFocus(page.getByRole('menuitem', { name: 'Open', exact: true }))
   await page.keyboard.press('End')

@@ -1,16 +1,16 @@
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { findChromium } from './chromium.ts'
-import { patience } from './server.ts'
+import { waitTimeout } from './server.ts'
 
 /** A person with a separate browser context. */
 export interface Visitor {
   page: Page
   context: BrowserContext
   /** Console errors and warnings, content security policy violations and exceptions so far. */
-  complaints: string[]
-  /** Ignores matching complaints from now on, such as a 409 that the test causes. */
-  expectComplaint: (pattern: RegExp) => void
+  pageErrors: string[]
+  /** Ignores matching page errors from now on, such as a 409 that the test causes. */
+  allowPageErrors: (pattern: RegExp) => void
 }
 
 /** Launches the Chromium that `findChromium` finds. */
@@ -44,17 +44,17 @@ export async function openVisitor(
     viewport: { width: 1280, height: 800 },
     ...options,
   })
-  context.setDefaultTimeout(patience)
-  const complaints: string[] = []
+  context.setDefaultTimeout(waitTimeout)
+  const pageErrors: string[] = []
   const expected: RegExp[] = []
-  const complain = (words: string) => {
-    if (!expected.some((pattern) => pattern.test(words))) complaints.push(words)
+  const report = (words: string) => {
+    if (!expected.some((pattern) => pattern.test(words))) pageErrors.push(words)
   }
   context.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return
-    complain(`${message.type()}: ${message.text()} at ${message.location().url}`)
+    report(`${message.type()}: ${message.text()} at ${message.location().url}`)
   })
-  context.on('weberror', (error) => complain(`exception: ${error.error().stack}`))
+  context.on('weberror', (error) => report(`exception: ${error.error().stack}`))
   const page = await context.newPage()
-  return { page, context, complaints, expectComplaint: (pattern) => void expected.push(pattern) }
+  return { page, context, pageErrors, allowPageErrors: (pattern) => void expected.push(pattern) }
 }

@@ -35,7 +35,7 @@ export function useConsole<Server extends { url: string; close(): Promise<void> 
       console.error(`${page.url()} shows:\n${snapshot}`)
     }
     for (const { context } of all) await context.close()
-    expect(all.flatMap(({ complaints }) => complaints)).toEqual([])
+    expect(all.flatMap(({ pageErrors }) => pageErrors)).toEqual([])
   })
   afterAll(async () => {
     await browser?.close()

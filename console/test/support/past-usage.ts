@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { waitUntil } from '../../../server/test/support/process.ts'
-import { patience } from './server.ts'
+import { waitTimeout } from './server.ts'
 
 /** Copies the first organization's usage to earlier days with varying amounts, as settled hours of its terminated deployment. */
 export async function addPastUsage(databaseUrl: string, days = 24): Promise<void> {
@@ -11,7 +11,7 @@ export async function addPastUsage(databaseUrl: string, days = 24): Promise<void
     const isSettled = async () =>
       (await client.query("SELECT 1 FROM usage_buckets WHERE meter <> 'gpu_instance_seconds' LIMIT 1"))
         .rowCount === 1
-    await waitUntil(isSettled, 5 * patience, 'usage to be settled')
+    await waitUntil(isSettled, 5 * waitTimeout, 'usage to be settled')
     await client.query(
       `INSERT INTO usage_buckets (organization_id, deployment_id, meter, hour, dimensions, quantity, price_key,
          service_key, display_name, unit_amount, currency, sealed_at)

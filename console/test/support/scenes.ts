@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import type { Actor, Filled } from './fill.ts'
+import type { Actor, SeedData } from './seed.ts'
 import { heading, see } from './steps.ts'
 
 /** A page or dialog in one of its states, as seen by one actor. */
@@ -7,7 +7,7 @@ export interface Scene {
   name: string
   actor: Actor
   /** Resolves when the scene has fully loaded. */
-  open: (page: Page, filled: Filled) => Promise<void>
+  open: (page: Page, seed: SeedData) => Promise<void>
 }
 
 const dialog = (page: Page) => page.getByRole('dialog')
@@ -246,8 +246,8 @@ export const scenes: readonly Scene[] = [
 
 function scenesOf(actor: Actor, all: Record<string, Scene['open']>): Scene[] {
   return Object.entries(all).map(([name, show]) => {
-    const open: Scene['open'] = async (page, filled) => {
-      await show(page, filled)
+    const open: Scene['open'] = async (page, seed) => {
+      await show(page, seed)
       // Wait for skeletons to disappear.
       await page.locator('.animate-pulse.bg-subtle').first().waitFor({ state: 'hidden' })
     }

@@ -15,7 +15,7 @@ import {
 import type { ServerProcess } from '../../../server/test/support/process.ts'
 
 /** The timeout of every wait in milliseconds; generous, for busy machines. */
-export const patience = 60_000
+export const waitTimeout = 60_000
 
 /** A server as started by `npm start`, with its own data directory, and a URL that survives restarts. */
 export interface ConsoleServer {
@@ -69,11 +69,11 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
     },
     async waitForMailedLink(recipient, subject) {
       let link: string | undefined
-      const look = async () => {
+      const hasArrived = async () => {
         link = await findMailedLink(join(dataDirectory, 'mail'), recipient, subject)
         return link !== undefined
       }
-      await waitUntil(look, patience, `an email to ${recipient} about “${subject}”`)
+      await waitUntil(hasArrived, waitTimeout, `an email to ${recipient} about “${subject}”`)
       return link ?? ''
     },
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { APIRequestContext, Locator, Page } from 'playwright-core'
 import { waitUntil } from '../../../server/test/support/process.ts'
-import { patience } from './server.ts'
+import { waitTimeout } from './server.ts'
 
 /** A person with or without an account. */
 export interface Person {
@@ -12,7 +12,7 @@ export interface Person {
 }
 
 /** Creates a person with a unique email address. */
-export function inventPerson(name = 'Ada Lovelace', organization = 'Analytical Engines'): Person {
+export function createPerson(name = 'Ada Lovelace', organization = 'Analytical Engines'): Person {
   const id = randomBytes(4).toString('hex')
   const [first = 'somebody'] = name.toLowerCase().split(' ')
   return {
@@ -71,8 +71,8 @@ export async function deployByApi(
 /** Waits until a deployment has a status. */
 export async function waitForStatus(request: APIRequestContext, id: string, status: string): Promise<void> {
   const path = `/api/v1/model-deployments/${id}`
-  const look = async () => (await callByApi<{ status: string }>(request, 'GET', path)).status === status
-  await waitUntil(look, patience, `deployment ${id} to be ${status}`)
+  const hasStatus = async () => (await callByApi<{ status: string }>(request, 'GET', path)).status === status
+  await waitUntil(hasStatus, waitTimeout, `deployment ${id} to be ${status}`)
 }
 
 /** Calls the API with the page's cookies; throws unless the status is a success. */

@@ -5,7 +5,7 @@ import {
   activateBilling,
   callByApi,
   deployByApi,
-  inventPerson,
+  createPerson,
   registerByApi,
   waitForStatus,
 } from './steps.ts'
@@ -14,7 +14,7 @@ import type { Person } from './steps.ts'
 type StorageState = NonNullable<BrowserContextOptions['storageState']>
 
 /** The data of a seeded server that the scenes need. */
-export interface Filled {
+export interface SeedData {
   /** The cookies of each actor. */
   sessions: Record<Actor, StorageState>
   deployments: { chat: string; embedding: string; failed: string }
@@ -40,10 +40,10 @@ const questions = [
 ]
 
 /** Seeds a new server with an active organization: members, deployments in several states, requests, a card and an invoice. */
-export async function fillServer(browser: Browser, server: ConsoleServer): Promise<Filled> {
+export async function seedServer(browser: Browser, server: ConsoleServer): Promise<SeedData> {
   const open = () => openVisitor(browser, server.url)
   const { page, context } = await open()
-  await registerByApi(page, { ...inventPerson(), email: 'ada@example.com' })
+  await registerByApi(page, { ...createPerson(), email: 'ada@example.com' })
   await callByApi(page.request, 'PATCH', '/v1/organization', {
     description: 'Calculating machines and the notes that go with them.',
   })
@@ -74,7 +74,7 @@ export async function fillServer(browser: Browser, server: ConsoleServer): Promi
   await invite('joan@example.com', 'viewer')
 
   const newcomer = await open()
-  const grace: Person = inventPerson('Grace Hopper', 'Compilers')
+  const grace: Person = createPerson('Grace Hopper', 'Compilers')
   await registerByApi(newcomer.page, grace)
   await callByApi(newcomer.page.request, 'POST', '/v1/auth/password-reset/request', { email: grace.email })
   const resetLink = await server.waitForMailedLink(grace.email, 'password')
@@ -85,7 +85,7 @@ export async function fillServer(browser: Browser, server: ConsoleServer): Promi
     '/api/v1/deployable-models?limit=100',
   )
   const findModel = (name: string) => models.items.find(({ model_name }) => model_name === name)?.id ?? ''
-  const filled = {
+  const seed = {
     sessions: {
       owner: await context.storageState(),
       newcomer: await newcomer.context.storageState(),
@@ -100,7 +100,7 @@ export async function fillServer(browser: Browser, server: ConsoleServer): Promi
   }
   await newcomer.context.close()
   await context.close()
-  return filled
+  return seed
 }
 
 /** Creates one terminated, one failed and two running deployments. */
@@ -126,7 +126,7 @@ const hugeVariant = {
   quantization: 'none',
 }
 
-async function ask(page: Page, { chat, embedding }: Filled['deployments']): Promise<void> {
+async function ask(page: Page, { chat, embedding }: SeedData['deployments']): Promise<void> {
   const uid = async (id: string) => {
     const path = `/api/v1/model-deployments/${id}`
     return (await callByApi<{ inference_model_uid: string }>(page.request, 'GET', path)).inference_model_uid

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, deployByApi, heading, inventPerson, registerByApi, see } from './support/steps.ts'
+import { callByApi, deployByApi, heading, createPerson, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
 test('a double click registers once, and spaces around a pasted email address are ignored', async () => {
   const { page } = await site.visit()
-  const person = inventPerson()
+  const person = createPerson()
   const sent: string[] = []
   page.on('request', (request) => request.method() === 'POST' && sent.push(new URL(request.url()).pathname))
   await page.goto('/register')
@@ -25,7 +25,7 @@ test('a double click registers once, and spaces around a pasted email address ar
 test('copying works without TLS, where browsers have no navigator.clipboard', async () => {
   const { page } = await site.visit()
   await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await page.goto('/catalog/berth-tiny')
   // The label changes for a moment after copying.
   const copy = page.getByRole('button', { name: /^(Copy Name to call|Copied)$/ })
@@ -42,7 +42,7 @@ test('copying works without TLS, where browsers have no navigator.clipboard', as
 
 test('signing out in one tab opens the sign-in page in the other tabs', async () => {
   const { page, context } = await site.visit()
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await page.goto('/organization')
   await see(heading(page, 'Organization'))
   const other = await context.newPage()
@@ -56,10 +56,10 @@ test('signing out in one tab opens the sign-in page in the other tabs', async ()
 
 test('switching the organization in another tab or browser discards drafts', async () => {
   const { page: owner } = await site.visit()
-  await registerByApi(owner, inventPerson())
+  await registerByApi(owner, createPerson())
   const { page, context } = await site.visit()
   await page.clock.install()
-  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  const barbara = createPerson('Barbara Liskov', 'Abstractions')
   await registerByApi(page, barbara)
   const name = page.getByLabel('Name', { exact: true })
   await page.goto('/organization?tab=settings')
@@ -92,7 +92,7 @@ test('switching the organization in another tab or browser discards drafts', asy
 
 test('edits made while a form is being saved survive', async () => {
   const { page } = await site.visit()
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await page.goto('/organization?tab=settings')
   let answer = () => {}
   const held = new Promise<void>((resolve) => (answer = resolve))
@@ -115,8 +115,8 @@ test('edits made while a form is being saved survive', async () => {
 test('relative times update on open pages', async () => {
   const { page, context } = await site.visit()
   await context.clock.install()
-  await registerByApi(page, inventPerson())
-  await callByApi(page.request, 'POST', '/v1/organization/invitations', { email: inventPerson().email })
+  await registerByApi(page, createPerson())
+  await callByApi(page.request, 'POST', '/v1/organization/invitations', { email: createPerson().email })
   await deployByApi(page)
   await page.goto('/organization?tab=invitations')
   await see(page.getByText(/Email sent/))

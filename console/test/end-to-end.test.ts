@@ -6,7 +6,7 @@ import {
   activateBilling,
   deployFirstModel,
   heading,
-  inventPerson,
+  createPerson,
   register,
   see,
   seeGone,
@@ -17,26 +17,26 @@ const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '2'
 
 test('register, deploy, chat, pay, invite members, reset a password and terminate', async () => {
   const { page } = await site.visit()
-  const ada = inventPerson()
+  const ada = createPerson()
   await register(page, ada)
   await deployFirstModel(page)
-  await watchItComeUp(page)
+  await checkDeployment(page)
   await chat(page)
-  await stopAnAnswer(page)
-  await lookAtUsage(page)
-  await payFromNowOn(page)
+  await stopAnswer(page)
+  await checkUsage(page)
+  await payWithCard(page)
 
-  const grace = inventPerson('Grace Hopper')
+  const grace = createPerson('Grace Hopper')
   const invitation = await invite(page, grace.email, 'Viewer')
   const { page: other } = await site.visit()
   await acceptWithNewAccount(other, invitation, grace.password)
-  await seeAsViewer(other)
+  await checkViewer(other)
 
-  const barbara = inventPerson('Barbara Liskov', 'Abstractions')
+  const barbara = createPerson('Barbara Liskov', 'Abstractions')
   const { page: third } = await site.visit()
   await register(third, barbara)
   await acceptWithAccount(third, await invite(page, barbara.email, 'Admin'))
-  await seeAsAdmin(third)
+  await checkAdmin(third)
 
   await resetPassword(other, grace.email, 'a moth in the relay')
   await signIn(other, { ...grace, password: 'a moth in the relay' })
@@ -46,7 +46,7 @@ test('register, deploy, chat, pay, invite members, reset a password and terminat
 })
 
 /** Checks timeline, log, code sample and metrics of a running deployment. */
-async function watchItComeUp(page: Page): Promise<void> {
+async function checkDeployment(page: Page): Promise<void> {
   const timeline = page.getByRole('region', { name: 'Timeline' }).or(page.locator('main'))
   await see(timeline.getByRole('heading', { name: 'Requested' }))
   await see(timeline.getByRole('heading', { name: 'Running' }))
@@ -70,7 +70,7 @@ async function chat(page: Page): Promise<void> {
 }
 
 /** Pauses the engine, so that the answer cannot finish before it is stopped. */
-async function stopAnAnswer(page: Page): Promise<void> {
+async function stopAnswer(page: Page): Promise<void> {
   await site.server.signalEngines('SIGSTOP')
   try {
     await page.getByRole('textbox', { name: 'Message' }).fill('Tell me more.')
@@ -82,14 +82,14 @@ async function stopAnAnswer(page: Page): Promise<void> {
   }
 }
 
-async function lookAtUsage(page: Page): Promise<void> {
+async function checkUsage(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Usage', exact: true }).click()
   await see(heading(page, 'Usage by day'))
   await see(page.getByRole('img', { name: /^Cost from/ }).or(page.getByRole('application')))
   await see(page.getByRole('row', { name: /Input tokens/ }))
 }
 
-async function payFromNowOn(page: Page): Promise<void> {
+async function payWithCard(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Billing', exact: true }).click()
   await activateBilling(page)
   await see(heading(page, /Pay as you go/))
@@ -127,7 +127,7 @@ async function acceptWithAccount(page: Page, link: string): Promise<void> {
 }
 
 /** Checks that a viewer can neither deploy nor administer. */
-async function seeAsViewer(page: Page): Promise<void> {
+async function checkViewer(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByText('Viewer', { exact: true }))
   await see(page.getByText(/Your role may look but not deploy/))
@@ -144,7 +144,7 @@ async function seeAsViewer(page: Page): Promise<void> {
 }
 
 /** Checks that an admin can deploy and invite, and keeps the owner role in the other organization. */
-async function seeAsAdmin(page: Page): Promise<void> {
+async function checkAdmin(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByRole('button', { name: /^Deploy / }))
   await page.getByRole('link', { name: 'Organization', exact: true }).click()

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { waitUntil } from '../../server/test/support/process.ts'
 import { useConsole } from './support/console.ts'
-import { patience, startConsoleServer } from './support/server.ts'
+import { waitTimeout, startConsoleServer } from './support/server.ts'
 import {
   deployByApi,
   enterCard,
   heading,
-  inventPerson,
+  createPerson,
   registerByApi,
   see,
   seeGone,
@@ -20,7 +20,7 @@ const away = /No connection to the server/
 
 test('a deployment whose engine keeps crashing shows the reason and what to do', async () => {
   const { page } = await site.visit()
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   await page.goto(`/deployments/${id}`)
   await see(page.getByRole('link', { name: 'Open in playground' }))
@@ -30,7 +30,7 @@ test('a deployment whose engine keeps crashing shows the reason and what to do',
     await site.server.signalEngines('SIGKILL')
     return (await failure.count()) > 0
   }
-  await waitUntil(kill, 2 * patience, 'the page to tell of the failure')
+  await waitUntil(kill, 2 * waitTimeout, 'the page to show the failure')
   await see(page.getByText('engine_crashed'))
   await see(heading(page, 'What to do'))
   await see(page.getByText(/The engine ended several times in a row/))
@@ -46,9 +46,9 @@ test('a deployment whose engine keeps crashing shows the reason and what to do',
 })
 
 test('open pages report a server restart and recover', async () => {
-  const { page, context, expectComplaint } = await site.visit()
-  expectComplaint(lostConnection)
-  await registerByApi(page, inventPerson())
+  const { page, context, allowPageErrors } = await site.visit()
+  allowPageErrors(lostConnection)
+  await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   await page.goto('/deployments')
   await see(page.getByText('Running', { exact: true }))
@@ -72,9 +72,9 @@ test('open pages report a server restart and recover', async () => {
 })
 
 test('code requested while the server is unreachable loads once the server is back', async () => {
-  const { page, expectComplaint } = await site.visit()
-  expectComplaint(lostConnection)
-  await registerByApi(page, inventPerson())
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(lostConnection)
+  await registerByApi(page, createPerson())
   await page.goto('/playground')
   await see(page.getByRole('link', { name: 'Choose a model' }))
 
@@ -89,9 +89,9 @@ test('code requested while the server is unreachable loads once the server is ba
 })
 
 test('code that a newer console no longer has shows an error with a reload', async () => {
-  const { page, expectComplaint } = await site.visit()
-  expectComplaint(/status of 404|dynamically imported module/)
-  await registerByApi(page, inventPerson())
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of 404|dynamically imported module/)
+  await registerByApi(page, createPerson())
   await page.goto('/playground')
   await see(page.getByRole('link', { name: 'Choose a model' }))
 
@@ -113,7 +113,7 @@ test('code that a newer console no longer has shows an error with a reload', asy
 
 test('a card added before the list of cards has loaded is not confused with existing cards', async () => {
   const { page } = await site.visit()
-  await registerByApi(page, inventPerson())
+  await registerByApi(page, createPerson())
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page)
@@ -134,9 +134,9 @@ test('a card added before the list of cards has loaded is not confused with exis
 })
 
 test('the offline notice appears and disappears', async () => {
-  const { page, context, expectComplaint } = await site.visit()
-  expectComplaint(/ERR_INTERNET_DISCONNECTED/)
-  await registerByApi(page, inventPerson())
+  const { page, context, allowPageErrors } = await site.visit()
+  allowPageErrors(/ERR_INTERNET_DISCONNECTED/)
+  await registerByApi(page, createPerson())
   await page.goto('/catalog')
   await see(page.getByRole('link', { name: /tiny/i }))
   await context.setOffline(true)
@@ -148,9 +148,9 @@ test('the offline notice appears and disappears', async () => {
 })
 
 test('an ended session redirects to the sign-in page, and signing in returns to the page', async () => {
-  const { page, context, expectComplaint } = await site.visit()
-  expectComplaint(/status of 401/)
-  const person = inventPerson()
+  const { page, context, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of 401/)
+  const person = createPerson()
   await registerByApi(page, person)
   await page.goto('/usage?from=2026-01-01&to=2026-01-31')
   await see(heading(page, 'Usage by day'))
@@ -174,9 +174,9 @@ test('an ended session redirects to the sign-in page, and signing in returns to 
 })
 
 test('reaching the deployment limit shows what to do', async () => {
-  const { page, expectComplaint } = await site.visit()
-  expectComplaint(/status of 409/)
-  await registerByApi(page, inventPerson())
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of 409/)
+  await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   await page.goto('/catalog')
   await page.getByRole('link', { name: /tiny/i }).first().click()
@@ -193,9 +193,9 @@ test('reaching the deployment limit shows what to do', async () => {
 })
 
 test('a card that requires verification for every payment is declined with a remedy', async () => {
-  const { page, expectComplaint } = await site.visit()
-  expectComplaint(/status of 409/)
-  await registerByApi(page, inventPerson())
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of 409/)
+  await registerByApi(page, createPerson())
   await page.goto('/billing')
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page, '4000 0027 6000 3184', true)
@@ -207,9 +207,9 @@ test('a card that requires verification for every payment is declined with a rem
 })
 
 test('unknown URLs show a page with a link to continue', async () => {
-  const { page, expectComplaint } = await site.visit()
-  expectComplaint(/status of (400|404|422)/)
-  await registerByApi(page, inventPerson())
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/status of (400|404|422)/)
+  await registerByApi(page, createPerson())
   await page.goto('/no/such/page')
   await see(heading(page, 'Page not found'))
   await page.goto('/deployments/0199a0b1-0000-7000-8000-000000000000')
