@@ -130,7 +130,7 @@ async function acceptWithAccount(page: Page, link: string): Promise<void> {
 async function checkViewer(page: Page): Promise<void> {
   await page.waitForURL('**/deployments')
   await see(page.getByText('Viewer', { exact: true }))
-  await see(page.getByText(/Your role may look but not deploy/))
+  await see(page.getByText(/Your role can view deployments/))
   expect(await page.getByRole('button', { name: /Deploy/ }).count()).toBe(0)
   expect(await page.getByRole('link', { name: 'Billing', exact: true }).count()).toBe(0)
   await page.getByRole('link', { name: 'Catalog', exact: true }).click()

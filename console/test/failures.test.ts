@@ -33,7 +33,7 @@ test('a deployment whose engine keeps crashing shows the reason and what to do',
   await waitUntil(kill, 2 * waitTimeout, 'the page to show the failure')
   await see(page.getByText('engine_crashed'))
   await see(heading(page, 'What to do'))
-  await see(page.getByText(/The engine ended several times in a row/))
+  await see(page.getByText(/The engine crashed several times in a row/))
   expect(await page.getByRole('link', { name: 'Open in playground' }).count()).toBe(0)
 
   await page.getByRole('link', { name: 'See logs' }).click()
@@ -202,7 +202,7 @@ test('a card that requires verification for every payment is declined with a rem
   await see(page.getByText(/^Saved /))
   await page.getByRole('button', { name: 'Activate billing' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
-  await see(page.getByText(/Your bank asks at every payment with this card/))
+  await see(page.getByText(/Your bank must approve each payment with this card/))
   await see(page.getByRole('button', { name: 'Use another card' }))
 })
 

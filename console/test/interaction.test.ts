@@ -28,7 +28,7 @@ test('copying works without TLS, where browsers have no navigator.clipboard', as
   await registerByApi(page, createPerson())
   await page.goto('/catalog/berth-tiny')
   // The label changes for a moment after copying.
-  const copy = page.getByRole('button', { name: /^(Copy Name to call|Copied)$/ })
+  const copy = page.getByRole('button', { name: /^(Copy Model ID|Copied)$/ })
   await copy.focus()
   await page.keyboard.press('Enter')
   expect(await copy.evaluate((node) => node === document.activeElement)).toBe(true)

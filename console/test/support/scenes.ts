@@ -97,7 +97,7 @@ export const scenes: readonly Scene[] = [
   ...scenesOf('viewer', {
     'viewer-deployments': async (page) => {
       await page.goto('/deployments')
-      await see(page.getByText(/Your role may look but not deploy/))
+      await see(page.getByText(/Your role can view deployments/))
     },
     'viewer-billing': async (page) => {
       await page.goto('/billing')
@@ -229,7 +229,7 @@ export const scenes: readonly Scene[] = [
     },
     profile: async (page) => {
       await page.goto('/profile')
-      await see(page.getByText(/A link|We mail you a link/))
+      await see(page.getByText(/email you a link/))
     },
     commands: async (page) => {
       await page.goto('/deployments')
