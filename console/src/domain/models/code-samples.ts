@@ -61,19 +61,27 @@ for chunk in stream:
       : `answer = client.embeddings.create(\n${sent})
 for item in answer.data:
     print(item.index, item.embedding[:4])`
-  return `import os
+  return `import json
+import os
+from urllib.request import Request, urlopen
 
-import httpx
 from openai import OpenAI
 
-# This client keeps the session cookie and sends every request.
-http = httpx.Client(timeout=600)
-http.post(
+# Sign in. Every request then carries the session cookie.
+credentials = {"email": ${toPython(email)}, "password": os.environ["BERTH_PASSWORD"]}
+sign_in = Request(
     ${JSON.stringify(`${origin}/v1/user/signin`)},
-    json={"email": ${toPython(email)}, "password": os.environ["BERTH_PASSWORD"]},
-).raise_for_status()
+    data=json.dumps(credentials).encode(),
+    headers={"content-type": "application/json"},
+)
+with urlopen(sign_in) as response:
+    cookie = response.headers["set-cookie"].split(";")[0]
 
-client = OpenAI(base_url=${JSON.stringify(`${origin}/v1`)}, api_key="unused", http_client=http)
+client = OpenAI(
+    base_url=${JSON.stringify(`${origin}/v1`)},
+    api_key="unused",
+    default_headers={"cookie": cookie},
+)
 ${use}`
 }
 
@@ -85,7 +93,8 @@ function writeJavaScript({ kind, origin, email, body }: SampleRequest): string {
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')`
       : `const answer = await openai.embeddings.create(${sent})
 for (const { index, embedding } of answer.data) console.log(index, embedding.slice(0, 4))`
-  return `import OpenAI from 'openai'
+  return `// Save as sample.mjs.
+import OpenAI from 'openai'
 
 const signIn = await fetch(${toJavaScript(`${origin}/v1/user/signin`)}, {
   method: 'POST',

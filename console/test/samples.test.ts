@@ -1,0 +1,121 @@
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { waitUntil } from '../../server/test/support/process.ts'
+import { startTestServer } from '../../server/test/support/server.ts'
+import { useConsole } from './support/console.ts'
+import { deployByApi, inventPerson, registerByApi, see } from './support/steps.ts'
+
+const run = promisify(execFile)
+const root = resolve(import.meta.dirname, '../..')
+const site = useConsole(startTestServer)
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'berth-samples-'))
+  // Where `npm install openai` puts the package.
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+type Language = 'curl' | 'Python' | 'JavaScript'
+
+/** Runs a sample as a reader would, in a folder of its own, and resolves to what it prints. */
+async function runSample(language: Language, code: string, password: string, python = ''): Promise<string> {
+  const name = { curl: 'sample.sh', Python: 'sample.py', JavaScript: /\w+\.mjs/.exec(code)?.[0] ?? '' }[
+    language
+  ]
+  expect(name).not.toBe('')
+  await writeFile(join(folder, name), code)
+  const program = { curl: 'sh', Python: python, JavaScript: process.execPath }[language]
+  const env = { PATH: process.env.PATH, BERTH_PASSWORD: password }
+  const { stdout } = await run(program, [name], { cwd: folder, env })
+  return stdout
+}
+
+/** The samples that the console shows for a chat model, an embedding model and the playground. */
+async function readSamples(page: Page, language: Language, password: string, python?: string) {
+  const [chat, embedding] = [await deployByApi(page), await deployByApi(page, 'berth-tiny-embedding')]
+  const outputs: string[] = []
+  const add = async (show: () => Promise<unknown>, label: string) => {
+    await show()
+    await page.getByRole('radio', { name: language, exact: true }).click()
+    const code = await page.locator(`pre[aria-label="${label}"]`).textContent()
+    outputs.push(await runSample(language, code ?? '', password, python))
+  }
+  for (const id of [chat, embedding]) {
+    await add(() => page.goto(`/deployments/${id}?tab=use`), `${language} code`)
+  }
+  await add(async () => {
+    await page.goto(`/playground?deployment=${chat}`)
+    await page.getByRole('textbox', { name: 'Message' }).fill('What is 2 plus 3?')
+    await page.getByRole('button', { name: 'View code' }).click()
+  }, language)
+  return outputs
+}
+
+async function checkSamples(language: Language, python?: string): Promise<void> {
+  const { page } = await site.visit()
+  const person = { ...inventPerson(), password: `it's "quoted" \\ $HOME` }
+  await registerByApi(page, person)
+  const [greeting = '', vectors = '', sum = ''] = await readSamples(page, language, person.password, python)
+  expect(greeting).not.toBe('')
+  expect(vectors).toMatch(/-?0\.\d{3}/)
+  expect(sum).toMatch(language === 'curl' ? /"content":/ : /5/)
+}
+
+describe('the samples of the console run as shown', () => {
+  test('curl', () => checkSamples('curl'))
+  test('JavaScript', () => checkSamples('JavaScript'))
+  test.runIf(process.env.TEST_PYTHON_SAMPLES)('Python, with the newest client', async () => {
+    const environment = join(folder, 'python')
+    await run('python3', ['-m', 'venv', environment])
+    const python = join(environment, 'bin/python')
+    await run(python, ['-m', 'pip', 'install', '--quiet', 'openai'])
+    await checkSamples('Python', python)
+  })
+})
+
+test('a model page shows a curl command that runs', async () => {
+  const { page } = await site.visit()
+  const person = inventPerson()
+  await registerByApi(page, person)
+  await deployByApi(page)
+  await page.goto('/catalog/berth-tiny')
+  const code = page.locator('pre').filter({ hasText: 'curl' })
+  await see(code)
+  expect(await runSample('curl', (await code.textContent()) ?? '', person.password)).toContain('"content":')
+})
+
+test('the samples of README.md run as shown', async () => {
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  const shown = readme.replaceAll('localhost:8080', new URL(site.server.url).host)
+  const section = (title: string) => shown.split(`## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
+  const blocks = [...section('Five minutes with curl').matchAll(/```sh\n([\s\S]*?)```/g)].map(
+    ([, code = '']) => code,
+  )
+  expect(blocks).toHaveLength(5)
+  const [signUp = '', deploy = '', watch = '', call = '', end = ''] = blocks
+  const alias = `${signUp.split('\n')[0]}\n`
+
+  await runSample('curl', signUp, '')
+  const created = await runSample('curl', alias + deploy, '')
+  const [, id = ''] = /"id": ?"([0-9a-f-]{36})"/.exec(created) ?? []
+
+  const watching = spawn('sh', ['-c', watch.replace('<id>', id)], { cwd: folder, detached: true })
+  let events = ''
+  watching.stdout.on('data', (chunk) => (events += chunk))
+  await waitUntil(async () => events.includes('"running"'), 60_000, 'the events to show "running"')
+  process.kill(-Number(watching.pid))
+
+  const answers = await runSample('curl', alias + call, '')
+  expect(answers).toContain('"content":')
+  const [, sdk = ''] = /```js\n([\s\S]*?)```/.exec(section('With the OpenAI SDK')) ?? []
+  const [, file = ''] = /`(\w+\.mjs)`/.exec(section('With the OpenAI SDK')) ?? []
+  expect(await runSample('JavaScript', `// ${file}\n${sdk}`, '')).not.toBe('')
+  expect(await runSample('curl', alias + end.replaceAll('<id>', id), '')).toContain('"terminating"')
+})
