@@ -68,6 +68,12 @@ test('an answer that ends early keeps the received text and offers a retry', asy
   await see(page.getByText('All of it.'))
 })
 
+test('the prompts that the catalog suggests for the model fill in the message', async () => {
+  const { page } = await openPlayground()
+  await page.getByRole('button', { name: 'What is 27 + 15?' }).click()
+  expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('What is 27 + 15?')
+})
+
 test('an answer renders as Markdown without HTML, images or javascript: links', async () => {
   const { page, send } = await openPlayground()
   const hostile =

@@ -12,6 +12,7 @@ function createModel(id: string, sizes: number[], fields: Partial<DeployableMode
     model_type: 'LLM',
     description: '',
     tags: [],
+    suggested_prompts: [],
     enabled: true,
     sort_order: 1,
     created_at: '2026-01-01T00:00:00.000Z',

@@ -43,6 +43,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
     () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
     [chosen, deployments],
   )
+  const modelName = deployments.find(({ id }) => id === chosen[0])?.model_name
   const { errors } = useMemo(() => readParameters(parameters), [parameters])
   const valid = Object.keys(errors).length === 0
   const isWide = useMedia('(min-width: 80rem)')
@@ -100,7 +101,13 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           </>
         }
       >
-        <Transcript names={names} readyIds={readyIds} many={chosen.length > 1} busy={busy} />
+        <Transcript
+          modelName={modelName}
+          names={names}
+          readyIds={readyIds}
+          many={chosen.length > 1}
+          busy={busy}
+        />
         <div className="grid gap-2 px-4 pt-1 pb-4 sm:px-8">
           <div className="mx-auto grid w-full max-w-3xl gap-2">
             <DeploymentNotices deployments={deployments} names={names} ids={chosen} />

@@ -3,7 +3,8 @@ import { useMemo } from 'react'
 import type { Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { isMoving } from '../../domain/deployments/status.ts'
-import { embeddingModelsQuery } from '../../domain/models/queries.ts'
+import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
+import { text } from '../../text/index.ts'
 import { nameDeployments } from './deployment-names.ts'
 
 /** The person's active deployments, polled more often while one of them starts or terminates. */
@@ -50,4 +51,12 @@ export function usePlaygroundDeployments(): {
       void embedding.refetch()
     },
   }
+}
+
+/** The catalog's prompts for a model, or general ones if it has none; empty until the catalog has loaded. */
+export function useSuggestedPrompts(modelName: string | undefined): readonly string[] {
+  const { data: models, isPending } = useQuery(modelsQuery)
+  const suggested = models?.find(({ model_name }) => model_name === modelName)?.suggested_prompts ?? []
+  if (isPending) return []
+  return suggested.length > 0 ? suggested : text.playground.examples
 }

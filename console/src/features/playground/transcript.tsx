@@ -4,11 +4,14 @@ import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { conversation, setDraft } from './conversation.ts'
 import { focusComposer } from './focus.ts'
+import { useSuggestedPrompts } from './queries.ts'
 import { useStore } from './store.ts'
 import { TurnView } from './turn-view.tsx'
 import { useFollowEnd } from './use-follow-end.ts'
 
 interface TranscriptProps {
+  /** The model whose prompts are suggested. */
+  modelName: string | undefined
   names: ReadonlyMap<string, string>
   readyIds: readonly string[]
   many: boolean
@@ -16,7 +19,7 @@ interface TranscriptProps {
 }
 
 /** The conversation, scrolled to its end. */
-export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
+export function Transcript({ modelName, names, readyIds, many, busy }: TranscriptProps) {
   const turns = useStore(conversation, (state) => state.turns)
   const { box, away, scrollToEnd } = useFollowEnd()
   const lastId = turns.at(-1)?.id
@@ -32,7 +35,7 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
         className="@container h-full overflow-y-auto focus-visible:-outline-offset-2"
       >
         <div className="flex min-h-full flex-col gap-8 px-4 py-4 sm:px-8">
-          {turns.length === 0 && <EmptyTranscript many={many} />}
+          {turns.length === 0 && <EmptyTranscript modelName={modelName} many={many} />}
           {turns.map((turn) => (
             <TurnView
               key={turn.id}
@@ -59,7 +62,8 @@ export function Transcript({ names, readyIds, many, busy }: TranscriptProps) {
   )
 }
 
-function EmptyTranscript({ many }: { many: boolean }) {
+function EmptyTranscript({ modelName, many }: { modelName: string | undefined; many: boolean }) {
+  const prompts = useSuggestedPrompts(modelName)
   return (
     <div className="m-auto grid justify-items-center gap-4 text-center">
       <div className="grid gap-1">
@@ -67,17 +71,17 @@ function EmptyTranscript({ many }: { many: boolean }) {
         <p className="text-muted">{text.playground.beginMore(many)}</p>
       </div>
       <ul className="grid gap-2">
-        {text.playground.examples.map((example) => (
-          <li key={example}>
+        {prompts.map((prompt) => (
+          <li key={prompt}>
             <Button
               variant="quiet"
               className="h-auto! max-w-full py-2 font-normal! whitespace-normal!"
               onClick={() => {
-                setDraft(example)
+                setDraft(prompt)
                 focusComposer()
               }}
             >
-              {example}
+              {prompt}
             </Button>
           </li>
         ))}

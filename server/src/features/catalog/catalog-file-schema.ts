@@ -97,6 +97,7 @@ const entrySchema = z.strictObject({
   description: text,
   license: text,
   tags: z.array(text).default([]),
+  suggested_prompts: z.array(text).max(6, 'must contain at most 6 prompts').default([]),
   enabled: z.boolean().default(true),
   sort_order: z.int32().optional(),
   context_length: positiveInteger,

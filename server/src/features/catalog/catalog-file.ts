@@ -22,6 +22,8 @@ export interface CatalogModel {
   description: string
   license: string
   tags: string[]
+  /** Absent in stored models that left the file before the field existed */
+  suggestedPrompts?: string[]
   enabled: boolean
   sortOrder: number
   variants: CatalogVariant[]
@@ -151,6 +153,7 @@ function toCatalogModel(entry: ModelEntry, index: number, folder: string): Catal
     description: entry.description,
     license: entry.license,
     tags: entry.tags,
+    suggestedPrompts: entry.suggested_prompts,
     enabled: entry.enabled,
     sortOrder: entry.sort_order ?? index + 1,
     variants,

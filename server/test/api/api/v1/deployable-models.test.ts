@@ -39,7 +39,11 @@ function makeEntry(id: string, changes: Record<string, unknown> = {}) {
 }
 
 const models = [
-  makeEntry('zebra', { tags: ['Fast-Ferry', 'chat'], description: 'Cuts 100% of the waves.' }),
+  makeEntry('zebra', {
+    tags: ['Fast-Ferry', 'chat'],
+    suggested_prompts: ['Which ship is fast?'],
+    description: 'Cuts 100% of the waves.',
+  }),
   makeEntry('albatross', { provider: 'Sky', display_name: 'Émile the Albatross', family: 'Birds' }),
   makeEntry('retired', { enabled: false }),
   makeEntry('under_score', { sort_order: 1, description: 'Sits at a back\\slash.' }),
@@ -86,6 +90,7 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     model_type: 'LLM',
     description: 'A vessel.',
     tags: ['chat'],
+    suggested_prompts: [],
     enabled: true,
     sort_order: 2,
     created_at: instant,
@@ -96,6 +101,11 @@ test('GET /api/v1/deployable-models: a model has exactly the fields of the contr
     ],
     default_variant: { model_format: 'ggufv2', model_size_in_billions: 0.5, quantization: 'Q4_0' },
   })
+})
+
+test('GET /api/v1/deployable-models/{model_id}: the suggested prompts come from the catalog file', async () => {
+  const { body } = await client.get(`${path}/zebra`)
+  expect(body.suggested_prompts).toEqual(['Which ship is fast?'])
 })
 
 test('GET /api/v1/deployable-models: model_type=embedding lists only embedding models', async () => {
