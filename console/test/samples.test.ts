@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { waitUntil } from '../../server/test/support/process.ts'
 import { startTestServer } from '../../server/test/support/server.ts'
 import { useConsole } from './support/console.ts'
-import { deployByApi, inventPerson, registerByApi, see } from './support/steps.ts'
+import { deployByApi, createPerson, registerByApi, see } from './support/steps.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
@@ -60,7 +60,7 @@ async function readSamples(page: Page, language: Language, password: string, pyt
 
 async function checkSamples(language: Language, python?: string): Promise<void> {
   const { page } = await site.visit()
-  const person = { ...inventPerson(), password: `it's "quoted" \\ $HOME` }
+  const person = { ...createPerson(), password: `it's "quoted" \\ $HOME` }
   await registerByApi(page, person)
   const [greeting = '', vectors = '', sum = ''] = await readSamples(page, language, person.password, python)
   expect(greeting).not.toBe('')
@@ -82,7 +82,7 @@ describe('the samples of the console run as shown', () => {
 
 test('a model page shows a curl command that runs', async () => {
   const { page } = await site.visit()
-  const person = inventPerson()
+  const person = createPerson()
   await registerByApi(page, person)
   await deployByApi(page)
   await page.goto('/catalog/berth-tiny')
