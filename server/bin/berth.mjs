@@ -1,26 +1,27 @@
 #!/usr/bin/env node
-// berth.mjs [file of settings]. Plain JavaScript, because it must run on any Node to say which one is needed.
+// Usage: berth.mjs [settings file]. Plain JavaScript, because it must run on older versions of Node to report the required one.
 import cluster from 'node:cluster'
 
 const [major] = process.versions.node.split('.').map(Number)
 if (major < 24) {
   process.stderr.write(
-    `Berth needs Node 24 or newer and this is ${process.versions.node}. On Linux \`npm ci\` installs a fitting one and ` +
-      '`npm start` uses it, unless optional dependencies were left out: run `npm ci` again without --omit=optional. ' +
-      'Elsewhere install Node 24 from https://nodejs.org.\n',
+    `Berth requires Node 24 or later, and this is ${process.versions.node}. On Linux, run \`npm ci\` without --omit=optional: it ` +
+      'installs Node 24, and `npm start` uses it. Elsewhere, install Node 24 from https://nodejs.org.\n',
   )
   process.exit(1)
 }
 
-// `npm start` names `.env`, so that what starts this file itself, such as a test, never meets a developer's settings. What the
-// environment has wins, and the processes of an API have what this one read.
+// `npm start` passes `.env`. A test that starts this file directly passes nothing, so a developer's settings can't affect it.
+// Variables in the environment take precedence. Child processes of an API inherit the settings.
 const settingsFile = process.argv[2]
 if (settingsFile !== undefined && cluster.isPrimary) {
   try {
     process.loadEnvFile(settingsFile)
   } catch (error) {
     if (error.code !== 'ENOENT') {
-      process.stderr.write(`Berth can't run: settings can't be read of ${settingsFile}: ${error.message}\n`)
+      process.stderr.write(
+        `Berth can't run: could not read the settings file ${settingsFile}: ${error.message}\n`,
+      )
       process.exit(1)
     }
   }

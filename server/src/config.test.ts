@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, readConfig, settingNames } from './config.ts'
-import { warningsOf } from './config/warnings.ts'
+import { listWarnings } from './config/warnings.ts'
 
 function problemsOf(settings: Record<string, string>): string[] {
   try {
@@ -103,7 +103,7 @@ const badValues: Record<string, string[]> = {
   BILLING_POSTPAID_MAX_ACTIVE: [...notNumbers, '1000001'],
 }
 
-/** Any text will do. */
+/** Settings that accept any text. */
 const freeTexts = [
   'HOST',
   'DATA_DIR',
@@ -122,7 +122,7 @@ const freeTexts = [
 
 describe('bad values', () => {
   test.each(settingNames.filter((name) => !freeTexts.includes(name)))(
-    '%s: each is refused by its name',
+    '%s: each value is rejected with the name of the setting',
     (name) => {
       const values = badValues[name] ?? []
       expect(values, 'has values in the table').not.toEqual([])
@@ -135,7 +135,7 @@ describe('bad values', () => {
   )
 
   test.each(['DATABASE_URL', 'SECRET_KEY', 'MAIL_URL', 'HTTP_PROXY', 'HTTPS_PROXY'])(
-    '%s: the message does not repeat a secret',
+    '%s: the message does not contain the secret',
     (name) => {
       for (const value of badValues[name] ?? []) {
         expect(problemsOf({ [name]: value }).join()).not.toContain('hidden')
@@ -143,16 +143,16 @@ describe('bad values', () => {
     },
   )
 
-  test('a message shows the value that it is about', () => {
-    expect(problemsOf({ PORT: '80a' })).toEqual(['PORT: give a whole number from 0 to 65535 (it is "80a")'])
+  test('a message shows the invalid value', () => {
+    expect(problemsOf({ PORT: '80a' })).toEqual(['PORT: must be a whole number from 0 to 65535 (got "80a")'])
   })
 
-  test('all mistakes are told at once', () => {
+  test('all problems are listed at once', () => {
     const settings = Object.fromEntries(
       Object.entries(badValues).map(([name, [value = '']]) => [name, value] as const),
     )
-    const told = problemsOf(settings).map((problem) => problem.split(':', 1)[0])
-    expect(new Set(told)).toEqual(new Set(Object.keys(badValues)))
+    const names = problemsOf(settings).map((problem) => problem.split(':', 1)[0])
+    expect(new Set(names)).toEqual(new Set(Object.keys(badValues)))
   })
 })
 
@@ -182,7 +182,7 @@ test('an empty value counts as unset, for every setting', () => {
   expect(readConfig(Object.fromEntries(settingNames.map((name) => [name, ' '])))).toEqual(readConfig({}))
 })
 
-test('variables that are no settings are ignored', () => {
+test('unknown variables are ignored', () => {
   expect(readConfig({ PATH: '/bin', SESSION_COOKIE: 'x' })).toEqual(readConfig({}))
 })
 
@@ -190,7 +190,7 @@ test('PUBLIC_URL follows PORT', () => {
   expect(readConfig({ PORT: '9000' }).publicUrl.href).toBe('http://localhost:9000/')
 })
 
-test('SESSION_COOKIE_SECURE follows PUBLIC_URL, and wins over it', () => {
+test('SESSION_COOKIE_SECURE defaults to the scheme of PUBLIC_URL and overrides it', () => {
   const secureOf = (settings: Record<string, string>) => readConfig(settings).sessionCookie.secure
   expect(secureOf({ PUBLIC_URL: 'https://berth.example.com' })).toBe(true)
   expect(secureOf({ PUBLIC_URL: 'http://berth.example.com' })).toBe(false)
@@ -198,14 +198,14 @@ test('SESSION_COOKIE_SECURE follows PUBLIC_URL, and wins over it', () => {
   expect(secureOf({ SESSION_COOKIE_SECURE: 'TRUE' })).toBe(true)
 })
 
-test('SESSION_COOKIE_SAMESITE in any case; none needs Secure', () => {
+test('SESSION_COOKIE_SAMESITE is case-insensitive; none requires Secure', () => {
   expect(readConfig({ SESSION_COOKIE_SAMESITE: 'Strict' }).sessionCookie.sameSite).toBe('strict')
   const https = { PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SAMESITE: 'None' }
   expect(readConfig(https).sessionCookie).toMatchObject({ sameSite: 'none', secure: true })
   expect(problemsOf({ SESSION_COOKIE_SAMESITE: 'None' })[0]).toMatch(/SESSION_COOKIE_SECURE=true/)
 })
 
-test('lists are divided by commas, blanks ignored', () => {
+test('lists are separated by commas; spaces and empty entries are ignored', () => {
   const config = readConfig({
     CSRF_TRUSTED_ORIGINS: ' https://A.example:443/ ,, http://localhost:5173',
     TRUST_PROXY: 'loopback, 10.0.0.0/8,fd00::/8',
@@ -214,9 +214,9 @@ test('lists are divided by commas, blanks ignored', () => {
   expect(config.trustProxy).toEqual(['loopback', '10.0.0.0/8', 'fd00::/8'])
 })
 
-test('at an https address a server without TRUST_PROXY or MAIL_URL is warned of, in the roles that need them', () => {
+test('with an https PUBLIC_URL, the roles that need TRUST_PROXY or MAIL_URL warn if it is unset', () => {
   const warned = (settings: Record<string, string>) =>
-    warningsOf(
+    listWarnings(
       readConfig({ DATABASE_URL: 'postgres://localhost/berth', SECRET_KEY: 'x'.repeat(32), ...settings }),
     ).map((warning) => warning.split(' ')[0])
   const https = { PUBLIC_URL: 'https://berth.example.com' }
@@ -228,7 +228,7 @@ test('at an https address a server without TRUST_PROXY or MAIL_URL is warned of,
   expect(warned({ ...https, TRUST_PROXY: '10.0.0.1', MAIL_URL: 'smtp://mail.example.com' })).toEqual([])
 })
 
-test('a role that shares its database needs DATABASE_URL', () => {
+test('a role that shares its database requires DATABASE_URL', () => {
   for (const ROLE of ['api', 'worker', 'migrate']) {
     expect(problemsOf({ ROLE, SECRET_KEY: 'x'.repeat(32) })).toEqual([
       expect.stringMatching(/^DATABASE_URL: /),
@@ -238,7 +238,7 @@ test('a role that shares its database needs DATABASE_URL', () => {
   }
 })
 
-test('RUNTIME=xinference needs its supervisors; its user and password come together', () => {
+test('RUNTIME=xinference requires supervisors; user name and password require each other', () => {
   const XINFERENCE_URLS = 'http://10.0.0.5:9997/, http://10.0.0.5:9997,https://x.example'
   expect(problemsOf({ RUNTIME: 'xinference' })).toEqual([expect.stringMatching(/^XINFERENCE_URLS: /)])
   expect(problemsOf({ XINFERENCE_USERNAME: 'a' })).toEqual([expect.stringMatching(/^XINFERENCE_PASSWORD: /)])
@@ -274,7 +274,7 @@ test.each([
   expect(kubernetes?.modelCache).toEqual(modelCache)
 })
 
-test('BILLING_PROCESSOR=stripe needs all three of Stripe’s settings, of one mode', () => {
+test('BILLING_PROCESSOR=stripe requires all three Stripe keys, of the same mode', () => {
   const all = {
     STRIPE_SECRET_KEY: 'sk_test_51abc',
     STRIPE_PUBLISHABLE_KEY: 'pk_test_51abc',
@@ -292,7 +292,7 @@ test('BILLING_PROCESSOR=stripe needs all three of Stripe’s settings, of one mo
     expect(problemsOf({ ...stripe, ...all, [name]: '' })).toEqual([expect.stringMatching(`^${name}: `)])
     // A wrong secret is not shown.
     const problems = problemsOf({ ...stripe, ...all, [name]: 'wrong-value' })
-    expect(problems).toEqual([expect.stringMatching(`^${name}: give `)])
+    expect(problems).toEqual([expect.stringMatching(`^${name}: must `)])
     if (name !== 'STRIPE_PUBLISHABLE_KEY') expect(problems.join('')).not.toContain('wrong-value')
   }
   expect(problemsOf({ ...stripe, ...all, STRIPE_PUBLISHABLE_KEY: 'pk_live_51abc' })).toEqual([
@@ -300,7 +300,7 @@ test('BILLING_PROCESSOR=stripe needs all three of Stripe’s settings, of one mo
   ])
 })
 
-test('.env.example lists exactly the settings, each commented out after a line about it', () => {
+test('.env.example lists exactly the settings, each commented out below its description', () => {
   const lines = readFileSync(resolve(import.meta.dirname, '../../.env.example'), 'utf8').split('\n')
   const settings = lines.flatMap((line, index) => {
     const name = /^#([A-Z_]+)=/.exec(line)?.[1]

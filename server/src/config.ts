@@ -10,33 +10,34 @@ import { readSso, ssoSettings } from './config/sso.ts'
 import type { SsoConfig } from './config/sso.ts'
 import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from './config/values.ts'
 
-export type Role = 'all' | 'api' | 'worker' | 'migrate'
+/** The part of the server that a process runs. */
+export type ProcessRole = 'all' | 'api' | 'worker' | 'migrate'
 
-/** Every setting of the server, checked; what is off is null. */
+/** The validated settings of the server. A feature that is turned off is null. */
 export interface Config {
-  role: Role
+  role: ProcessRole
   host: string
   port: number
-  /** The address that people reach the server at; its origin is trusted, links in mails begin with it */
+  /** The server's public address: its origin is trusted, and links in emails start with it */
   publicUrl: URL
-  /** Absolute path of the folder that holds everything the server writes */
+  /** Absolute path of the directory that the server writes to */
   dataDirectory: string
-  /** null: an embedded PostgreSQL under `dataDirectory` */
+  /** null for an embedded PostgreSQL in `dataDirectory` */
   databaseUrl: string | null
   databasePoolSize: number
-  /** How many processes share `port`; more than one with ROLE=api alone */
+  /** Number of processes that share `port`; more than 1 only with ROLE=api */
   apiProcesses: number
-  /** Seconds for which a server that is to end still takes requests, while `/readyz` says that it leaves */
+  /** Seconds between the shutdown signal, when `/readyz` starts to fail, and the end of accepting requests */
   drainDelaySeconds: number
   runtime: 'local' | 'xinference' | 'kubernetes'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
-  /** null: `/metrics` is served on `port` with everything else */
+  /** null to serve `/metrics` on `port` */
   metricsPort: number | null
-  /** Addresses of reverse proxies whose `X-Forwarded-*` headers are believed; false: none */
+  /** Addresses of reverse proxies whose `X-Forwarded-*` headers are trusted; false for none */
   trustProxy: string[] | false
   sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
   csrfTrustedOrigins: string[]
-  /** Bytes of a request body on the inference routes */
+  /** Maximum request body on the inference routes, in bytes */
   inferenceBodyLimit: number
   inference: {
     /** Milliseconds to connect to an engine, to the first byte of its response, and between two pieces of the response */
@@ -46,33 +47,33 @@ export interface Config {
     /** Base address of an OpenTelemetry collector; null disables traces */
     tracesEndpoint: URL | null
   }
-  /** null: made once and kept in `dataDirectory`; engine keys are derived from it */
+  /** Engine keys are derived from this key. null to generate one and keep it in `dataDirectory`. */
   secretKey: string | null
-  /** Absolute path of the catalog of models */
+  /** Absolute path of the model catalog */
   catalogFile: string
-  /** Absolute path of the file of prices */
+  /** Absolute path of the price file */
   pricesFile: string
-  /** Absolute path of the file of instance types */
+  /** Absolute path of the instance type file */
   instanceTypesFile: string
   huggingFace: { endpoint: string; token: string | null }
-  /** `url` null: mails are written to files in `dataDirectory` */
+  /** `url` is null to write emails to files in `dataDirectory` */
   mail: { url: string | null; from: { name: string; address: string } }
   localEngine: LocalEngineConfig
-  /** null: `runtime` is another */
+  /** null unless `runtime` is xinference */
   xinference: XinferenceConfig | null
-  /** null: `runtime` is another */
+  /** null unless `runtime` is kubernetes */
   kubernetes: KubernetesConfig | null
-  /** Proxies for downloads; null: none */
+  /** Proxies for downloads; null for none. `exceptions` are hosts to reach directly, separated by commas. */
   proxy: { http: string | null; https: string | null; exceptions: string | null }
-  /** null: nobody signs in through a provider */
+  /** null when SSO is not configured */
   sso: SsoConfig | null
   billing: BillingConfig
 }
 
-/** What is wrong with the settings, one line for each, every line with the variable and the remedy. */
+/** Lists every invalid setting on a line of its own, with its name and a remedy. */
 export class ConfigError extends Error {
   constructor(problems: string[]) {
-    super(`The settings can't be used:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
+    super(`Some settings are invalid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)
     this.name = 'ConfigError'
   }
 }
@@ -83,7 +84,7 @@ const shippedInstanceTypes = resolve(import.meta.dirname, '../../catalog/instanc
 
 const proxyAddress = z.url({
   protocol: /^https?$/,
-  error: 'give an address such as http://proxy.example.com:3128',
+  error: 'must be an address such as http://proxy.example.com:3128',
 })
 
 /** `ada@example.com` or `Ada <ada@example.com>`, on one line. */
@@ -92,14 +93,14 @@ const mailbox = z
   .trim()
   .regex(
     /^(?:[^<>@\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u,
-    'give an address such as Berth <berth@example.com>',
+    'must be an email address such as Berth <berth@example.com>',
   )
   .transform((text) => {
     const [, name = '', address = text] = /^"?(.*?)"?\s*<(.+)>$/.exec(text) ?? []
     return { name, address }
   })
 
-/** An address or a network as `proxy-addr` takes it. */
+/** True for an address, a network or a name that `proxy-addr` accepts. */
 function isProxyAddress(text: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true
   const [address = '', prefix, ...rest] = text.split('/')
@@ -111,13 +112,13 @@ function isProxyAddress(text: string): boolean {
 
 const proxyAddresses = commaList.refine(
   (addresses) => addresses.every(isProxyAddress),
-  'give addresses or networks divided by commas such as 10.0.0.1, 192.168.0.0/16, loopback',
+  'must be addresses or networks separated by commas, such as 10.0.0.1, 192.168.0.0/16, loopback',
 )
 
 const origin = webAddress('https://console.example.com')
   .refine(
     ({ pathname, hostname }) => pathname === '/' && !hostname.includes('*'),
-    'give whole origins such as https://console.example.com, without a path or *',
+    'must be origins such as https://console.example.com, without a path or *',
   )
   .transform((url) => url.origin)
 
@@ -125,19 +126,19 @@ const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 
 
 const environment = z.object({
   ROLE: oneOf(['all', 'api', 'worker', 'migrate']).default('all'),
-  HOST: z.string().trim().min(1, 'give an address to listen on such as 127.0.0.1 or ::').default('127.0.0.1'),
+  HOST: z.string().trim().min(1, 'must be an address to listen on, such as 127.0.0.1 or ::').default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8080),
   PUBLIC_URL: webAddress('https://berth.example.com').optional(),
-  DATA_DIR: z.string().min(1, 'give a folder').default('./data'),
+  DATA_DIR: z.string().min(1, 'must be a directory').default('./data'),
   DATABASE_URL: z
     .url({
       protocol: /^postgres(ql)?$/,
-      error: 'give an address such as postgres://user:password@host:5432/berth',
+      error: 'must be an address such as postgres://user:password@host:5432/berth',
     })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
   API_PROCESSES: z
-    .union([oneOf(['auto']), wholeNumber(1, 1024)], 'give a whole number from 1 to 1024, or auto')
+    .union([oneOf(['auto']), wholeNumber(1, 1024)], 'must be a whole number from 1 to 1024, or auto')
     .default('auto'),
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -145,7 +146,7 @@ const environment = z.object({
   TRUST_PROXY: proxyAddresses.optional(),
   SESSION_COOKIE_NAME: z
     .string()
-    .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'give a cookie name: letters, digits, - and _')
+    .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'must be a cookie name: letters, digits, - and _')
     .default('session'),
   SESSION_COOKIE_SECURE: flag.optional(),
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
@@ -161,17 +162,17 @@ const environment = z.object({
   INFERENCE_QUEUE_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   SECRET_KEY: z
     .string()
-    .min(32, 'give at least 32 characters, for example from `openssl rand -hex 32`')
+    .min(32, 'must have at least 32 characters; generate a key with `openssl rand -hex 32`')
     .optional(),
   MAIL_URL: z
     .url({
       protocol: /^smtps?$/,
-      error: 'give an address such as smtp://user:password@mail.example.com:587',
+      error: 'must be an address such as smtp://user:password@mail.example.com:587',
       abort: true,
     })
     .refine(
       (text) => new URL(text).hostname !== '',
-      'name the mail server, as in smtp://mail.example.com:587',
+      'must name the mail server, as in smtp://mail.example.com:587',
     )
     .optional(),
   MAIL_FROM: mailbox.optional(),
@@ -188,10 +189,10 @@ const environment = z.object({
   ...billingSettings,
 })
 
-/** The names of all settings, as `.env.example` must list them. */
+/** The names of all settings; `.env.example` lists the same. */
 export const settingNames = Object.keys(environment.shape)
 
-/** Reads all settings from the environment; throws a `ConfigError` that lists every mistake. An empty value counts as unset. */
+/** Reads the settings from the environment. An empty value counts as unset. Throws a `ConfigError` that lists every problem. */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const given = Object.fromEntries(
     settingNames.flatMap((name) =>
@@ -208,20 +209,20 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = []
   if (settings.SESSION_COOKIE_SAMESITE === 'none' && !secure) {
     problems.push(
-      'SESSION_COOKIE_SAMESITE: browsers refuse SameSite=None without Secure; serve PUBLIC_URL over https or set SESSION_COOKIE_SECURE=true',
+      'SESSION_COOKIE_SAMESITE: browsers reject SameSite=None without Secure; use an https PUBLIC_URL or set SESSION_COOKIE_SECURE=true',
     )
   }
   for (const prefix of ['__Host-', '__Secure-']) {
     if (settings.SESSION_COOKIE_NAME.startsWith(prefix) && !secure) {
-      problems.push(`SESSION_COOKIE_NAME: a name that begins with ${prefix} needs SESSION_COOKIE_SECURE=true`)
+      problems.push(`SESSION_COOKIE_NAME: a name that starts with ${prefix} requires SESSION_COOKIE_SECURE=true`)
     }
   }
   if (settings.METRICS_PORT === settings.PORT && settings.PORT !== 0) {
-    problems.push(`METRICS_PORT: ${settings.PORT} is the server's own PORT; give another or leave it unset`)
+    problems.push(`METRICS_PORT: must differ from PORT (${settings.PORT}); choose another port or unset it`)
   }
   if (settings.ROLE !== 'all' && settings.DATABASE_URL === undefined) {
     problems.push(
-      `DATABASE_URL: ROLE=${settings.ROLE} shares a database with other processes; set DATABASE_URL to it`,
+      `DATABASE_URL: ROLE=${settings.ROLE} requires a shared database; set it to the database of the other processes`,
     )
   }
   const sso = readSso(settings, problems)
@@ -229,7 +230,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   const xinference = readXinference(settings, problems)
   if ((settings.ROLE === 'api' || settings.ROLE === 'worker') && settings.SECRET_KEY === undefined) {
     problems.push(
-      `SECRET_KEY: ROLE=${settings.ROLE} derives the same engine keys as other processes; give all of them the same SECRET_KEY`,
+      `SECRET_KEY: ROLE=${settings.ROLE} requires a shared key; set the same SECRET_KEY for all processes`,
     )
   }
   if (problems.length > 0) throw new ConfigError(problems)
@@ -242,7 +243,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     databaseUrl: settings.DATABASE_URL ?? null,
     databasePoolSize: settings.DATABASE_POOL_SIZE,
     apiProcesses: readApiProcesses(settings),
-    // Only behind a load balancer is there anybody to notice.
+    // A delay only helps behind a load balancer.
     drainDelaySeconds: settings.DRAIN_DELAY ?? (settings.ROLE === 'api' ? 5 : 0),
     runtime: settings.RUNTIME,
     logLevel: settings.LOG_LEVEL,
@@ -310,6 +311,6 @@ const secretSettings = new Set([
 
 function describeIssue(issue: z.core.$ZodIssue, given: Record<string, string | undefined>): string {
   const name = String(issue.path[0])
-  const value = secretSettings.has(name) ? '' : ` (it is ${JSON.stringify(given[name])})`
+  const value = secretSettings.has(name) ? '' : ` (got ${JSON.stringify(given[name])})`
   return `${name}: ${issue.message}${value}`
 }

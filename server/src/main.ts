@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Application } from './application.ts'
 import { readConfig } from './config.ts'
 import type { Config } from './config.ts'
-import { warningsOf } from './config/warnings.ts'
+import { listWarnings } from './config/warnings.ts'
 import { createApplication } from './create-application.ts'
 import type { App } from './http/app.ts'
 import { openLog } from './log.ts'
@@ -46,7 +46,7 @@ function supervise(config: Config, stopping: AbortSignal): Promise<void> {
 }
 
 function logWarnings(config: Config, log: Application['log']): void {
-  for (const warning of warningsOf(config)) log.warn(warning)
+  for (const warning of listWarnings(config)) log.warn(warning)
 }
 
 /** The settings of each process where several share what the settings speak of. */

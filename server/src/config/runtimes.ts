@@ -2,46 +2,49 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { commaList, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
 
-/** The engines of this host. */
+/** Engines on this host. */
 export interface LocalEngineConfig {
-  /** Tokens of context for each request to an LLM, at most */
+  /** Maximum context of a request to an LLM, in tokens */
   contextTokens: number
-  /** Requests that one engine works on at a time */
+  /** Requests that one engine processes in parallel */
   parallelSequences: number
-  /** Engines that are expected to be busy at a time: they share the cores */
+  /** Engines expected to be busy at the same time; they share the cores */
   expectedEngines: number
-  /** Bytes that all engines together may take; null: what the host or its container has */
+  /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
 }
 
-/** The Kubernetes cluster that models are deployed on. */
+/** The Kubernetes cluster that runs models. */
 export interface KubernetesConfig {
   namespace: string
-  /** Path of a kubeconfig file; null: the service account of the pod that this runs in */
+  /** Path of a kubeconfig file; null for the service account of the server's pod */
   kubeconfig: string | null
-  /** null: that of the instance type */
+  /** null for the region of the instance type */
   region: string | null
-  /** Names of the instance types that the cluster has nodes for; null: all of the file */
+  /** Names of the instance types that the cluster has nodes for; null for all in the file */
   instanceTypes: string[] | null
   gpusPerNode: number
   images: { vllm: string; llamaCpp: string }
   modelCache: { kind: 'claim'; name: string } | { kind: 'empty_dir'; sizeLimit: string | null }
-  /** `{service}` and `{namespace}` stand for those of an engine's Service */
+  /** Address of an engine; `{service}` and `{namespace}` are replaced by those of its Service */
   engineAddress: string
-  /** Milliseconds that a pod may wait for a node before another instance type is tried */
+  /** Milliseconds to wait for a node before trying the next instance type */
   capacityWaitMs: number
 }
 
-/** The Xinference clusters that models are deployed on. */
+/** The Xinference clusters that run models. */
 export interface XinferenceConfig {
   /** Origins of the supervisors */
   supervisors: string[]
-  /** null: they ask for no sign-in */
+  /** null if the supervisors require no sign-in */
   credentials: { username: string; password: string } | null
 }
 
 const supervisor = webAddress('http://10.0.0.5:9997')
-  .refine(({ pathname }) => pathname === '/', 'give addresses without a path such as http://10.0.0.5:9997')
+  .refine(
+    ({ pathname }) => pathname === '/',
+    'must be addresses without a path, such as http://10.0.0.5:9997',
+  )
   .transform((url) => url.origin)
 
 const containerImage = z
@@ -49,10 +52,10 @@ const containerImage = z
   .trim()
   .regex(
     /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
-    'give an image with its tag or digest such as vllm/vllm-openai:v0.14.0',
+    'must be an image with a tag or digest, such as vllm/vllm-openai:v0.14.0',
   )
 
-/** The settings of what runs the models. */
+/** The settings of the compute backends. */
 export const runtimesSettings = {
   RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
@@ -69,11 +72,11 @@ export const runtimesSettings = {
   KUBERNETES_NAMESPACE: z
     .string()
     .trim()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'give a name of a-z, 0-9 and dashes such as berth')
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a name of a-z, 0-9 and dashes, such as berth')
     .default('berth'),
   KUBERNETES_REGION: optionalText,
   KUBERNETES_INSTANCE_TYPES: commaList
-    .refine((names) => names.length > 0, 'give names of the instance type file divided by commas')
+    .refine((names) => names.length > 0, 'must be names from the instance type file, separated by commas')
     .optional(),
   KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
   KUBERNETES_VLLM_IMAGE: containerImage.default('vllm/vllm-openai:v0.14.0'),
@@ -83,7 +86,7 @@ export const runtimesSettings = {
     .trim()
     .regex(
       /^(emptydir:[1-9]\d{0,9}[KMGT]i|[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)$/,
-      'give emptydir, emptydir with a size such as emptydir:200Gi, or the name of a volume claim',
+      'must be emptydir, emptydir with a size such as emptydir:200Gi, or the name of a volume claim',
     )
     .default('emptydir'),
   KUBERNETES_ENGINE_ADDRESS: z
@@ -91,7 +94,7 @@ export const runtimesSettings = {
     .trim()
     .refine(
       (text) => text.includes('{service}') && /^https?:\/\/[^\s?#]+[^\s?#/]$/.test(text),
-      'give an address with {service} in it such as http://{service}.{namespace}.svc:8000',
+      'must be an address with {service} in it, such as http://{service}.{namespace}.svc:8000',
     )
     .default('http://{service}.{namespace}.svc:8000'),
   KUBERNETES_CAPACITY_WAIT: wholeNumber(1, 3600).default(120),
@@ -108,7 +111,7 @@ export function readLocalEngine(settings: Settings): LocalEngineConfig {
   }
 }
 
-/** The cluster, or null where models run elsewhere. */
+/** Returns the cluster, or null with another runtime. */
 export function readKubernetes(settings: Settings): KubernetesConfig | null {
   if (settings.RUNTIME !== 'kubernetes') return null
   const cache = settings.KUBERNETES_MODEL_CACHE
@@ -126,18 +129,18 @@ export function readKubernetes(settings: Settings): KubernetesConfig | null {
   }
 }
 
-/** The clusters, or null where models run elsewhere; a problem for each setting that is missing. */
+/** Returns the clusters, or null with another runtime. Adds a problem for each missing setting. */
 export function readXinference(settings: Settings, problems: string[]): XinferenceConfig | null {
   const { XINFERENCE_USERNAME: username, XINFERENCE_PASSWORD: password } = settings
   const credentials = username !== undefined && password !== undefined ? { username, password } : null
   if (credentials === null && (username !== undefined || password !== undefined)) {
     const missing = username === undefined ? 'XINFERENCE_USERNAME' : 'XINFERENCE_PASSWORD'
-    problems.push(`${missing}: a sign-in needs a user name and a password; set both or none of them`)
+    problems.push(`${missing}: signing in requires a user name and a password; set both or neither`)
   }
   if (settings.RUNTIME !== 'xinference') return null
   if (settings.XINFERENCE_URLS.length === 0) {
     problems.push(
-      'XINFERENCE_URLS: RUNTIME=xinference needs the addresses of its supervisors such as http://10.0.0.5:9997',
+      'XINFERENCE_URLS: required with RUNTIME=xinference; set it to the addresses of the supervisors, such as http://10.0.0.5:9997',
     )
   }
   return { supervisors: settings.XINFERENCE_URLS, credentials }

@@ -1,39 +1,36 @@
 import { z } from 'zod'
 import { optionalText, webAddress } from './values.ts'
 
-/** An OpenID Connect provider through which people may sign in. */
+/** The OpenID Connect provider for SSO. */
 export interface SsoConfig {
-  /** A slug: part of the routes' addresses and the `auth_method` of the sessions */
+  /** A slug: part of the SSO routes and the `auth_method` of SSO sessions */
   provider: string
-  /** What the sign-in page calls it */
+  /** The provider's name on the sign-in page */
   displayName: string
-  /** The issuer as its discovery document names it; plain http on loopback alone */
+  /** The issuer, as in its discovery document; plain http only on loopback */
   issuerUrl: URL
   clientId: string
   clientSecret: string
-  /** Divided by spaces; `openid` is among them */
+  /** Separated by spaces, including `openid` */
   scopes: string
 }
 
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
-/** The settings of sign-in through a provider. */
+/** The settings of SSO. */
 export const ssoSettings = {
   SSO_PROVIDER: z
     .string()
     .trim()
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'give a short name of a-z, 0-9 and single dashes such as oidc')
-    .max(63, 'give at most 63 characters')
-    .refine(
-      (name) => name !== 'password',
-      'this name stands for sessions that began with a password; give another',
-    )
+    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a short name of a-z, 0-9 and single dashes, such as oidc')
+    .max(63, 'must have at most 63 characters')
+    .refine((name) => name !== 'password', 'must not be password, the name for sign-ins by password')
     .default('oidc'),
-  SSO_DISPLAY_NAME: z.string().trim().max(255, 'give at most 255 characters').default('Single sign-on'),
+  SSO_DISPLAY_NAME: z.string().trim().max(255, 'must have at most 255 characters').default('Single sign-on'),
   OIDC_ISSUER_URL: webAddress('https://login.example.com')
     .refine(
       ({ protocol, hostname }) => protocol === 'https:' || loopbackHost.test(hostname),
-      'give an https address; plain http is for a provider on this machine alone',
+      'must be an https address; plain http is allowed only for a provider on this machine',
     )
     .optional(),
   OIDC_CLIENT_ID: optionalText,
@@ -41,13 +38,16 @@ export const ssoSettings = {
   OIDC_SCOPES: z
     .string()
     .transform((text) => text.trim().split(/\s+/).join(' '))
-    .refine((text) => text.split(' ').includes('openid'), 'give scopes divided by spaces, openid among them')
+    .refine(
+      (text) => text.split(' ').includes('openid'),
+      'must be scopes separated by spaces, including openid',
+    )
     .default('openid email profile'),
 }
 
 type Settings = z.output<z.ZodObject<typeof ssoSettings>>
 
-/** The provider's settings, or null when none of them is given; a part of them is a problem. */
+/** Returns the provider, or null if none of its settings is set. Adds a problem if only some are set. */
 export function readSso(settings: Settings, problems: string[]): SsoConfig | null {
   const { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = settings
   const needed = { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET }
@@ -55,9 +55,7 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
   const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []))
   if (missing.length === names.length) return null
   if (OIDC_ISSUER_URL === undefined || OIDC_CLIENT_ID === undefined || OIDC_CLIENT_SECRET === undefined) {
-    problems.push(
-      `${missing.join(', ')}: sign-in through a provider needs ${names.join(', ')}; set all or none of them`,
-    )
+    problems.push(`${missing.join(', ')}: SSO requires ${names.join(', ')}; set all or none`)
     return null
   }
   return {

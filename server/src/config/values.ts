@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** Any text, trimmed; unset when it is empty. */
+/** Trimmed text; optional. */
 export const optionalText = z.string().trim().min(1).optional()
 
-/** A whole number in digits, within limits. */
+/** A whole number between two limits, in decimal digits. */
 export function wholeNumber(minimum: number, maximum: number) {
-  const message = `give a whole number from ${minimum} to ${maximum}`
+  const message = `must be a whole number from ${minimum} to ${maximum}`
   return z
     .string()
     .trim()
@@ -14,21 +14,21 @@ export function wholeNumber(minimum: number, maximum: number) {
     .pipe(z.int(message).min(minimum, message).max(maximum, message))
 }
 
-/** One of some words, in any case. */
+/** One of several words, case-insensitive. */
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
   return z
     .string()
     .trim()
     .toLowerCase()
-    .pipe(z.enum(values, `give one of ${values.join(', ')}`))
+    .pipe(z.enum(values, `must be one of ${values.join(', ')}`))
 }
 
-/** A yes or a no. */
+/** A boolean: true, 1 or yes; false, 0 or no. */
 export const flag = oneOf(['true', 'false', '1', '0', 'yes', 'no']).transform((word) =>
   ['true', '1', 'yes'].includes(word),
 )
 
-/** Texts divided by commas. */
+/** Texts separated by commas. */
 export const commaList = z.string().transform((text) =>
   text
     .split(',')
@@ -36,9 +36,9 @@ export const commaList = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
-/** An http or https address without a sign-in, a query or a fragment; `example` is shown where it is none. */
+/** An http or https URL without credentials, query and fragment. The error message shows `example`. */
 export function webAddress(example: string) {
-  const message = `give an http or https address such as ${example}`
+  const message = `must be an http or https address such as ${example}`
   return z
     .url({ protocol: /^https?$/, error: message })
     .transform((text) => new URL(text))

@@ -68,7 +68,7 @@ test('settings from a file: the environment takes precedence, and a missing file
   expect(withoutFile.output()).toMatch(/- LOG_LEVEL: .*quiet/)
   const unreadable = start({}, undefined, [folder])
   expect(await unreadable.exited).toBe(1)
-  expect(unreadable.output()).toContain(`Berth can't run: settings can't be read of ${folder}: `)
+  expect(unreadable.output()).toContain(`Berth can't run: could not read the settings file ${folder}: `)
 })
 
 test('ROLE=api without DATABASE_URL and SECRET_KEY: both are named', async () => {

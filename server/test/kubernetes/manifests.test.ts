@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, settingNames } from '../../src/config.ts'
-import { warningsOf } from '../../src/config/warnings.ts'
+import { listWarnings } from '../../src/config/warnings.ts'
 import { readInstanceTypesFile } from '../../src/features/deployments/instance-types-file.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -123,9 +123,9 @@ describe('manifests', () => {
     const overlay = Object.fromEntries(patched.map(([, name, value]) => [name, value]))
     expect(settingNames).toEqual(expect.arrayContaining(Object.keys(overlay)))
     for (const ROLE of ['api', 'worker']) {
-      expect(warningsOf(readConfig({ ...settings, ROLE }))).not.toEqual([])
+      expect(listWarnings(readConfig({ ...settings, ROLE }))).not.toEqual([])
       const complete = { ...settings, ...overlay, MAIL_URL: 'smtp://mail.example.com', ROLE }
-      expect(warningsOf(readConfig(complete))).toEqual([])
+      expect(listWarnings(readConfig(complete))).toEqual([])
     }
   })
 
@@ -190,9 +190,9 @@ describe('image and compose file', () => {
     ])
     const config = readConfig(Object.fromEntries(filled))
     expect(config).toMatchObject({ runtime: 'local', role: 'all' })
-    expect(warningsOf(config)).toEqual([])
+    expect(listWarnings(config)).toEqual([])
     const behindProxy = { PUBLIC_URL: 'https://berth.example.com' }
-    for (const warning of warningsOf(readConfig({ ...Object.fromEntries(filled), ...behindProxy }))) {
+    for (const warning of listWarnings(readConfig({ ...Object.fromEntries(filled), ...behindProxy }))) {
       expect(Object.keys(environment)).toContain(warning.split(' ')[0])
     }
     for (const { volumes: mounts } of Object.values<any>(services)) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig } from '../config.ts'
 
 const complete = {
   OIDC_ISSUER_URL: 'https://login.example.com/realms/one',
@@ -17,12 +17,12 @@ function problemOf(env: Record<string, string | undefined>): string {
   throw new Error('the settings were taken')
 }
 
-test('without the three settings of OIDC there is no SSO', () => {
+test('SSO is off without the three OIDC settings', () => {
   expect(readConfig({ SSO_PROVIDER: 'corp', SSO_DISPLAY_NAME: 'Corp' }).sso).toBeNull()
   expect(readConfig({ OIDC_ISSUER_URL: ' ', OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }).sso).toBeNull()
 })
 
-test('the three settings of OIDC are enough', () => {
+test('the three OIDC settings are enough for SSO', () => {
   expect(readConfig(complete).sso).toEqual({
     provider: 'oidc',
     displayName: 'Single sign-on',
@@ -44,7 +44,7 @@ test.each([
 })
 
 test.each(['Corp', 'a b', '../x', 'a--b', '-a', 'ä', 'x'.repeat(64), 'password'])(
-  'SSO_PROVIDER %j is refused',
+  'SSO_PROVIDER %j is rejected',
   (name) => {
     expect(problemOf({ ...complete, SSO_PROVIDER: name })).toContain('SSO_PROVIDER: ')
   },
@@ -59,18 +59,18 @@ test.each([
   'login.example.com',
   'https://user:secret@login.example.com',
   'https://login.example.com?tenant=1',
-])('OIDC_ISSUER_URL %j is refused', (issuer) => {
+])('OIDC_ISSUER_URL %j is rejected', (issuer) => {
   expect(problemOf({ ...complete, OIDC_ISSUER_URL: issuer })).toContain('OIDC_ISSUER_URL: ')
 })
 
 test.each(['http://127.0.0.1:3000', 'http://localhost:3000/realm', 'http://[::1]:3000'])(
-  'OIDC_ISSUER_URL %j is on this machine, so plain http is taken',
+  'OIDC_ISSUER_URL %j may be plain http on this machine',
   (issuer) => {
     expect(readConfig({ ...complete, OIDC_ISSUER_URL: issuer }).sso?.issuerUrl.href).toContain(issuer)
   },
 )
 
-test('OIDC_SCOPES needs openid', () => {
+test('OIDC_SCOPES requires openid', () => {
   expect(readConfig({ ...complete, OIDC_SCOPES: ' openid   groups ' }).sso?.scopes).toBe('openid groups')
   expect(problemOf({ ...complete, OIDC_SCOPES: 'email profile' })).toContain('OIDC_SCOPES: ')
 })
