@@ -126,7 +126,11 @@ const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 
 
 const environment = z.object({
   ROLE: oneOf(['all', 'api', 'worker', 'migrate']).default('all'),
-  HOST: z.string().trim().min(1, 'must be an address to listen on, such as 127.0.0.1 or ::').default('127.0.0.1'),
+  HOST: z
+    .string()
+    .trim()
+    .min(1, 'must be an address to listen on, such as 127.0.0.1 or ::')
+    .default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8080),
   PUBLIC_URL: webAddress('https://berth.example.com').optional(),
   DATA_DIR: z.string().min(1, 'must be a directory').default('./data'),
@@ -214,7 +218,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   }
   for (const prefix of ['__Host-', '__Secure-']) {
     if (settings.SESSION_COOKIE_NAME.startsWith(prefix) && !secure) {
-      problems.push(`SESSION_COOKIE_NAME: a name that starts with ${prefix} requires SESSION_COOKIE_SECURE=true`)
+      problems.push(
+        `SESSION_COOKIE_NAME: a name that starts with ${prefix} requires SESSION_COOKIE_SECURE=true`,
+      )
     }
   }
   if (settings.METRICS_PORT === settings.PORT && settings.PORT !== 0) {

@@ -8,10 +8,7 @@ export interface DatabaseConnection {
   close(): Promise<void>
 }
 
-/**
- * Opens a pool of at most `poolSize` connections to PostgreSQL at `url`. 64-bit integers come back as numbers: ids and
- * token counts stay below 2^53.
- */
+/** Opens a pool of up to `poolSize` connections to `url`. 64-bit integers are read as numbers: ids and counts stay below 2^53. */
 export function connectDatabase(
   url: string,
   poolSize: number,
@@ -30,14 +27,13 @@ export function connectDatabase(
     types,
   })
   pool.on('error', onIdleError)
-  // A lost connection fails the query that is under way. Between two queries of a transaction nobody listens, and an error that
-  // nobody hears would end the process.
+  // A lost connection fails the running query. Between two queries of a transaction, its unhandled error would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return { db, pool, close: () => db.destroy() }
 }
 
-/** True when PostgreSQL says that `constraint`, a unique index, would be violated. */
+/** True for PostgreSQL's error that a row violates the unique index `constraint`. */
 export function violatesUnique(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint
 }

@@ -4,28 +4,27 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Another server holds this DATA_DIR. Whoever gets this must leave the database running: the other one uses it. */
+/** Another server holds the lock on this DATA_DIR. Leave the database running: the other server uses it. */
 export class DataDirectoryInUseError extends Error {
   constructor(dataDirectory: string) {
     super(
-      `Another Berth server already uses the DATA_DIR ${dataDirectory}: stop that one, or give this one a DATA_DIR of its own`,
+      `Another Berth server uses the DATA_DIR ${dataDirectory}. Stop that server, or set DATA_DIR to another directory.`,
     )
     this.name = 'DataDirectoryInUseError'
   }
 }
 
 export interface DataDirectoryLock {
-  /** Lets the next server in; never calls `onLost`. */
+  /** Releases the lock without calling `onLost`. */
   release(): Promise<void>
 }
 
-const patienceMs = 5000
+const timeoutMs = 5000
 
 /**
- * Claims a DATA_DIR of this host for one server, by an advisory lock of a database session that lives as long as the
- * server does; the database frees it when the server is killed. Throws `DataDirectoryInUseError` when another server
- * keeps it for 5 seconds. `onLost` is called at most once, when the session ends unasked: the server must stop then.
- * Needs a session of its own, so not a connection through a pooler in transaction mode.
+ * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the database releases it when
+ * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. `onLost` is called once if
+ * the session ends unexpectedly: the server must stop. Doesn't work through a connection pooler in transaction mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
@@ -40,7 +39,7 @@ export async function lockDataDirectory(
     keepAliveInitialDelayMillis: 30_000,
   })
   let held = false
-  let failure = new Error('The database session that claims DATA_DIR has ended')
+  let failure = new Error('The database session that locks DATA_DIR ended')
   client.on('error', (error) => (failure = error))
   client.once('end', () => {
     if (held) onLost(failure)
@@ -48,13 +47,13 @@ export async function lockDataDirectory(
   })
   try {
     await client.connect()
-    // The database notices within a minute that this host is gone, and never ends the idle session itself.
+    // The database detects within a minute that this host is gone. It never ends the idle session itself.
     await client.query(
       'SET idle_session_timeout = 0; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3',
     )
-    const key = await keyOf(dataDirectory)
-    const deadline = Date.now() + patienceMs
-    // A killed server's session lives on for the moment that the database needs to notice.
+    const key = await hashPath(dataDirectory)
+    const deadline = Date.now() + timeoutMs
+    // The session of a killed server ends with a short delay.
     while (!(await tryLock(client, key))) {
       if (Date.now() > deadline) throw new DataDirectoryInUseError(dataDirectory)
       await delay(100)
@@ -78,7 +77,7 @@ async function tryLock(client: pg.Client, key: bigint): Promise<boolean> {
   return rows[0]?.locked === true
 }
 
-async function keyOf(dataDirectory: string): Promise<bigint> {
+async function hashPath(dataDirectory: string): Promise<bigint> {
   const name = ['berth data directory', hostname(), await realpath(dataDirectory)].join('\0')
   return createHash('sha256').update(name).digest().readBigInt64BE()
 }

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import type { Database, Tables } from './tables.ts'
 
-const pieceSize = 10_000
+const batchSize = 10_000
 
 /**
- * Deletes the rows of `table` whose `column`, which an index must begin with, is before a moment: however many there are, each
- * statement is short, and what is done stays done.
+ * Deletes the rows of `table` whose `column` is earlier than `before`, in short statements that commit one by one. Requires an
+ * index that starts with `column`.
  */
 export async function deleteOlder<Table extends keyof Tables>(
   db: Database,
@@ -15,16 +15,16 @@ export async function deleteOlder<Table extends keyof Tables>(
 ): Promise<void> {
   const moment = sql.ref(column)
   let from: Date | '-infinity' = '-infinity'
-  for (let deleted = pieceSize; deleted === pieceSize;) {
-    // From where the last piece ended: the index keeps what was deleted until it is vacuumed.
+  for (let deleted = batchSize; deleted === batchSize;) {
+    // Continue where the last batch ended: until a vacuum, the index still contains the deleted rows.
     const { rows } = await sql<{ deleted: number; until: Date }>`
-      WITH piece AS (
+      WITH batch AS (
         SELECT ctid, ${moment} AS moment FROM ${sql.table(table)}
-        WHERE ${moment} >= ${from} AND ${moment} < ${before} ORDER BY ${moment} LIMIT ${pieceSize}
-      ), gone AS (
-        DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY (SELECT ctid FROM piece))
+        WHERE ${moment} >= ${from} AND ${moment} < ${before} ORDER BY ${moment} LIMIT ${batchSize}
+      ), deleted AS (
+        DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY (SELECT ctid FROM batch))
       )
-      SELECT count(*) AS deleted, max(moment) AS until FROM piece`.execute(db)
+      SELECT count(*) AS deleted, max(moment) AS until FROM batch`.execute(db)
     deleted = rows[0]!.deleted
     from = rows[0]!.until
   }

@@ -10,7 +10,7 @@ import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } fro
 import { lockFile } from './embedded/file-lock.ts'
 import { locateHome, writePointer, type Home } from './embedded/location.ts'
 import {
-  disarmPidFile,
+  resetPidFile,
   findFreePort,
   isPostmaster,
   openLog,
@@ -23,35 +23,35 @@ import {
 
 export { EmbeddedDatabaseError } from './embedded/error.ts'
 
-/** A running PostgreSQL of our own. */
+/** A running embedded PostgreSQL. */
 export interface EmbeddedDatabase {
-  /** Connection string of the database `berth`, as the role that owns it and is no superuser. */
+  /** Connection string of the database `berth`, with the role that owns it. The role is no superuser. */
   url: string
-  /** Whether it ran already, left by a server that was killed. */
+  /** True if PostgreSQL was already running, left by a killed server */
   adopted: boolean
-  /** Stops PostgreSQL (fast shutdown) and waits for it; without effect once it has gone. */
+  /** Stops PostgreSQL with a fast shutdown and waits until it has exited. Does nothing if it has exited. */
   stop(): Promise<void>
 }
 
 export interface EmbeddedDatabaseOptions {
-  /** Absolute path of DATA_DIR; created when it doesn't exist. */
+  /** Absolute path of DATA_DIR; created if it doesn't exist */
   dataDirectory: string
-  /** Receives one sentence for the operator at a time. */
+  /** Receives one sentence at a time, for the operator */
   log(message: string): void
-  /** Further PostgreSQL settings; without effect on a server that runs already. */
+  /** Additional PostgreSQL settings; ignored if the server is already running */
   settings?: Record<string, string> | undefined
-  /** Learns that a server which we started ended unasked; one that we adopted shows only in its connections. */
+  /** Called if a server started here exits unexpectedly. For an adopted server, only its connections fail. */
   onExit?: ((error: EmbeddedDatabaseError) => void) | undefined
-  /** Where a superuser keeps what PostgreSQL's account can't reach elsewhere; `/var/lib/berth` by default. */
+  /** As root: directory for files that PostgreSQL's account can't access elsewhere; `/var/lib/berth` by default */
   stateDirectory?: string | undefined
-  /** A folder with PostgreSQL's `bin`, `lib` and `share` in place of the installed package's. */
+  /** A directory with PostgreSQL's `bin`, `lib` and `share`, instead of the installed package */
   binariesDirectory?: string | undefined
 }
 
-const launchPatienceSeconds = 120
-const recoveryPatienceMs = 180_000
-const unresponsivePatienceMs = 15_000
-const stopPatienceSeconds = 30
+const launchTimeoutSeconds = 120
+const recoveryTimeoutMs = 180_000
+const unresponsiveTimeoutMs = 15_000
+const stopTimeoutSeconds = 30
 
 interface Instance extends Home {
   cluster: Cluster
@@ -62,29 +62,29 @@ interface Instance extends Home {
 }
 
 /**
- * Starts the PostgreSQL of this DATA_DIR, creating its cluster at first, or adopts the one that still runs. Throws
- * `EmbeddedDatabaseError`. To keep a second server off the same data see `lockDataDirectory`.
+ * Starts the PostgreSQL of this DATA_DIR and creates its cluster at the first start, or adopts a PostgreSQL that is still running.
+ * Throws `EmbeddedDatabaseError`. `lockDataDirectory` keeps a second server off the same data.
  */
 export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   if (!isAbsolute(options.dataDirectory)) {
-    throw new EmbeddedDatabaseError(`DATA_DIR must be an absolute path here: ${options.dataDirectory}`)
+    throw new EmbeddedDatabaseError(`DATA_DIR must be an absolute path, not ${options.dataDirectory}.`)
   }
   const account = await chooseAccount()
   const stateDirectory = options.stateDirectory ?? '/var/lib/berth'
   const home = await locateHome(options.dataDirectory, stateDirectory, account)
   if (home.pointer) {
     options.log(
-      `PostgreSQL can't run inside ${options.dataDirectory} as its own user; its data is in ${home.directory}`,
+      `PostgreSQL's user can't access ${options.dataDirectory}; the database is in ${home.directory}`,
     )
   }
   let launchLock: FileHandle | undefined
   try {
     launchLock = await openOwned(home.directory, () =>
-      lockFile(join(home.directory, 'launch.lock'), launchPatienceSeconds),
+      lockFile(join(home.directory, 'launch.lock'), launchTimeoutSeconds),
     )
     if (!launchLock) {
       throw new EmbeddedDatabaseError(
-        `Another Berth has been starting the database in ${home.directory} for ${launchPatienceSeconds} seconds: stop it`,
+        `Another Berth process has been starting the database in ${home.directory} for ${launchTimeoutSeconds} seconds. Stop that process.`,
       )
     }
     const installed = await (options.binariesDirectory
@@ -99,8 +99,8 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   } catch (error) {
     if (error instanceof EmbeddedDatabaseError) throw error
     throw new EmbeddedDatabaseError(
-      `PostgreSQL can't be started in ${home.directory} (${messageOf(error)}): mend what it says, start Berth as the ` +
-        `user that owns the folder, ${useOwnDatabase}`,
+      `PostgreSQL could not be started in ${home.directory} (${messageOf(error)}). Fix this error, start Berth as the owner ` +
+        `of the directory, ${useOwnDatabase}.`,
       { cause: error },
     )
   } finally {
@@ -108,7 +108,7 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   }
 }
 
-/** Opens a file in the home and leaves it to the home's owner, should a superuser start what is another user's. */
+/** Opens a file in the home directory. As root, gives the file to the owner of the directory. */
 async function openOwned<T extends FileHandle | undefined>(
   home: string,
   opening: () => Promise<T>,
@@ -122,10 +122,10 @@ async function openOwned<T extends FileHandle | undefined>(
 }
 
 async function startOrAdopt(instance: Instance): Promise<EmbeddedDatabase> {
-  const deadline = Date.now() + recoveryPatienceMs
+  const deadline = Date.now() + recoveryTimeoutMs
   let unresponsiveSince = Date.now()
   for (;;) {
-    // Every process of the cluster's PostgreSQL inherits this lock, so whoever gets it knows that none is left.
+    // Every process of this cluster's PostgreSQL inherits the lock: if the lock is free, no process is left.
     const lock = await openOwned(instance.directory, () => lockFile(instance.lockPath))
     if (lock) {
       try {
@@ -138,17 +138,17 @@ async function startOrAdopt(instance: Instance): Promise<EmbeddedDatabase> {
     const alive = running !== undefined && (await isPostmaster(running.pid, instance.cluster.data))
     if (alive && running.status === 'ready' && !(await tryLogin(instance, running.port))) {
       instance.options.log(
-        `Took over the PostgreSQL that runs already in ${instance.directory} (process ${running.pid})`,
+        `Adopted the PostgreSQL that is already running in ${instance.directory} (process ${running.pid})`,
       )
-      return present(instance, running.pid, running.port, undefined)
+      return createHandle(instance, running.pid, running.port, undefined)
     }
     const settling = alive && running.status !== 'ready'
     if (settling) unresponsiveSince = Date.now()
-    if (Date.now() > Math.min(deadline, unresponsiveSince + unresponsivePatienceMs)) {
+    if (Date.now() > Math.min(deadline, unresponsiveSince + unresponsiveTimeoutMs)) {
       throw new EmbeddedDatabaseError(
-        `PostgreSQL of ${instance.directory} is held by a process that doesn't answer` +
+        `PostgreSQL in ${instance.directory} is locked by a process that doesn't respond` +
           (running ? ` (process ${running.pid}, port ${running.port})` : '') +
-          `. Stop the other Berth, container or machine that uses this folder, or choose another DATA_DIR. Its log ends:\n` +
+          `. Stop the other Berth, container or machine that uses this directory, or choose another DATA_DIR. The log ends with:\n` +
           lastLines(await readLog(instance.logFile, 0)),
       )
     }
@@ -158,7 +158,7 @@ async function startOrAdopt(instance: Instance): Promise<EmbeddedDatabase> {
 
 async function start(instance: Instance, lock: FileHandle, deadline: number): Promise<EmbeddedDatabase> {
   const { cluster, logFile, options } = instance
-  await disarmPidFile(cluster)
+  await resetPidFile(cluster)
   await (await openOwned(instance.directory, () => openLog(logFile))).close()
   await trimLog(logFile)
   const program = join(instance.binaries.directory, 'bin', 'postgres')
@@ -173,22 +173,22 @@ async function start(instance: Instance, lock: FileHandle, deadline: number): Pr
     } finally {
       await log.close()
     }
-    while (hasEnded(child) === undefined) {
+    while (exitOf(child) === undefined) {
       const pidFile = await readPidFile(cluster.data)
       if (pidFile?.pid === child.pid && pidFile?.status === 'ready') {
         const refusal = await tryLogin(instance, pidFile.port)
-        if (!refusal) return present(instance, pidFile.pid, pidFile.port, child)
+        if (!refusal) return createHandle(instance, pidFile.pid, pidFile.port, child)
         if (refusal.fatal) {
           child.kill('SIGINT')
           throw new EmbeddedDatabaseError(
-            `PostgreSQL of ${instance.directory} refuses its own password (${refusal.message}): restore cluster/credentials.json`,
+            `PostgreSQL in ${instance.directory} rejects its own password (${refusal.message}). Restore cluster/credentials.json from a backup.`,
           )
         }
       }
       if (Date.now() > deadline) {
         throw new EmbeddedDatabaseError(
-          `PostgreSQL of ${instance.directory} is still not ready, and goes on recovering: start Berth again later. ` +
-            `Its log ends:\n${lastLines(await readLog(logFile, offset))}`,
+          `PostgreSQL in ${instance.directory} is still recovering. Start Berth again later. ` +
+            `The log ends with:\n${lastLines(await readLog(logFile, offset))}`,
         )
       }
       await delay(10)
@@ -196,13 +196,13 @@ async function start(instance: Instance, lock: FileHandle, deadline: number): Pr
     const output = await readLog(logFile, offset)
     if (attempt < 5 && output.includes('could not bind')) continue
     throw new EmbeddedDatabaseError(
-      `PostgreSQL of ${instance.directory} ended with ${hasEnded(child)} while starting. Mend what it says, ` +
+      `PostgreSQL in ${instance.directory} exited with ${exitOf(child)} while starting. Fix the error below, ` +
         `${useOwnDatabase}:\n${lastLines(output)}`,
     )
   }
 }
 
-function hasEnded(child: ChildProcess): string | undefined {
+function exitOf(child: ChildProcess): string | undefined {
   return child.signalCode ?? child.exitCode?.toString()
 }
 
@@ -210,7 +210,7 @@ function urlOf(instance: Instance, port: number): string {
   return `postgresql://berth:${instance.cluster.password}@127.0.0.1:${port}/berth?sslmode=disable`
 }
 
-/** Logs in once; undefined when that went well. Only who knows the password's verifier passes: it is our server. */
+/** Signs in once and returns the error, if any. SCRAM also proves that the server is ours: it knows the password's verifier. */
 async function tryLogin(
   instance: Instance,
   port: number,
@@ -228,7 +228,7 @@ async function tryLogin(
   }
 }
 
-function present(
+function createHandle(
   instance: Instance,
   pid: number,
   port: number,
@@ -244,7 +244,7 @@ function present(
       .then((output) =>
         instance.options.onExit?.(
           new EmbeddedDatabaseError(
-            `PostgreSQL ended unasked (${signal ?? code}). Its log ends:\n${lastLines(output)}`,
+            `PostgreSQL exited unexpectedly (${signal ?? code}). The log ends with:\n${lastLines(output)}`,
           ),
         ),
       )
@@ -252,14 +252,16 @@ function present(
   const stop = async () => {
     clearInterval(trimming)
     for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
-      const alive = child ? hasEnded(child) === undefined : await isPostmaster(pid, instance.cluster.data)
+      const alive = child ? exitOf(child) === undefined : await isPostmaster(pid, instance.cluster.data)
       if (alive) sendSignal(pid, signal)
-      const lock = await lockFile(instance.lockPath, alive ? stopPatienceSeconds : 5)
+      const lock = await lockFile(instance.lockPath, alive ? stopTimeoutSeconds : 5)
       await lock?.close()
       if (lock || !alive) return
-      instance.options.log(`PostgreSQL did not stop on ${signal} within ${stopPatienceSeconds} seconds`)
+      instance.options.log(`PostgreSQL did not stop on ${signal} within ${stopTimeoutSeconds} seconds`)
     }
-    throw new EmbeddedDatabaseError(`PostgreSQL of ${instance.directory} (process ${pid}) can't be stopped`)
+    throw new EmbeddedDatabaseError(
+      `PostgreSQL in ${instance.directory} (process ${pid}) could not be stopped.`,
+    )
   }
   return { url: urlOf(instance, port), adopted: !child, stop: () => (stopping ??= stop()) }
 }

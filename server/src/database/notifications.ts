@@ -6,8 +6,8 @@ import pg from 'pg'
 import type { Database } from './tables.ts'
 
 /**
- * What the database tells every process. The payload is the id of the deployment that it is about; for `session_revoked` (a
- * session, a role or a profile changed) and `deployment_changed` (where requests go) that of the user, empty for everybody.
+ * Channels of database notifications. The payload is a deployment id. For `session_revoked` (a session, a role or a profile changed)
+ * and `deployment_changed` (the targets of requests changed), the payload is a user id, or empty for all users.
  */
 export type Channel = 'deployment_due' | 'deployment_event' | 'session_revoked' | 'deployment_changed'
 
@@ -18,18 +18,15 @@ const channels: readonly Channel[] = [
   'deployment_changed',
 ]
 
-/**
- * Notifications of PostgreSQL, as hints: one may be lost with its connection, so who listens also looks by itself, and looks
- * again at `reconnected`.
- */
+/** PostgreSQL notifications. A lost connection may lose some, so listeners also poll, and poll again after a reconnect. */
 export interface Notifications {
   subscribe(channel: Channel, listener: (payload: string) => void): () => void
   onReconnected(listener: () => void): () => void
-  /** Calls when the connection is lost: what was committed since then may never be told */
+  /** Called when the connection is lost. Notifications of later commits may never arrive. */
   onInterrupted(listener: () => void): () => void
-  /** True while whatever was committed 0.8 s ago or earlier has certainly been told */
+  /** True if every notification committed at least 0.8 s ago has certainly arrived */
   isCurrent(): boolean
-  /** The payloads of a channel from this call on until the signal fires, which it must; `null` stands for a reconnection */
+  /** Yields the payloads of a channel, and `null` after a reconnect, until `signal` aborts. The signal must abort. */
   follow(channel: Channel, signal: AbortSignal): AsyncIterable<string | null>
   close(): Promise<void>
 }
@@ -45,7 +42,7 @@ const currentMilliseconds = 800
 const pingMilliseconds = 200
 const pingTimeoutMilliseconds = 5_000
 
-/** Listens on one connection of its own, and connects again for as long as it is open. */
+/** Listens on a dedicated connection and reconnects until it is closed. */
 export async function listenToNotifications(
   url: string,
   onError: (error: unknown) => void,
@@ -53,17 +50,17 @@ export async function listenToNotifications(
   const emitter = new EventEmitter().setMaxListeners(0)
   const closing = new AbortController()
   let client: pg.Client | null = null
-  let heardAt = -Infinity
+  let currentAt = -Infinity
 
-  /** An answer on the connection tells that what was committed before the question has come. */
-  async function ping(asked: pg.Client): Promise<void> {
-    // oxlint-disable-next-line no-unmodified-loop-condition -- the listeners of the connection change it
-    while (client === asked) {
+  /** Pings the database: its response arrives after all notifications committed before the ping. */
+  async function ping(pinged: pg.Client): Promise<void> {
+    // oxlint-disable-next-line no-unmodified-loop-condition -- the connection's listeners change `client`
+    while (client === pinged) {
       const sentAt = performance.now()
-      const overdue = setTimeout(() => destroySocket(asked), pingTimeoutMilliseconds)
+      const overdue = setTimeout(() => destroySocket(pinged), pingTimeoutMilliseconds)
       try {
-        await asked.query('')
-        if (client === asked) heardAt = sentAt
+        await pinged.query('')
+        if (client === pinged) currentAt = sentAt
         await delay(pingMilliseconds, undefined, { signal: closing.signal })
       } catch {
         return
@@ -80,7 +77,7 @@ export async function listenToNotifications(
     next.on('end', () => {
       if (client !== next) return
       client = null
-      heardAt = -Infinity
+      currentAt = -Infinity
       emitter.emit(interrupted)
       if (!closing.signal.aborted) void reconnect()
     })
@@ -118,7 +115,7 @@ export async function listenToNotifications(
     subscribe: listen,
     onReconnected: (listener) => listen(reconnected, listener),
     onInterrupted: (listener) => listen(interrupted, listener),
-    isCurrent: () => performance.now() - heardAt < currentMilliseconds,
+    isCurrent: () => performance.now() - currentAt < currentMilliseconds,
     follow(channel, signal) {
       const ended = AbortSignal.any([signal, closing.signal])
       const merged = new EventEmitter()
@@ -137,10 +134,10 @@ export async function listenToNotifications(
   }
 }
 
-/** Ends a connection whose other side is silent, which `end` would wait for. */
+/** Closes a connection whose other side is unresponsive; `end` would wait for it. */
 function destroySocket(client: pg.Client): void {
   const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
-  stream.destroy(new Error('the database did not answer the listener'))
+  stream.destroy(new Error('the database did not respond to the listener'))
 }
 
 async function* untilAborted(

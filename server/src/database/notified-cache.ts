@@ -1,10 +1,10 @@
 import type { Channel, Notifications } from './notifications.ts'
 
-/** Rows kept in memory until the database says that they changed; see `createNotifiedCache`. */
+/** A cache of rows that database notifications invalidate; see `createNotifiedCache`. */
 export interface NotifiedCache<Value> {
-  /** What is kept under a key; undefined where nothing is, or nothing that can be trusted now */
+  /** The cached value; undefined on a miss, or while invalidations may be missed */
   get(key: string): Value | undefined
-  /** What is kept under a key, else what `load` reads, which several callers share; `null` is not kept */
+  /** The cached value, or the result of `load`. Concurrent callers share one load. `null` is not cached. */
   find(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null>
   delete(key: string): void
   size(): number
@@ -13,18 +13,18 @@ export interface NotifiedCache<Value> {
 
 export interface Loaded<Value> {
   value: Value
-  /** Id of the user whose notifications empty it */
+  /** Id of the user whose notifications invalidate the value */
   userId: number
 }
 
 interface Entry<Value> extends Loaded<Value> {
-  /** On the monotonic clock, milliseconds */
-  until: number
+  /** Milliseconds on the monotonic clock */
+  expiresAt: number
 }
 
 /**
- * Keeps at most `limit` values, each for `milliseconds` at most, and gives up a user's when `channel` names the user. It is
- * empty, and stays so, while the connection that tells of changes is lost or silent, so that nothing revoked outlives a second.
+ * Caches at most `limit` values, each for at most `milliseconds`. A notification on `channel` invalidates the values of one user. The
+ * cache stays empty while the listener's connection is lost or unresponsive, so a revoked value lives for at most a second.
  */
 export function createNotifiedCache<Value>(
   notifications: Notifications,
@@ -34,10 +34,10 @@ export function createNotifiedCache<Value>(
   const entries = new Map<string, Entry<Value>>()
   const keysOf = new Map<number, Set<string>>()
   const loading = new Map<string, Promise<Value | null>>()
-  // What was read before a notification came is not kept: the row may be the one that it told of.
+  // A row read before a notification arrived is not cached: it may be the changed row.
   let generation = 0
 
-  function drop(key: string, { userId }: Loaded<Value>): void {
+  function remove(key: string, { userId }: Loaded<Value>): void {
     entries.delete(key)
     const keys = keysOf.get(userId)
     keys?.delete(key)
@@ -51,7 +51,7 @@ export function createNotifiedCache<Value>(
     keysOf.clear()
   }
 
-  function revoke(payload: string): void {
+  function invalidate(payload: string): void {
     if (payload === '') return clear()
     generation += 1
     loading.clear()
@@ -60,12 +60,12 @@ export function createNotifiedCache<Value>(
     keysOf.delete(userId)
   }
 
-  function keep(key: string, loaded: Loaded<Value>): void {
+  function store(key: string, loaded: Loaded<Value>): void {
     const [oldest] = entries
-    if (entries.size >= limit && oldest !== undefined) drop(...oldest)
+    if (entries.size >= limit && oldest !== undefined) remove(...oldest)
     const previous = entries.get(key)
-    if (previous !== undefined) drop(key, previous)
-    entries.set(key, { ...loaded, until: performance.now() + milliseconds })
+    if (previous !== undefined) remove(key, previous)
+    entries.set(key, { ...loaded, expiresAt: performance.now() + milliseconds })
     const keys = keysOf.get(loaded.userId)
     if (keys === undefined) keysOf.set(loaded.userId, new Set([key]))
     else keys.add(key)
@@ -74,28 +74,28 @@ export function createNotifiedCache<Value>(
   function get(key: string): Value | undefined {
     const entry = entries.get(key)
     if (entry === undefined || !notifications.isCurrent()) return undefined
-    if (performance.now() < entry.until) return entry.value
-    drop(key, entry)
+    if (performance.now() < entry.expiresAt) return entry.value
+    remove(key, entry)
     return undefined
   }
 
   async function read(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
-    const begun = generation
+    const startGeneration = generation
     const loaded = await load()
-    if (loaded !== null && begun === generation) keep(key, loaded)
+    if (loaded !== null && startGeneration === generation) store(key, loaded)
     return loaded?.value ?? null
   }
 
   const stops = [
-    notifications.subscribe(channel, revoke),
+    notifications.subscribe(channel, invalidate),
     notifications.onInterrupted(clear),
     notifications.onReconnected(clear),
   ]
   return {
     get,
     async find(key, load) {
-      const kept = get(key)
-      if (kept !== undefined) return kept
+      const cached = get(key)
+      if (cached !== undefined) return cached
       if (!notifications.isCurrent()) return (await load())?.value ?? null
       const shared = loading.get(key)
       if (shared !== undefined) return shared
@@ -109,7 +109,7 @@ export function createNotifiedCache<Value>(
     },
     delete(key) {
       const entry = entries.get(key)
-      if (entry !== undefined) drop(key, entry)
+      if (entry !== undefined) remove(key, entry)
     },
     size: () => entries.size,
     close() {

@@ -6,7 +6,7 @@ import { createScratch, patient, postmasterPid, query, start } from './scratch.t
 
 const ignore = () => undefined
 
-test('one DATA_DIR has one server, by whatever name it goes, until that lets go or dies', async () => {
+test('one server at a time locks a DATA_DIR, under any path, until it releases the lock or dies', async () => {
   const scratch = await createScratch()
   const dataDirectory = join(scratch, 'data')
   const database = await start(dataDirectory)
@@ -14,7 +14,7 @@ test('one DATA_DIR has one server, by whatever name it goes, until that lets go 
   const first = await lockDataDirectory(database.url, dataDirectory, ignore)
   const refused = lockDataDirectory(database.url, join(scratch, 'alias'), ignore)
   await expect(refused).rejects.toThrow(DataDirectoryInUseError)
-  await expect(refused).rejects.toThrow(/alias: stop that one/)
+  await expect(refused).rejects.toThrow(/alias\. Stop that server/)
 
   await mkdir(join(scratch, 'another'))
   const beside = await lockDataDirectory(database.url, join(scratch, 'another'), ignore)
@@ -24,7 +24,7 @@ test('one DATA_DIR has one server, by whatever name it goes, until that lets go 
   await second.release()
 })
 
-test('a lock that lingers for a moment is waited for', async () => {
+test('a lock that is released soon is waited for', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const database = await start(dataDirectory)
   const first = await lockDataDirectory(database.url, dataDirectory, ignore)
@@ -39,7 +39,7 @@ test('a lock that lingers for a moment is waited for', async () => {
   await (await waiting).release()
 })
 
-test('the loss of the session is told once; a release is no loss', async () => {
+test('losing the session calls onLost once; releasing the lock does not', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const database = await start(dataDirectory)
   const onReleased = vi.fn<(error: Error) => void>()

@@ -33,8 +33,8 @@ afterAll(async () => {
 
 test.each([
   ['a second apart', '1 s'],
-  ['of one moment', '0 s'],
-])('any number of rows %s is deleted in short statements, and what is younger stays', async (_, apart) => {
+  ['with the same timestamp', '0 s'],
+])('many rows %s are deleted in short statements, and newer rows stay', async (_, apart) => {
   const { db } = connection
   await sql`
     INSERT INTO token_batches (id, recorded_at)

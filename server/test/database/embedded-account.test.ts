@@ -13,15 +13,15 @@ import {
   start,
 } from './scratch.ts'
 
-const notRoot = serviceAccount ? false : 'only the superuser can change to another user'
+const notRoot = serviceAccount ? false : 'only root can switch to another user'
 const unreachable =
   notRoot ||
   ((await canReach(import.meta.filename, serviceAccount!)) &&
   (await canReach(process.execPath, serviceAccount!))
     ? false
-    : 'another user can not read this checkout')
+    : 'another user can’t read this checkout')
 
-test("a superuser's PostgreSQL runs under an unprivileged user", async ({ skip }) => {
+test('as root, PostgreSQL runs as an unprivileged user', async ({ skip }) => {
   if (notRoot) return skip(notRoot)
   const dataDirectory = join(await createScratch(), 'data')
   await start(dataDirectory)
@@ -29,7 +29,7 @@ test("a superuser's PostgreSQL runs under an unprivileged user", async ({ skip }
   expect((await stat(`/proc/${pid}`)).uid).toBe(serviceAccount!.uid)
 })
 
-test('a DATA_DIR and a package that only the superuser can reach', async ({ skip }) => {
+test('a DATA_DIR and a package that only root can access', async ({ skip }) => {
   if (notRoot) return skip(notRoot)
   const scratch = await createScratch()
   const hidden = join(scratch, 'hidden')
@@ -47,7 +47,7 @@ test('a DATA_DIR and a package that only the superuser can reach', async ({ skip
   expect(messages).toEqual([expect.stringContaining(pointer)])
   await first.stop()
 
-  // The copy of the programs is made once; the pointer holds even when the folder could be reached now.
+  // The programs are copied once. The pointer stays valid even if the directory becomes accessible.
   const [copy] = (await readdir(stateDirectory)).filter((name) => name.startsWith('postgresql-'))
   const program = join(stateDirectory, copy!, 'native', 'bin', 'postgres')
   const { ino } = await stat(program)
@@ -57,7 +57,7 @@ test('a DATA_DIR and a package that only the superuser can reach', async ({ skip
   expect((await stat(program)).ino).toBe(ino)
   await second.stop()
 
-  // A copy of DATA_DIR would share the database; a DATA_DIR that moved keeps it.
+  // A copy of DATA_DIR would share the database; a moved DATA_DIR keeps it.
   const moved = join(hidden, 'moved')
   await cp(dataDirectory, moved, { recursive: true })
   await expect(start(moved, options)).rejects.toThrow(/is a copy of/)
@@ -68,10 +68,10 @@ test('a DATA_DIR and a package that only the superuser can reach', async ({ skip
   await third.stop()
 
   await rm(pointer, { recursive: true })
-  await expect(start(moved, options)).rejects.toThrow(/postgres-location says that .* there is none/)
+  await expect(start(moved, options)).rejects.toThrow(/postgres-location says that .* has no database/)
 })
 
-test('an ordinary user, with a package that is not theirs to write', async ({ skip }) => {
+test('an ordinary user with a package that is not writable', async ({ skip }) => {
   if (unreachable) return skip(unreachable)
   const scratch = await createScratch()
   const binariesDirectory = await copyPackageWithoutLinks(scratch)
@@ -86,7 +86,7 @@ test('an ordinary user, with a package that is not theirs to write', async ({ sk
   expect((await stat(`/proc/${await postmasterPid(home)}`)).uid).toBe(serviceAccount!.uid)
   expect((await stat(home)).mode & 0o777).toBe(0o700)
 
-  // The superuser may take over, and leaves everything to its owner.
+  // Root may adopt the database and leaves all files to their owner.
   const taken = await start(dataDirectory, { binariesDirectory })
   expect(taken.adopted).toBe(true)
   await taken.stop()
@@ -98,11 +98,11 @@ test('an ordinary user, with a package that is not theirs to write', async ({ sk
   expect(await query(back.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
 })
 
-test('a DATA_DIR that the user can not write is an error that names it', async ({ skip }) => {
+test('a DATA_DIR that is not writable fails with an error that names it', async ({ skip }) => {
   if (unreachable) return skip(unreachable)
   const scratch = await createScratch()
   const refused = await launch(join(scratch, 'data'), {}, serviceAccount)
-  expect(refused.error).toMatch(/DATA_DIR .*data can't be created \(EACCES.*DATABASE_URL/)
+  expect(refused.error).toMatch(/DATA_DIR .*data could not be created \(EACCES.*DATABASE_URL/)
 
   await mkdir(join(scratch, 'other'), { mode: 0o700 })
   await (await start(join(scratch, 'data'))).stop()
@@ -110,7 +110,7 @@ test('a DATA_DIR that the user can not write is an error that names it', async (
   expect(foreign.error).toMatch(/EACCES/)
 })
 
-test('a user id without a name is an error that names the remedy', async ({ skip }) => {
+test('a user id without a name fails with an error that names the remedy', async ({ skip }) => {
   if (unreachable) return skip(unreachable)
   const dataDirectory = join(await createScratch(), 'data')
   await mkdir(dataDirectory)

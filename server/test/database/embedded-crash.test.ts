@@ -17,7 +17,7 @@ import {
   start,
 } from './scratch.ts'
 
-test('the next server takes over the PostgreSQL of a killed one, the same process with the data in it', async () => {
+test('a server adopts the PostgreSQL process of a killed server, with its data', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const home = join(dataDirectory, 'postgres')
   const first = await launch(dataDirectory)
@@ -75,7 +75,7 @@ test(
   },
 )
 
-test('a pid file that a crash left, with a pid that another process has now, keeps nobody out', async () => {
+test('a pid file left by a crash does not block a start, even if another process has the pid now', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const pidFile = join(dataDirectory, 'postgres', 'cluster', 'data', 'postmaster.pid')
   const stranger = spawn('sleep', ['600'], { ...serviceAccount, cwd: '/', stdio: 'ignore' })
@@ -94,10 +94,10 @@ test('a pid file that a crash left, with a pid that another process has now, kee
   expect(stranger.exitCode ?? stranger.signalCode).toBeNull()
 })
 
-test('a PostgreSQL that is a zombie counts as gone', async () => {
+test('a zombie PostgreSQL process counts as exited', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const first = await launch(dataDirectory)
-  // A stopped parent reaps no child.
+  // A stopped parent does not reap its child.
   first.process.kill('SIGSTOP')
   process.kill((await postmasterPid(join(dataDirectory, 'postgres')))!, 'SIGKILL')
   const second = await start(dataDirectory)
@@ -105,7 +105,7 @@ test('a PostgreSQL that is a zombie counts as gone', async () => {
   await query(second.url, 'SELECT 1')
 })
 
-test('a server that is killed while it creates the cluster leaves nothing in the way', async () => {
+test('a server killed while creating the cluster does not block the next start', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const home = join(dataDirectory, 'postgres')
   const names = () => readdir(home).catch((): string[] => [])
@@ -121,7 +121,7 @@ test('a server that is killed while it creates the cluster leaves nothing in the
   expect((await names()).filter((name) => name.startsWith('initializing-'))).toEqual([])
 })
 
-test('who started PostgreSQL learns that it was killed', async () => {
+test('onExit reports that PostgreSQL was killed', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const onExit = vi.fn<(error: Error) => void>()
   const database = await start(dataDirectory, { onExit })
@@ -131,7 +131,7 @@ test('who started PostgreSQL learns that it was killed', async () => {
   await database.stop()
 })
 
-test('a PostgreSQL that is shutting down is waited for and started anew', async () => {
+test('a start waits for a PostgreSQL that is shutting down, then starts a new one', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const first = await start(dataDirectory)
   // A smart shutdown lasts as long as this session.
@@ -147,7 +147,7 @@ test('a PostgreSQL that is shutting down is waited for and started anew', async 
   await query(second.url, 'SELECT 1')
 })
 
-test('a PostgreSQL that somebody started by hand is refused, and goes on', async () => {
+test('a PostgreSQL started by hand is refused and keeps running', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const data = join(dataDirectory, 'postgres', 'cluster', 'data')
   await (await start(dataDirectory)).stop()
@@ -161,6 +161,6 @@ test('a PostgreSQL that somebody started by hand is refused, and goes on', async
   })
   onTestFinished(() => killHard(byHand))
   await expect.poll(async () => (await readPidFile(data))?.status, patient).toBe('ready')
-  await expect(start(dataDirectory)).rejects.toThrow(`(process ${byHand.pid}): stop it`)
+  await expect(start(dataDirectory)).rejects.toThrow(`(process ${byHand.pid}). Stop it.`)
   expect((await readPidFile(data))?.pid).toBe(byHand.pid)
 })

@@ -14,7 +14,7 @@ import {
   start,
 } from './scratch.ts'
 
-test('a first start makes a PostgreSQL 18 that holds to the settings', async () => {
+test('the first start creates a PostgreSQL 18 with the expected settings', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const database = await start(dataDirectory)
   const [row] = await query<Record<string, string>>(
@@ -45,7 +45,7 @@ test('a first start makes a PostgreSQL 18 that holds to the settings', async () 
   await database.stop()
 })
 
-test('the role may do what an application does: schemas, trusted extensions, databases beside its own', async () => {
+test('the role may create schemas, trusted extensions and databases, but not change the server', async () => {
   const database = await start(join(await createScratch(), 'data'))
   await query(database.url, 'CREATE SCHEMA jobs')
   await query(database.url, 'CREATE EXTENSION pg_trgm')
@@ -75,7 +75,7 @@ test('a handle stops a server that another handle started', async () => {
   await first.stop()
 })
 
-test('launchers that meet on a fresh folder make one cluster and all get it', async () => {
+test('concurrent launches on an empty directory create one cluster and share it', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   const launches = await Promise.all([launch(dataDirectory), launch(dataDirectory), launch(dataDirectory)])
   expect(launches.map(({ error }) => error)).toEqual([undefined, undefined, undefined])
@@ -84,7 +84,7 @@ test('launchers that meet on a fresh folder make one cluster and all get it', as
   await query(launches[0].url, 'SELECT 1')
 })
 
-test('a package without its library links gets them', async () => {
+test('missing library links of the package are added', async () => {
   const scratch = await createScratch()
   const binariesDirectory = await copyPackageWithoutLinks(scratch)
   expect(existsSync(join(binariesDirectory, 'lib', 'libicui18n.so.60'))).toBe(false)
@@ -96,18 +96,18 @@ test('a package without its library links gets them', async () => {
   expect(existsSync(join(binariesDirectory, 'lib', 'libicui18n.so.60'))).toBe(true)
 })
 
-test('a cluster of another major version is refused and left alone', async () => {
+test('a cluster of another major version is refused and not changed', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   await (await start(dataDirectory)).stop()
   const versionFile = join(dataDirectory, 'postgres', 'cluster', 'data', 'PG_VERSION')
   await writeFile(versionFile, '17\n')
   await expect(start(dataDirectory)).rejects.toThrow(
-    /made by PostgreSQL 17.*brings PostgreSQL 18.*DATABASE_URL/,
+    /created by PostgreSQL 17.*includes PostgreSQL 18.*DATABASE_URL/,
   )
   expect(await readFile(versionFile, 'utf8')).toBe('17\n')
 })
 
-test('a setting that PostgreSQL rejects is an error with its own words', async () => {
+test('a setting that PostgreSQL rejects fails with PostgreSQL’s message', async () => {
   const dataDirectory = join(await createScratch(), 'data')
   await expect(start(dataDirectory, { settings: { wal_level: 'everything' } })).rejects.toThrow(
     /invalid value for parameter "wal_level"/,
@@ -115,7 +115,7 @@ test('a setting that PostgreSQL rejects is an error with its own words', async (
   await query((await start(dataDirectory)).url, 'SELECT 1')
 })
 
-test('a port that is always taken is an error that names it', async () => {
+test('a port in use fails with an error that says so', async () => {
   const scratch = await createScratch()
   const other = await start(join(scratch, 'other'))
   const { port } = new URL(other.url)
@@ -123,14 +123,16 @@ test('a port that is always taken is an error that names it', async () => {
   expect(await postmasterPid(join(scratch, 'data', 'postgres'))).toBeUndefined()
 })
 
-test('a DATA_DIR that can not be is an error that names it', async () => {
+test('an impossible DATA_DIR fails with an error that names it', async () => {
   const scratch = await createScratch()
   await writeFile(join(scratch, 'file'), '')
-  await expect(start(join(scratch, 'file', 'data'))).rejects.toThrow(/DATA_DIR .*file\/data can't be created/)
+  await expect(start(join(scratch, 'file', 'data'))).rejects.toThrow(
+    /DATA_DIR .*file\/data could not be created/,
+  )
   await expect(start('data')).rejects.toThrow(EmbeddedDatabaseError)
 })
 
-test('the log keeps to its limit while the server writes on into the same file', async () => {
+test('the log is rotated while the server keeps writing to the same file', async () => {
   const path = join(await createScratch(), 'postgresql.log')
   const server = await openLog(path)
   try {

@@ -53,7 +53,7 @@ test('a version older than the database refuses to start and names the unknown m
   )
 })
 
-test('a database of a development version is refused with a remedy and left as it is', async () => {
+test('a database of a development version is refused with a remedy and not changed', async () => {
   await migrateDatabase(db)
   await sql`DELETE FROM kysely_migration`.execute(db)
   await insertMigration('0001_accounts')

@@ -13,7 +13,7 @@ const settings = { limit: 3, milliseconds: 60_000 }
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let admin: pg.Client
-/** Stands between the listener and the database; silent, it drops what passes and closes nothing. */
+/** Proxy between the listener and the database. While silent, it drops all data without closing connections. */
 let proxy: { url: string; setSilent(silent: boolean): void; close(): Promise<void> }
 let notifications: Notifications
 beforeAll(async () => {
@@ -71,7 +71,7 @@ function createCache(limits = settings) {
   })
 }
 
-test('a notification takes away what is one user’s, and an empty one takes all', async () => {
+test('a notification invalidates the values of one user, an empty one all values', async () => {
   await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
   const cache = createCache()
   await cache.put('a', 1)
@@ -85,7 +85,7 @@ test('a notification takes away what is one user’s, and an empty one takes all
   cache.close()
 })
 
-test('at most `limit` are kept, the oldest goes; a value stays for its time only; null is not kept', async () => {
+test('evicts the oldest value above `limit`, expires values, and does not cache null', async () => {
   const cache = createCache()
   for (const key of ['a', 'b', 'c', 'd']) await cache.put(key, 1)
   expect([cache.size(), cache.get('a'), cache.get('d')]).toEqual([3, undefined, 'd!'])
@@ -98,7 +98,7 @@ test('at most `limit` are kept, the oldest goes; a value stays for its time only
   brief.close()
 })
 
-test('callers at the same moment share one read; a failed one is not remembered', async () => {
+test('concurrent callers share one load; a failed load is not cached', async () => {
   const cache = createCache()
   const row = Promise.withResolvers<{ value: string; userId: number }>()
   let reads = 0
@@ -114,16 +114,16 @@ test('callers at the same moment share one read; a failed one is not remembered'
   cache.close()
 })
 
-test('what was read before a notification came is not kept, nor shared with who asks after it', async () => {
+test('a row read before a notification is neither cached nor shared with later callers', async () => {
   const cache = createCache()
   const old = Promise.withResolvers<{ value: string; userId: number }>()
   const first = cache.find('a', () => old.promise)
-  let told = false
+  let notified = false
   const stop = notifications.subscribe('session_revoked', () => {
-    told = true
+    notified = true
   })
   await admin.query(`SELECT pg_notify('session_revoked', '7')`)
-  await expect.poll(() => told, patience).toBe(true)
+  await expect.poll(() => notified, patience).toBe(true)
   stop()
   expect(await cache.put('a', 7)).toBe('a!')
   old.resolve({ value: 'old', userId: 7 })
@@ -132,7 +132,7 @@ test('what was read before a notification came is not kept, nor shared with who 
   cache.close()
 })
 
-test('the cache is empty and stays so while the listener’s connection is cut, and works again after', async () => {
+test('the cache stays empty while the listener’s connection is lost, and works again afterwards', async () => {
   const cache = createCache()
   await cache.put('a', 1)
   expect(cache.get('a')).toBe('a!')
@@ -146,7 +146,7 @@ test('the cache is empty and stays so while the listener’s connection is cut, 
   cache.close()
 })
 
-test('a connection that is silent is not believed within a second, and is replaced', async () => {
+test('an unresponsive connection is distrusted within a second and replaced', async () => {
   const cache = createCache()
   await cache.put('a', 1)
   proxy.setSilent(true)
@@ -155,7 +155,7 @@ test('a connection that is silent is not believed within a second, and is replac
   const stop = notifications.onInterrupted(() => {
     interrupted = true
   })
-  // Trusted at no moment that lies a second or more after the silence began.
+  // The cache returns nothing from one second after the connection became unresponsive.
   await expect.poll(() => performance.now() - since >= 1_000 && cache.get('a'), patience).toBe(undefined)
   await cache.put('a', 1)
   expect(cache.get('a')).toBeUndefined()

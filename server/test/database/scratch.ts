@@ -16,13 +16,13 @@ import {
   type EmbeddedDatabaseOptions,
 } from '../../src/database/embedded.ts'
 
-/** The settings of a database that a test throws away. */
-const careless = { fsync: 'off', shared_buffers: '16MB' }
+/** Settings of a throwaway database. */
+const throwawaySettings = { fsync: 'off', shared_buffers: '16MB' }
 
-/** How long a test polls for what takes milliseconds on an idle machine. */
+/** Polling settings for something that takes milliseconds on an idle machine. */
 export const patient = { timeout: 20_000, interval: 20 }
 
-/** A folder for one test; at the test's end whatever PostgreSQL runs in it is killed, and it is removed. */
+/** Creates a directory for one test. After the test, kills PostgreSQL in it and removes the directory. */
 export async function createScratch(mode = 0o755): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-database-')))
   await chmod(folder, mode)
@@ -46,7 +46,7 @@ async function killCluster(home: string): Promise<void> {
   await (await lockFile(join(home, 'postgresql.lock'), 20))?.close()
 }
 
-/** The id of the PostgreSQL process that runs in this home, if there is one. */
+/** The id of the PostgreSQL process running in this directory, if any. */
 export async function postmasterPid(home: string): Promise<number | undefined> {
   const data = join(home, 'cluster', 'data')
   const file = await readPidFile(data)
@@ -58,7 +58,12 @@ export async function start(
   dataDirectory: string,
   options: Partial<EmbeddedDatabaseOptions> = {},
 ): Promise<EmbeddedDatabase> {
-  return await startEmbeddedDatabase({ dataDirectory, log: () => undefined, settings: careless, ...options })
+  return await startEmbeddedDatabase({
+    dataDirectory,
+    log: () => undefined,
+    settings: throwawaySettings,
+    ...options,
+  })
 }
 
 export interface Launch {
@@ -69,7 +74,7 @@ export interface Launch {
   error?: string
 }
 
-/** Starts the database in a process of its own, and resolves when that says how it went. */
+/** Starts the database in a separate process and returns its report. */
 export async function launch(
   dataDirectory: string,
   options: Partial<EmbeddedDatabaseOptions> = {},
@@ -79,17 +84,17 @@ export async function launch(
   for await (const line of createInterface({ input: child.stdout! })) {
     return { process: child, ...(JSON.parse(line) as Omit<Launch, 'process'>) }
   }
-  throw new Error(`The launcher ended without a word (${child.signalCode ?? child.exitCode})`)
+  throw new Error(`The launcher exited without a report (${child.signalCode ?? child.exitCode})`)
 }
 
-/** The launcher process alone, killed at the test's end. */
+/** Spawns the launcher process, which is killed after the test. */
 export function spawnLauncher(
   dataDirectory: string,
   options: Partial<EmbeddedDatabaseOptions> = {},
   user?: Account,
 ): ChildProcess {
   const script = join(import.meta.dirname, 'launcher.ts')
-  const argument = JSON.stringify({ dataDirectory, settings: careless, ...options })
+  const argument = JSON.stringify({ dataDirectory, settings: throwawaySettings, ...options })
   const child = spawn(process.execPath, [script, argument], {
     ...user,
     cwd: '/',
@@ -99,7 +104,7 @@ export function spawnLauncher(
   return child
 }
 
-/** Kills a process as a crash does, and waits for its end. */
+/** Kills a process with SIGKILL and waits until it has exited. */
 export async function killHard(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = new Promise((resolve) => child.once('exit', resolve))
@@ -107,7 +112,7 @@ export async function killHard(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Runs one statement and resolves to its rows. */
+/** Runs one statement and returns its rows. */
 export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -118,7 +123,7 @@ export async function query<Row extends pg.QueryResultRow>(url: string, text: st
   }
 }
 
-/** A copy of the installed PostgreSQL package as `npm ci --ignore-scripts` leaves it: without the library links. */
+/** Copies the installed PostgreSQL package without its library links, as after `npm ci --ignore-scripts`. */
 export async function copyPackageWithoutLinks(folder: string): Promise<string> {
   const { directory } = await findBinaries()
   const target = join(folder, 'package')
@@ -129,8 +134,8 @@ export async function copyPackageWithoutLinks(folder: string): Promise<string> {
   return join(target, 'native')
 }
 
-/** The account that a superuser's PostgreSQL runs under; undefined for an ordinary user. */
+/** The account of PostgreSQL if the tests run as root; undefined for an ordinary user. */
 export const serviceAccount = await chooseAccount()
 
-/** The id of a user that no passwd file knows. */
+/** A user id without an entry in /etc/passwd. */
 export const namelessAccount: Account = { uid: 48_213, gid: 48_213 }

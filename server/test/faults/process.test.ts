@@ -80,7 +80,7 @@ test('a server prints `listening on http://…` and serves there', async () => {
 test('a second server with the same DATA_DIR exits with an error, and the first keeps running', async () => {
   const second = start()
   expect(await second.exited).toBe(1)
-  expect(second.output()).toContain(`Another Berth server already uses the DATA_DIR ${dataDirectory}`)
+  expect(second.output()).toContain(`Another Berth server uses the DATA_DIR ${dataDirectory}`)
   await expectAnswer()
 })
 

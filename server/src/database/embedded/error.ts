@@ -1,4 +1,4 @@
-/** The database that Berth brings along can't be used; the message is for the operator and names the remedy. */
+/** The embedded database can't be used. The message is for the operator and names a remedy. */
 export class EmbeddedDatabaseError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -6,15 +6,15 @@ export class EmbeddedDatabaseError extends Error {
   }
 }
 
-/** The remedy that always works, as the end of an error's sentence. */
-export const useOwnDatabase = 'or set DATABASE_URL to a PostgreSQL of your own'
+/** The remedy that always works, as the end of a sentence. */
+export const useOwnDatabase = 'or set DATABASE_URL to your own PostgreSQL'
 
-/** The code of a failed system call (`EACCES`, `ENOSPC`, …), where there is one. */
+/** The code of a failed system call, such as `EACCES`; undefined for other errors. */
 export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** What an unknown thrown value says. */
+/** The message of a thrown value of unknown type. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

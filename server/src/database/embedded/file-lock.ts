@@ -4,14 +4,14 @@ import { open, type FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 
-// O_EXLOCK of the BSDs and macOS: open(2) takes the lock itself; Linux has no such flag.
+// O_EXLOCK of macOS and the BSDs makes open(2) take the lock. Linux has no such flag.
 const exclusiveLockFlag = 0x20
 const conflictExitCode = 75
 
 /**
- * Takes the flock(2) lock on a file, creating the file. Resolves to the open handle, which holds the lock until it and
- * every copy that a child process inherited are closed (the kernel does that for a killed process), or to undefined
- * when another process still holds it after `waitSeconds`.
+ * Takes the flock(2) lock on a file, which is created if needed. Returns the handle that holds the lock, or undefined if another
+ * process still holds the lock after `waitSeconds`. The lock lasts until the handle and all its copies in child processes are closed;
+ * the kernel closes those of a killed process.
  */
 export async function lockFile(path: string, waitSeconds = 0): Promise<FileHandle | undefined> {
   if (process.platform === 'darwin') return await lockWhileOpening(path, waitSeconds)
@@ -25,25 +25,25 @@ export async function lockFile(path: string, waitSeconds = 0): Promise<FileHandl
   return locked ? handle : undefined
 }
 
-/** Node.js has no flock(2); the lock belongs to the open file, not to the process, so a child may take it for us. */
+/** Runs the command flock: Node.js has no flock(2). The lock belongs to the open file, so a child process can take it. */
 function lockInherited(fd: number, path: string, waitSeconds: number): Promise<boolean> {
-  const patience = waitSeconds > 0 ? ['--wait', String(waitSeconds)] : ['--nonblock']
+  const waitArguments = waitSeconds > 0 ? ['--wait', String(waitSeconds)] : ['--nonblock']
   return new Promise((resolve, reject) => {
     const child = spawn(
       'flock',
-      ['--exclusive', '--conflict-exit-code', String(conflictExitCode), ...patience, '3'],
+      ['--exclusive', '--conflict-exit-code', String(conflictExitCode), ...waitArguments, '3'],
       {
         stdio: ['ignore', 'ignore', 'pipe', fd],
       },
     )
-    let complaint = ''
-    child.stderr?.on('data', (data: Buffer) => (complaint += data.toString()))
+    let output = ''
+    child.stderr?.on('data', (data: Buffer) => (output += data.toString()))
     child.once('error', (cause) =>
       reject(
         new EmbeddedDatabaseError(
           systemErrorCode(cause) === 'ENOENT'
-            ? `The command flock (package util-linux) is missing: install it, ${useOwnDatabase}`
-            : `The command flock can't be run: ${cause.message}`,
+            ? `The command flock is missing. Install the package util-linux, ${useOwnDatabase}.`
+            : `The command flock could not be run: ${cause.message}`,
           { cause },
         ),
       ),
@@ -52,7 +52,7 @@ function lockInherited(fd: number, path: string, waitSeconds: number): Promise<b
       if (code === 0 || code === conflictExitCode) return resolve(code === 0)
       reject(
         new EmbeddedDatabaseError(
-          `${path} can't be locked: ${complaint.trim() || `flock ended with ${code}`}`,
+          `Could not lock ${path}: ${output.trim() || `flock exited with code ${code}`}`,
         ),
       )
     })

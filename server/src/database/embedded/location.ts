@@ -8,15 +8,15 @@ import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } fro
 const pointerName = 'postgres-location'
 const ownerName = 'data-directory'
 
-/** Where the database of one DATA_DIR lives; `pointer` is the file that says so when that is elsewhere. */
+/** The directory of a DATA_DIR's database. `pointer` is a file in DATA_DIR that names the directory if it is elsewhere. */
 export interface Home {
   directory: string
   pointer: string | undefined
 }
 
 /**
- * Finds or picks the folder of the cluster, its log and its locks, and creates it. That is `DATA_DIR/postgres`, unless
- * the account can't get there (a DATA_DIR under /root): then a folder of `stateDirectory`.
+ * Finds or creates the directory for the cluster, its log and its locks: `DATA_DIR/postgres`, or a directory in `stateDirectory` if
+ * the account can't access DATA_DIR, for example under /root.
  */
 export async function locateHome(
   dataDirectory: string,
@@ -35,24 +35,24 @@ export async function locateHome(
     await refuseCopy(real, target)
     if (existsSync(join(target, 'cluster'))) return { directory: target, pointer }
     throw new EmbeddedDatabaseError(
-      `${pointer} says that the database of this DATA_DIR is in ${target}, and there is none: bring that folder back, ` +
-        `or remove ${pointer} to begin with an empty database`,
+      `${pointer} says that the database of this DATA_DIR is in ${target}, but that directory has no database. Restore it, ` +
+        `or remove ${pointer} to start with an empty database.`,
     )
   }
   if (!account) {
-    await createFolder(inside, 'The database folder', 0o700)
+    await createFolder(inside, 'The database directory', 0o700)
     return { directory: inside, pointer: undefined }
   }
   if (!existsSync(join(outside, 'cluster')) && (await canReach(real, account))) {
-    await createFolder(inside, 'The database folder', 0o755)
+    await createFolder(inside, 'The database directory', 0o755)
     return { directory: inside, pointer: undefined }
   }
-  await createFolder(stateDirectory, 'The state folder', 0o755)
-  await createFolder(outside, 'The database folder', 0o755)
+  await createFolder(stateDirectory, 'The state directory', 0o755)
+  await createFolder(outside, 'The database directory', 0o755)
   return { directory: outside, pointer }
 }
 
-/** Notes in DATA_DIR where its database is, and there whose it is; done only once the database exists. */
+/** Links DATA_DIR and a database elsewhere in both directions. Call it after the database has been created. */
 export async function writePointer(home: Home): Promise<void> {
   if (!home.pointer) return
   await replaceFile(join(home.directory, ownerName), `${dirname(home.pointer)}\n`)
@@ -65,14 +65,14 @@ async function replaceFile(path: string, text: string): Promise<void> {
   await rename(fresh, path)
 }
 
-/** A DATA_DIR may move, but the copy of one must not share the original's database. */
+/** A DATA_DIR may be moved, but a copy must not share the original's database. */
 async function refuseCopy(dataDirectory: string, target: string): Promise<void> {
   const owner = await readText(join(target, ownerName))
   if (owner === undefined || owner === dataDirectory) return
   if ((await readText(join(owner, pointerName))) !== target) return
   throw new EmbeddedDatabaseError(
-    `${dataDirectory} is a copy of ${owner}, whose database is in ${target}: remove ${join(dataDirectory, pointerName)} ` +
-      'to begin with an empty database, or remove the other DATA_DIR',
+    `${dataDirectory} is a copy of ${owner}, whose database is in ${target}. Remove ${join(dataDirectory, pointerName)} ` +
+      'to start with an empty database, or remove the other DATA_DIR.',
   )
 }
 
@@ -81,21 +81,21 @@ async function readText(path: string): Promise<string | undefined> {
     return (await readFile(path, 'utf8')).trim()
   } catch (error) {
     if (systemErrorCode(error) === 'ENOENT') return undefined
-    throw new EmbeddedDatabaseError(`${path} can't be read: ${messageOf(error)}`, { cause: error })
+    throw new EmbeddedDatabaseError(`Could not read ${path}: ${messageOf(error)}`, { cause: error })
   }
 }
 
-/** Creates a folder with at least this mode and resolves to its real path. */
+/** Creates a directory with at least this mode and returns its real path. */
 export async function createFolder(path: string, what: string, mode?: number): Promise<string> {
   try {
     await mkdir(path, { recursive: true, mode })
-    // Not left to mkdir: the umask may have taken bits, of this start's folder or of one that was killed here.
+    // The umask may have removed bits, now or in an earlier start that was killed here.
     if (mode !== undefined && ((await stat(path)).mode & mode) !== mode) await chmod(path, mode)
     return await realpath(path)
   } catch (cause) {
     throw new EmbeddedDatabaseError(
-      `${what} ${path} can't be created (${messageOf(cause)}): let the user that runs Berth write there, choose another ` +
-        `DATA_DIR, ${useOwnDatabase}`,
+      `${what} ${path} could not be created (${messageOf(cause)}). Make it writable for the user that runs Berth, choose ` +
+        `another DATA_DIR, ${useOwnDatabase}.`,
       { cause },
     )
   }

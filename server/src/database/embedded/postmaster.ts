@@ -10,7 +10,7 @@ import { explainSpawnFailure, programEnvironment, type Cluster } from './cluster
 
 const logLimitBytes = 8 * 1024 * 1024
 
-/** What `postmaster.pid` says: lines 1, 4 and 8 of it (PostgreSQL's `utils/pidfile.h`), and all of them. */
+/** Lines 1, 4 and 8 of `postmaster.pid` (PostgreSQL's `utils/pidfile.h`), and all lines. */
 export interface PidFile {
   pid: number
   port: number
@@ -18,7 +18,7 @@ export interface PidFile {
   lines: string[]
 }
 
-/** Reads `postmaster.pid`; undefined when there is none, or it isn't complete yet. */
+/** Reads `postmaster.pid`; undefined if the file doesn't exist or is incomplete. */
 export async function readPidFile(data: string): Promise<PidFile | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
     if (systemErrorCode(error) === 'ENOENT') return ''
@@ -31,7 +31,7 @@ export async function readPidFile(data: string): Promise<PidFile | undefined> {
   return { pid, port: Number.isInteger(port) ? port : 0, status: (lines[7] ?? '').trim(), lines }
 }
 
-/** Whether this process lives and is the server of this cluster; a zombie or a reused pid is not. */
+/** True if the process is alive and is this cluster's server. A zombie or a reused pid is not. */
 export async function isPostmaster(pid: number, data: string): Promise<boolean> {
   try {
     process.kill(pid, 0)
@@ -48,22 +48,22 @@ async function readCommandLine(pid: number): Promise<string> {
     }))
     return stdout
   }
-  // Unlike /proc/<pid>/cwd, readable for root in a container too; a zombie's is empty.
+  // Unlike /proc/<pid>/cwd, this file is readable for root in a container. It is empty for a zombie.
   return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
 }
 
 /**
- * Makes a `postmaster.pid` that a crash left harmless, to be called only with the cluster's lock in hand. PostgreSQL
- * refuses to start while any process has the pid in it, but takes its parent's pid for stale; the file's other lines
- * stay, since PostgreSQL checks by them that no old process still uses the shared memory.
+ * Replaces the pid in a `postmaster.pid` left by a crash; the caller must hold the cluster's lock. PostgreSQL refuses to start while a
+ * process with that pid exists, but treats its parent's pid as stale. The other lines remain: PostgreSQL uses them to check that no old
+ * process still uses the shared memory.
  */
-export async function disarmPidFile(cluster: Cluster): Promise<void> {
+export async function resetPidFile(cluster: Cluster): Promise<void> {
   const path = join(cluster.data, 'postmaster.pid')
   const stale = await readPidFile(cluster.data)
   if (!stale) return await rm(path, { force: true })
   if (await isPostmaster(stale.pid, cluster.data)) {
     throw new EmbeddedDatabaseError(
-      `A PostgreSQL that Berth did not start runs on ${cluster.data} (process ${stale.pid}): stop it`,
+      `A PostgreSQL that Berth did not start is running on ${cluster.data} (process ${stale.pid}). Stop it.`,
     )
   }
   const fresh = join(cluster.data, `postmaster.pid.${randomBytes(4).toString('hex')}`)
@@ -77,7 +77,7 @@ export async function disarmPidFile(cluster: Cluster): Promise<void> {
   await rename(fresh, path)
 }
 
-/** Starts the server in a session of its own, holding `lock` for as long as any of its processes lives. */
+/** Starts the server in its own session. `lock` stays held while any of its processes is alive. */
 export async function spawnPostmaster(
   program: string,
   cluster: Cluster,
@@ -101,7 +101,7 @@ export async function spawnPostmaster(
   return child
 }
 
-/** The settings that Berth runs its PostgreSQL with. */
+/** The settings of the embedded PostgreSQL. */
 export function serverSettings(port: number): Record<string, string> {
   return {
     listen_addresses: '127.0.0.1',
@@ -110,19 +110,19 @@ export function serverSettings(port: number): Record<string, string> {
     ssl: 'off',
     max_connections: '100',
     shared_buffers: '128MB',
-    // /dev/shm holds 64 MB in a container.
+    // In a container, /dev/shm has only 64 MB.
     dynamic_shared_memory_type: 'mmap',
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_line_prefix: '%m [%p] ',
     log_checkpoints: 'off',
-    // Values of rows and statements are people's data and don't belong in a log.
+    // Keep user data in rows and statements out of the log.
     log_error_verbosity: 'terse',
     log_min_error_statement: 'panic',
   }
 }
 
-/** A TCP port of the loopback interface that nobody listens on at this moment. */
+/** Returns a free TCP port of the loopback interface. */
 export function findFreePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
@@ -143,7 +143,7 @@ export async function openLog(path: string): Promise<FileHandle> {
   )
 }
 
-/** Keeps the log and the one before it below some megabytes each; the server goes on writing into the same file. */
+/** Rotates the log to `.1` above the limit. The server keeps writing to the same file. */
 export async function trimLog(path: string, limitBytes = logLimitBytes): Promise<void> {
   const file = await openLog(path)
   try {
@@ -155,7 +155,7 @@ export async function trimLog(path: string, limitBytes = logLimitBytes): Promise
   }
 }
 
-/** What was written to the log from this offset on, at most its last 16 KiB. */
+/** Reads the log from an offset, at most its last 16 KiB. */
 export async function readLog(path: string, offset: number): Promise<string> {
   const file = await open(path, 'r')
   try {
