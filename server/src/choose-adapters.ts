@@ -86,10 +86,10 @@ async function openKubernetes(
   instanceTypes: readonly InstanceType[],
   logger: Logger,
 ): Promise<ModelRuntime> {
-  const there = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
-  // The client is large, and nobody else needs it.
+  const picked = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
+  // Loaded on demand: the Kubernetes client is large.
   const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
-  return createKubernetesRuntime({ ...kubernetes, instanceTypes: there, huggingFace, proxy, logger })
+  return createKubernetesRuntime({ ...kubernetes, instanceTypes: picked, huggingFace, proxy, logger })
 }
 
 export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {

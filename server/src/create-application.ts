@@ -25,7 +25,7 @@ import { openQueue } from './jobs/queue.ts'
 import { openLog } from './log.ts'
 import type { Log } from './log.ts'
 import type { ModelRuntime } from './ports/model-runtime.ts'
-import { readOrMakeSecretKey } from './secret-key.ts'
+import { readOrCreateSecretKey } from './secret-key.ts'
 
 export interface Overrides {
   log?: Log | undefined
@@ -33,7 +33,7 @@ export interface Overrides {
   runtime?: ModelRuntime | undefined
 }
 
-/** Opens everything that `config` asks for, by hand and in order. What fails half-way closes what was opened. */
+/** Opens all services of a server. If a step fails, everything opened so far is closed. */
 export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
   const log = overrides.log ?? openLog(config)
   const clock = overrides.clock ?? (() => new Date())
@@ -44,17 +44,15 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const database = config.databaseUrl === null ? await openEmbeddedDatabase(config, log, lost) : null
     const databaseUrl = config.databaseUrl ?? database!.url
     if (runsWorker(config)) {
-      // Before the database's stop is deferred: where the lock is another server's, so is the database.
+      // Lock first: if another server holds the lock, it also uses the database, which must keep running.
       const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (cause) =>
-        lost.abort(
-          new Error('The database ended the session that keeps other servers off DATA_DIR.', { cause }),
-        ),
+        lost.abort(new Error('The database session that locks DATA_DIR ended.', { cause })),
       )
       opened.defer(async () => database?.stop())
       opened.defer(() => lock.release())
     }
     const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
-      log.warn({ err: error }, 'an idle database connection was lost'),
+      log.warn({ err: error }, 'idle database connection lost'),
     )
     opened.defer(() => connection.close())
     const { db } = connection
@@ -64,7 +62,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
     const prices = readPrices(config, instanceTypes)
     const notifications = await listenToNotifications(databaseUrl, (error) =>
-      log.warn({ err: error }, 'notifications were interrupted'),
+      log.warn({ err: error }, 'database notifications interrupted'),
     )
     opened.defer(() => notifications.close())
     const sessions = createSessionCache(notifications)
@@ -73,10 +71,10 @@ export async function createApplication(config: Config, overrides: Overrides = {
     opened.defer(() => mailer.close())
     const jobs = await openQueue(databaseUrl, {
       runsSchedule: config.role !== 'api',
-      onError: (error) => log.warn({ err: error }, 'the job queue has a problem'),
+      onError: (error) => log.warn({ err: error }, 'job queue error'),
     })
     opened.defer(() => jobs.close())
-    const secretKey = config.secretKey ?? (await readOrMakeSecretKey(config.dataDirectory))
+    const secretKey = config.secretKey ?? (await readOrCreateSecretKey(config.dataDirectory))
     const paymentSandbox =
       config.billing.stripe === null
         ? await openSandbox(config, log, clock, connection, jobs, secretKey)
@@ -115,7 +113,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
   }
 }
 
-/** True for the roles that do background work; of these, one process at a time holds a DATA_DIR. */
+/** True for roles that run the worker. Only one worker at a time may use a DATA_DIR. */
 function runsWorker({ role }: Config): boolean {
   return role === 'all' || role === 'worker'
 }

@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 
 /** A pino logger that also takes finished lines. */
 export interface Log extends Logger {
-  /** Writes a line of JSON, which ends in a line feed, without formatting it. */
+  /** Writes a finished line of JSON, including its line feed. */
   writeLine(line: string): void
 }
 

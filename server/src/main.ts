@@ -13,13 +13,13 @@ import { buildServer } from './server.ts'
 import { startWorker } from './worker.ts'
 
 const drainMilliseconds = 30_000
-const endMilliseconds = 15_000
+const exitMilliseconds = 15_000
 
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const stopping = supervisedStop() ?? stopSignal()
   if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
-  const application = await createApplication(forOneProcess(config))
+  const application = await createApplication(toProcessConfig(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }
   if (isSupervisor()) logWarnings(config, application.log)
   if (config.role === 'migrate') return
@@ -32,30 +32,30 @@ async function main(): Promise<void> {
     if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
     application.log.info('shutting down')
   } finally {
-    // Together: the worker must not go on for as long as a stream takes to finish.
+    // In parallel: the worker must not keep running while a stream finishes.
     await Promise.all(parts.map((part) => part.stop()))
   }
   if (application.lost.aborted) throw application.lost.reason
 }
 
 function supervise(config: Config, stopping: AbortSignal): Promise<void> {
-  const endWithin = config.drainDelaySeconds * 1000 + drainMilliseconds + endMilliseconds
+  const shutdownTimeout = config.drainDelaySeconds * 1000 + drainMilliseconds + exitMilliseconds
   const log = openLog(config)
   logWarnings(config, log)
-  return superviseProcesses({ count: config.apiProcesses, endWithin, stopping, log })
+  return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })
 }
 
 function logWarnings(config: Config, log: Application['log']): void {
   for (const warning of listWarnings(config)) log.warn(warning)
 }
 
-/** The settings of each process where several share what the settings speak of. */
-function forOneProcess(config: Config): Config {
+/** Divides the settings for the whole server, such as the database connections, among its processes. */
+function toProcessConfig(config: Config): Config {
   const share = Math.ceil(config.databasePoolSize / config.apiProcesses)
   return { ...config, databasePoolSize: Math.max(2, share) }
 }
 
-/** The half of the server that a role asks for. */
+/** A part of the server: the API or the worker. */
 interface Part {
   stop(): Promise<void>
 }
@@ -85,21 +85,21 @@ async function serveMetrics(app: App, host: string, port: number): Promise<Fasti
 }
 
 /**
- * Says at `/readyz` that it leaves, takes requests for the seconds in which a load balancer learns of it, and then lets those
- * under way finish, for 30 s at most.
+ * Graceful shutdown: fails `/readyz`, accepts requests for `delaySeconds` until load balancers have noticed, then waits up to 30 s for
+ * requests in flight.
  */
 async function drain(app: App, delaySeconds: number): Promise<void> {
-  app.leaving.abort()
+  app.shuttingDown.abort()
   await delay(delaySeconds * 1000)
-  // A connection whose last request has ended would be kept alive, and with it the server.
-  const sweep = setInterval(() => app.server.closeIdleConnections(), 100)
-  const cut = setTimeout(() => app.server.closeAllConnections(), drainMilliseconds)
+  // Idle keep-alive connections would delay the shutdown.
+  const closingIdle = setInterval(() => app.server.closeIdleConnections(), 100)
+  const closingAll = setTimeout(() => app.server.closeAllConnections(), drainMilliseconds)
   await app.close()
-  clearInterval(sweep)
-  clearTimeout(cut)
+  clearInterval(closingIdle)
+  clearTimeout(closingAll)
 }
 
-/** Fires at the first SIGTERM or SIGINT; the second ends the process at once. */
+/** Aborts on the first SIGTERM or SIGINT. The second one exits at once. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -111,7 +111,7 @@ function stopSignal(): AbortSignal {
   return stopping.signal
 }
 
-// What a library throws where nobody waits for it, such as a connection that is lost while it is being closed.
+// For example, a library throws when a connection is lost while it is being closed.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`${error.stack}\n`)
   fail(error)

@@ -4,34 +4,34 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { serveClusterMetrics } from './http/cluster-metrics.ts'
 
-/** What the processes of an API that share a port say to each other beside metrics. */
+/** Messages between the supervisor and the API processes, besides metrics. */
 type Message = { kind: 'listening'; address: string } | { kind: 'stop' }
 
 export interface Supervision {
   count: number
-  /** Milliseconds that a process may take to end when it is told to; what still runs then is killed, and so is one that does not listen yet */
-  endWithin: number
+  /** Milliseconds that a process has to shut down before it is killed. A process that isn't listening yet is killed at once. */
+  shutdownTimeout: number
   stopping: AbortSignal
   log: Logger
 }
 
-const firstPause = 100
-const longestPause = 5_000
+const initialBackoff = 100
+const maxBackoff = 5_000
 
 /**
- * Runs this program in `count` processes that share its port, replaces each that dies, and ends when `stopping` fires and all
- * have ended. Throws when the first of them can't start: what it lacks, all would lack. When this process is killed they end too.
+ * Runs `count` API processes that share the port and restarts those that exit, until `stopping` aborts and all have exited. Throws if the
+ * first process can't start. If this supervisor is killed, the API processes exit too.
  */
 export async function superviseProcesses(supervision: Supervision): Promise<void> {
-  const { count, endWithin, stopping, log } = supervision
-  // This process takes the connections and hands them out: what one that dies has not taken over goes to another.
+  const { count, shutdownTimeout, stopping, log } = supervision
+  // The supervisor accepts connections and distributes them, so none is lost with a process that dies.
   cluster.schedulingPolicy = cluster.SCHED_RR
   serveClusterMetrics()
-  let pause = firstPause
+  let backoff = initialBackoff
   const started = Promise.withResolvers<void>()
   let listening = 0
 
-  /** Keeps one process running until the server stops. */
+  /** Restarts one process until the server stops. */
   async function keepOne(first: boolean): Promise<void> {
     while (!stopping.aborted) {
       const worker = cluster.fork()
@@ -39,34 +39,34 @@ export async function superviseProcesses(supervision: Supervision): Promise<void
       worker.on('message', (message: Message) => {
         if (message.kind !== 'listening') return
         listens = true
-        pause = firstPause
+        backoff = initialBackoff
         listening += 1
         if (first) started.resolve()
         if (listening === count) log.info(`listening on ${message.address} with ${count} processes`)
       })
-      const end = await runToEnd(worker, stopping, () => (listens ? endWithin : 0))
+      const exit = await waitForExit(worker, stopping, () => (listens ? shutdownTimeout : 0))
       if (first && listening === 0) {
-        if (!stopping.aborted) throw new Error('its first process could not start; what it says stands above')
+        if (!stopping.aborted) throw new Error('the first API process could not start; see its message above')
         return
       }
       if (stopping.aborted) return
-      log.warn({ pid: worker.process.pid, end }, 'a process of the API ended; starting another')
-      await delay(pause, undefined, { signal: stopping }).catch(() => {})
-      pause = Math.min(pause * 2, longestPause)
+      log.warn({ pid: worker.process.pid, exit }, 'an API process exited; restarting it')
+      await delay(backoff, undefined, { signal: stopping }).catch(() => {})
+      backoff = Math.min(backoff * 2, maxBackoff)
     }
   }
 
-  // The first brings the database up to date, alone; the others start when it is there.
+  // The first process migrates the database; the others start afterwards.
   const first = keepOne(true)
   await Promise.race([first, started.promise])
   await Promise.all([first, ...Array.from({ length: count - 1 }, () => keepOne(false))])
 }
 
-/** Resolves to how a process ended, unasked or because the server stops. */
-async function runToEnd(
+/** Waits until a process exits and returns its exit code or signal. Shuts the process down when `stopping` aborts. */
+async function waitForExit(
   worker: Worker,
   stopping: AbortSignal,
-  endWithin: () => number,
+  shutdownTimeout: () => number,
 ): Promise<string | number> {
   const { promise, resolve } = Promise.withResolvers<string | number>()
   worker.once('exit', (code, signal) => resolve(signal ?? code))
@@ -74,7 +74,7 @@ async function runToEnd(
   let kill: NodeJS.Timeout | undefined
   const stop = () => {
     if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies Message)
-    kill = setTimeout(() => worker.process.kill('SIGKILL'), endWithin())
+    kill = setTimeout(() => worker.process.kill('SIGKILL'), shutdownTimeout())
   }
   stopping.addEventListener('abort', stop)
   try {
@@ -85,24 +85,24 @@ async function runToEnd(
   }
 }
 
-/** True in the process that is to run the others. */
+/** True in the process that supervises the API processes, and in a process that runs alone. */
 export function isSupervisor(): boolean {
   return cluster.isPrimary
 }
 
-/** In one of the processes: says that it listens; nothing where it is the only one. */
+/** In an API process: reports to the supervisor that it is listening. */
 export function reportListening(address: string): void {
   cluster.worker?.send({ kind: 'listening', address } satisfies Message)
 }
 
-/** In one of the processes: fires when the supervisor or a signal tells it to stop; null where it is the only one. */
+/** In an API process: a signal that aborts when the supervisor or a process signal stops it. null without a supervisor. */
 export function supervisedStop(): AbortSignal | null {
   if (cluster.worker === undefined) return null
   const stopping = new AbortController()
   cluster.worker.on('message', ({ kind }: Message) => {
     if (kind === 'stop') stopping.abort()
   })
-  // A terminal's Ctrl-C and some supervisors signal every process themselves: that is the same wish, not a second one.
+  // Ctrl-C and some process managers signal every process: treat this as the same request to stop, not as a second one.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort())
   return stopping.signal
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** The key in `DATA_DIR/secret-key`, made at the first start; readable by the server's own user alone. */
-export async function readOrMakeSecretKey(dataDirectory: string): Promise<string> {
+/** Reads the key from `DATA_DIR/secret-key`, or creates it at the first start. Only the server's user can read the file. */
+export async function readOrCreateSecretKey(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, 'secret-key')
   const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null

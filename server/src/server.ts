@@ -19,9 +19,9 @@ import { ssoRoutes } from './features/sso/routes.ts'
 import { statisticsRoutes } from './features/statistics/routes.ts'
 import type { App } from './http/app.ts'
 import { serveConsole } from './http/console.ts'
-import { refuseCrossSite } from './http/csrf.ts'
+import { rejectCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
-import { refuseDoubledHost } from './http/doubled-host.ts'
+import { rejectDuplicateHost } from './http/duplicate-host.ts'
 import { sendProblem, sendPublicError } from './http/errors.ts'
 import { healthRoutes } from './http/health.ts'
 import { parseJsonBodies } from './http/json-body.ts'
@@ -31,7 +31,7 @@ import { describeApi, serveApiDocs } from './http/openapi.ts'
 
 const bodyLimit = 1024 * 1024
 
-/** The HTTP server with every route, public and protected; it does not listen yet. */
+/** Builds the HTTP server with all routes, without listening. */
 export async function buildServer(application: Application): Promise<App> {
   const { config } = application
   const loggerInstance: FastifyBaseLogger = application.log
@@ -42,11 +42,11 @@ export async function buildServer(application: Application): Promise<App> {
     requestIdHeader: false,
     trustProxy: config.trustProxy,
     bodyLimit,
-    // As long as an address can be at all: an id that is too long to be one is a 404 like any other.
+    // As long as a URL can be, so that an overlong id is an ordinary 404.
     routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: 72_000,
     requestTimeout: 300_000,
-    // What comes over an open connection while the server shuts down is still served: it was sent before anybody could know.
+    // During shutdown, still serve requests on open connections: the client can't know about the shutdown.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>()
@@ -61,35 +61,35 @@ export async function buildServer(application: Application): Promise<App> {
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
     if (allowed.length === 0 && sendConsole(request, reply)) return
-    // A method that the address has: its route did not find the file it was asked for.
+    // If the method is allowed, a static file was not found.
     if (allowed.length === 0 || allowed.includes(request.method)) {
-      const detail = 'There is nothing at this address.'
+      const detail = 'Nothing exists at this address.'
       return sendPublicError({ status: 404, code: 'not_found', detail }, request, reply)
     }
     reply.header('allow', allowed.join(', '))
-    const detail = `This address knows ${allowed.join(', ')}.`
+    const detail = `Method not allowed. This address accepts ${allowed.join(', ')}.`
     return sendPublicError({ status: 405, code: 'method_not_allowed', detail }, request, reply)
   })
 
-  const leaving = new AbortController()
+  const shuttingDown = new AbortController()
   const draining = new AbortController()
-  app.decorate('leaving', leaving)
+  app.decorate('shuttingDown', shuttingDown)
   app.decorate('draining', draining.signal)
   app.addHook('preClose', async () => {
-    leaving.abort()
+    shuttingDown.abort()
     draining.abort()
   })
   app.addHook('onRequest', (request, reply, done) => {
-    // Callers that keep connections open take the next request elsewhere.
-    if (leaving.signal.aborted) reply.header('connection', 'close')
+    // Tell keep-alive clients to reconnect elsewhere.
+    if (shuttingDown.signal.aborted) reply.header('connection', 'close')
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     done()
   })
-  app.addHook('onRequest', refuseDoubledHost)
+  app.addHook('onRequest', rejectDuplicateHost)
   app.addHook(
     'onRequest',
-    refuseCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
+    rejectCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
   )
   parseJsonBodies(app)
   await app.register(fastifyCookie)

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fasti
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 
-/** Fastify with Zod schemas: what every feature's routes are added to. */
+/** Fastify with Zod schemas. Every feature adds its routes to it. */
 export type App = FastifyInstance<
   RawServerDefault,
   IncomingMessage,

@@ -9,28 +9,28 @@ import { readSessionToken } from './current-viewer.ts'
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 
-/** What is not a page of the console even where nothing else answers. */
+/** Prefixes that never lead to a page of the console. */
 const otherPrefixes = ['/v1/', '/api/', '/assets/', '/docs/', '/redoc/', '/sandbox/']
 
-/** Answers with the console if the request is a browser's for one of its pages; tells whether it did. */
+/** Sends the console if a browser requests one of its pages. Returns true if it did. */
 export type SendConsole = (request: FastifyRequest, reply: FastifyReply) => boolean
 
 interface ConsoleOptions {
   sessionCookie: Config['sessionCookie']
-  /** Whether cards are entered in Stripe's own form within the page. */
+  /** True if pages embed Stripe's card form */
   stripe: boolean
 }
 
 /**
- * Serves the built console's files; the page itself stands at every address that nothing else has, for its router reads
- * the address in the browser. Without a built console `/` leads to the API's description.
+ * Serves the files of the built console. The console's page is served at every unknown path, because its router runs in the browser.
+ * If the console is not built, `/` redirects to the API documentation.
  */
 export async function serveConsole(
   app: App,
   { sessionCookie, stripe }: ConsoleOptions,
 ): Promise<SendConsole> {
   if (!existsSync(`${dist}index.html`)) {
-    app.log.warn('The web console is not built, so that / leads to /docs: run `npm run build`.')
+    app.log.warn('The web console is not built, so / redirects to /docs. Run `npm run build`.')
     app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
     return () => false
   }
@@ -39,7 +39,7 @@ export async function serveConsole(
     prefix: '/assets/',
     decorateReply: false,
     preCompressed: true,
-    // Their names hold a hash of what is in them.
+    // File names contain a hash of the content.
     immutable: true,
     maxAge: '1y',
     schemaHide: true,
@@ -50,10 +50,10 @@ export async function serveConsole(
   )
 
   const send = (request: FastifyRequest, reply: FastifyReply) => {
-    // A browser keeps a strict cookie back from whoever comes by a link from elsewhere.
+    // With SameSite=Strict, a browser omits the cookie when a link on another site leads here.
     const mayHaveSession =
       sessionCookie.sameSite === 'strict' || readSessionToken(request, sessionCookie) !== null
-    // Read anew each time: a build under a running server has files of other names.
+    // Not cached: a new build changes the file names while the server runs.
     const page = readFileSync(`${dist}${mayHaveSession ? 'index' : 'visitor'}.html`, 'utf8')
     const { theme } = request.cookies
     const nonce = randomBytes(16).toString('base64')
@@ -64,7 +64,7 @@ export async function serveConsole(
         .header('vary', 'Cookie')
         .header('cross-origin-opener-policy', stripe ? 'same-origin-allow-popups' : 'same-origin')
         .header('permissions-policy', 'camera=(), geolocation=(), microphone=()')
-        // The links in mails hold secrets in their addresses.
+        // Links in emails contain secrets.
         .header('referrer-policy', 'no-referrer')
         .type('text/html; charset=utf-8')
         .send(
@@ -85,8 +85,8 @@ export async function serveConsole(
 }
 
 /**
- * CSP Level 3: scripts and styles from here alone; the nonce is for the style element that an open dialog writes. Stripe's
- * hosts are those that its security guide names for Stripe.js and embedded Checkout.
+ * CSP Level 3: scripts and styles only from this server. The nonce is for the style element that an open dialog adds. Stripe's hosts
+ * are those in its security guide for Stripe.js and embedded Checkout.
  */
 function contentSecurityPolicy(nonce: string, stripe: boolean): string {
   const stripeSource = (...names: string[]) =>

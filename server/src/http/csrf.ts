@@ -9,8 +9,8 @@ export interface CsrfPolicy {
 }
 
 /**
- * Tells a request that a browser was talked into from one that its user meant, by Fetch Metadata with the Origin header as
- * the fallback (the scheme of Go's `http.CrossOriginProtection`). Clients that are no browsers send neither and pass.
+ * Detects cross-site requests by Fetch Metadata, or by the Origin header in older browsers, like Go's `http.CrossOriginProtection`.
+ * Clients other than browsers send neither header and pass.
  */
 function isCrossSite(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
@@ -25,17 +25,23 @@ function isCrossSite(
   return !URL.canParse(origin) || new URL(origin).host !== host
 }
 
-/** An onRequest hook that refuses cross-site requests, but on routes that say `config: { csrf: false }`. */
-export function refuseCrossSite(policy: CsrfPolicy) {
+/** An onRequest hook that rejects cross-site requests, except on routes with `config: { csrf: false }`. */
+export function rejectCrossSite(policy: CsrfPolicy) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     if (request.routeOptions.config.csrf === false || !isCrossSite(request, policy)) return done()
-    done(new ApplicationError('forbidden', 'csrf_rejected', 'This request came from another site.'))
+    done(
+      new ApplicationError(
+        'forbidden',
+        'csrf_rejected',
+        'The request was rejected because it came from another site.',
+      ),
+    )
   }
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** false: the route is called by other servers and checks its callers itself */
+    /** false for a route that other servers call and that authenticates them itself */
     csrf?: boolean
   }
 }

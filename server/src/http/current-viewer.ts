@@ -7,11 +7,11 @@ import type { Viewer } from '../viewer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who is asking; reading it outside the protected scope is a mistake that throws */
+    /** The signed-in user. Throws outside the protected scope. */
     viewer: Viewer
   }
   interface FastifyContextConfig {
-    /** What the viewer's role must allow; every route of the protected scope names it, `null` for any signed-in user */
+    /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
     /** true if the viewer may come from the session cache, where a revoked session lives for up to a second */
     cachesViewer?: boolean
@@ -29,7 +29,7 @@ export interface ViewerSource {
 
 type FoundViewer = { viewer: Viewer; renewed: boolean } | null
 
-/** The session's token as the request's cookie holds it, or null. */
+/** The session token in the request's cookie, or null. */
 export function readSessionToken(request: FastifyRequest, cookie: Config['sessionCookie']): string | null {
   const token = request.cookies[cookie.name]
   return token === undefined || token === '' ? null : token
@@ -53,15 +53,15 @@ function cookieAttributes({ secure, sameSite }: Config['sessionCookie']) {
 }
 
 /**
- * An onRequest hook for the protected scope: finds the viewer or answers 401, checks the route's permission or answers 403,
- * and sends the cookie again when the session was renewed.
+ * An onRequest hook for the protected scope. Responds 401 without a session and 403 without the route's permission. Sends the cookie
+ * again if the session was renewed.
  */
 export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
   function admit(request: FastifyRequest, viewer: Viewer): void {
     request.viewer = viewer
     const { permission } = request.routeOptions.config
     if (permission === undefined) {
-      throw new Error(`${request.routeOptions.url} is in the protected scope and names no permission`)
+      throw new Error(`The protected route ${request.routeOptions.url} names no permission.`)
     }
     if (permission !== null && !roleCan(viewer.role, permission)) {
       throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
@@ -74,7 +74,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     if (found === null) throw notAuthenticated()
     const { viewer, renewed } = found
     if (renewed) {
-      // Among the headers at once: routes that write their answers themselves take these alone.
+      // Set directly: routes that write raw responses only copy these headers.
       const attributes = { ...cookieAttributes(cookie), expires: viewer.session.expiresAt }
       reply.header('set-cookie', request.server.serializeCookie(cookie.name, token, attributes))
     }
@@ -86,7 +86,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     if (token === null) return done(notAuthenticated())
     const cached = request.routeOptions.config.cachesViewer ? source.findCached(token) : null
     if (cached === null) {
-      // oxlint-disable-next-line promise/no-callback-in-promise -- a hook with a callback costs the hot routes less
+      // oxlint-disable-next-line promise/no-callback-in-promise -- callbacks are faster than promises on the hot routes
       return void findAndAdmit(request, reply, token).then(() => done(), done)
     }
     try {

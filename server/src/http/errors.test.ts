@@ -18,35 +18,37 @@ const statuses: Record<ErrorKind, number> = {
 }
 
 describe('toPublicError', () => {
-  test.each(Object.entries(statuses))('%s is a %d with its own code and words', (kind, status) => {
+  test.each(Object.entries(statuses))('%s is a %d with its own code and message', (kind, status) => {
     const error = new ApplicationError(kind as ErrorKind, 'some_code', 'Some words.')
     expect(toPublicError(error)).toMatchObject({ status, code: 'some_code', detail: 'Some words.' })
   })
 
   test.each([
-    ['an error of our own making', new Error('secret: connection to db-1 failed')],
+    ['an internal error', new Error('secret: connection to db-1 failed')],
     ['a database error', Object.assign(new Error('relation "secret" does not exist'), { code: '42P01' })],
-    ['an error that calls itself a 500', Object.assign(new Error('secret'), { statusCode: 503 })],
-    ['an error that calls itself a success', Object.assign(new Error('secret'), { statusCode: 200 })],
-    ['a text', 'secret'],
-    ['nothing', undefined],
+    ['an error with a 5xx status', Object.assign(new Error('secret'), { statusCode: 503 })],
+    ['an error with a 2xx status', Object.assign(new Error('secret'), { statusCode: 200 })],
+    ['a string', 'secret'],
+    ['undefined', undefined],
     ['null', null],
-  ])('%s is a 500 without its words', (_what, error) => {
-    const seen = toPublicError(error)
-    expect(seen).toEqual({
+  ])('%s is a 500 without its message', (_what, error) => {
+    const publicError = toPublicError(error)
+    expect(publicError).toEqual({
       status: 500,
       code: 'internal_error',
-      detail: 'Something went wrong on our side.',
+      detail: 'The server failed to process the request.',
     })
   })
 
-  test('a 4xx of the framework keeps its status and loses its words', () => {
-    const seen = toPublicError(Object.assign(new Error('secret'), { statusCode: 431, code: 'FST_ERR_OTHER' }))
-    expect(seen.status).toBe(431)
-    expect(JSON.stringify(seen)).not.toContain('secret')
+  test('a 4xx of the framework keeps its status but not its message', () => {
+    const publicError = toPublicError(
+      Object.assign(new Error('secret'), { statusCode: 431, code: 'FST_ERR_OTHER' }),
+    )
+    expect(publicError.status).toBe(431)
+    expect(JSON.stringify(publicError)).not.toContain('secret')
   })
 
-  test('what is retried later says so in whole seconds, 1 at least', () => {
+  test('retryAfterSeconds is rounded up to whole seconds, at least 1', () => {
     expect(toPublicError(new RateLimitedError(0.2, 'Wait.')).retryAfterSeconds).toBe(1)
     expect(toPublicError(new RateLimitedError(61.5, 'Wait.')).retryAfterSeconds).toBe(62)
     expect(toPublicError(new NotFoundError('No.')).retryAfterSeconds).toBeNull()

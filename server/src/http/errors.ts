@@ -49,16 +49,16 @@ export const problemSchema = z
     type: z.string(),
     title: z.string(),
     status: z.int(),
-    detail: z.string().describe('A sentence for a person'),
-    code: z.string().describe('A stable word for a program'),
-    request_id: z.string().describe('Also in the x-request-id header'),
-    errors: z.array(fieldProblemSchema).optional().describe('What is wrong with each field'),
+    detail: z.string().describe('What happened, for a person'),
+    code: z.string().describe('A stable code for programs'),
+    request_id: z.string().describe('Also in the `x-request-id` header'),
+    errors: z.array(fieldProblemSchema).optional().describe('The invalid fields'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details' })
 
 type FieldProblem = z.infer<typeof fieldProblemSchema>
 
-/** An error as a caller may see it: never the text of an internal one. */
+/** An error as shown to callers. It never contains the message of an internal error. */
 export interface PublicError {
   status: number
   code: string
@@ -71,22 +71,26 @@ const frameworkErrors: Record<string, { status: number; code: string; detail: st
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     status: 415,
     code: 'unsupported_media_type',
-    detail: 'The body must be JSON: send it with Content-Type: application/json.',
+    detail: 'The request body must be JSON. Send it with Content-Type: application/json.',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'body_too_large', detail: 'The body is too large.' },
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    status: 413,
+    code: 'body_too_large',
+    detail: 'The request body is too large.',
+  },
   FST_ERR_CTP_INVALID_JSON_BODY: {
     status: 400,
     code: 'malformed_json',
-    detail: 'The body is not valid JSON.',
+    detail: 'The request body is not valid JSON.',
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     code: 'malformed_request',
-    detail: 'The body is not as long as Content-Length says.',
+    detail: 'The length of the request body differs from Content-Length.',
   },
 }
 
-/** Turns whatever was thrown into what the caller is told. Everything unknown is a 500 without a text of its own. */
+/** Converts a thrown value into the error shown to the caller. Unknown errors become a 500 without details. */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof ApplicationError) {
     return {
@@ -101,9 +105,9 @@ export function toPublicError(error: unknown): PublicError {
   const known = frameworkErrors[code ?? '']
   if (known !== undefined) return known
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
-    return { status: statusCode, code: 'malformed_request', detail: 'The request is not well-formed.' }
+    return { status: statusCode, code: 'malformed_request', detail: 'The request is malformed.' }
   }
-  return { status: 500, code: 'internal_error', detail: 'Something went wrong on our side.' }
+  return { status: 500, code: 'internal_error', detail: 'The server failed to process the request.' }
 }
 
 function toValidationError(error: {
@@ -118,14 +122,14 @@ function toValidationError(error: {
   const context = error.validationContext
   const location = context === 'querystring' ? 'query' : context === 'params' ? 'path' : 'body'
   if (location === 'path')
-    return { status: 404, code: 'not_found', detail: 'There is nothing at this address.' }
+    return { status: 404, code: 'not_found', detail: 'Nothing exists at this address.' }
   const errors = error.validation.flatMap((issue): FieldProblem[] => {
     const path = issue.instancePath.slice(1).replaceAll('/', '.')
     if (issue.keyword === 'unrecognized_keys') {
       return (issue.params.keys as string[]).map((key) => ({
         location,
         field: path === '' ? key : `${path}.${key}`,
-        message: 'This field is not known here.',
+        message: 'This field is unknown.',
         code: 'unknown_field',
       }))
     }
@@ -134,7 +138,7 @@ function toValidationError(error: {
       {
         location,
         field: path,
-        message: missing ? 'This field is required.' : (issue.message ?? 'This value is not valid.'),
+        message: missing ? 'This field is required.' : (issue.message ?? 'This value is invalid.'),
         code: missing ? 'required' : issue.keyword === 'custom' ? 'invalid' : issue.keyword,
       },
     ]
@@ -143,24 +147,24 @@ function toValidationError(error: {
   const detail =
     errors.length === 1 && first !== undefined && first.field !== ''
       ? `${first.field}: ${first.message}`
-      : 'Some fields are not valid.'
+      : 'Some fields are invalid.'
   return { status: 422, code: 'validation_failed', detail, errors }
 }
 
-/** Answers an error as problem+json; a server error is logged with its cause, which the caller does not see. */
+/** Sends an error as problem+json. Logs internal errors, which callers don't see. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const seen = toPublicError(error)
-  logServerError(seen, error, request)
-  return sendPublicError(seen, request, reply)
+  const publicError = toPublicError(error)
+  logServerError(publicError, error, request)
+  return sendPublicError(publicError, request, reply)
 }
 
 export function sendPublicError(
-  seen: PublicError,
+  publicError: PublicError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const { status, code, detail, errors } = seen
-  if (seen.retryAfterSeconds) reply.header('retry-after', seen.retryAfterSeconds)
+  const { status, code, detail, errors, retryAfterSeconds } = publicError
+  if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
   const problem = {
     type: 'about:blank',
     title: titles[status] ?? 'Error',
@@ -170,12 +174,12 @@ export function sendPublicError(
     request_id: request.id,
     ...(errors === undefined ? {} : { errors }),
   }
-  // Set again here, because the router refuses an ill-formed address before any hook.
+  // Set here too: the router rejects a malformed URL before any hook runs.
   reply.header('x-request-id', request.id)
   return reply.code(status).type('application/problem+json').serializer(JSON.stringify).send(problem)
 }
 
-export function logServerError(seen: PublicError, error: unknown, request: FastifyRequest): void {
-  if (seen.status >= 500 && !(error instanceof ApplicationError))
+export function logServerError({ status }: PublicError, error: unknown, request: FastifyRequest): void {
+  if (status >= 500 && !(error instanceof ApplicationError))
     request.log.error({ err: error }, 'request failed')
 }

@@ -3,29 +3,29 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const heartbeatMilliseconds = 15_000
 
-/** True when the caller asks to follow rather than to read once. */
+/** True if the client requests server-sent events. */
 export function wantsEventStream(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').split(',').some((type) => type.trim().startsWith('text/event-stream'))
 }
 
 /**
- * Sends items as server-sent events named `event` until they end, the caller leaves or may see no more, or the server shuts
- * down, with a comment every 15 s so that proxies in between don't take the silence for a dead connection. `watch` is told when
- * the caller has left and tells when they may see no more.
+ * Sends items as server-sent events named `event`. The stream ends when the items end, the client disconnects, the signal of `watch`
+ * aborts because access was revoked, or the server shuts down. `watch` receives a signal that aborts on disconnect. A comment every
+ * 15 s keeps proxies from closing the connection.
  */
 export function sendEventStream<Item>(
   reply: FastifyReply,
   event: string,
   toBody: (item: Item) => unknown,
   follow: (signal: AbortSignal) => AsyncIterable<Item>,
-  watch: (left: AbortSignal) => AbortSignal,
+  watch: (disconnected: AbortSignal) => AbortSignal,
 ): FastifyReply {
-  const left = new AbortController()
-  reply.raw.once('close', () => left.abort())
-  if (reply.raw.destroyed) left.abort()
-  const ended = AbortSignal.any([left.signal, watch(left.signal), reply.server.draining])
+  const disconnected = new AbortController()
+  reply.raw.once('close', () => disconnected.abort())
+  if (reply.raw.destroyed) disconnected.abort()
+  const ended = AbortSignal.any([disconnected.signal, watch(disconnected.signal), reply.server.draining])
   const stream = Readable.from(encodeEvents(event, toBody, follow(ended), ended))
-  stream.on('error', () => left.abort())
+  stream.on('error', () => disconnected.abort())
   return reply
     .header('cache-control', 'no-store')
     .header('x-accel-buffering', 'no')
@@ -41,7 +41,7 @@ async function* encodeEvents<Item>(
   signal: AbortSignal,
 ): AsyncIterable<string> {
   const iterator = items[Symbol.asyncIterator]()
-  yield ': following\n\n'
+  yield ': connected\n\n'
   let next = iterator.next()
   try {
     while (!signal.aborted) {
@@ -49,7 +49,7 @@ async function* encodeEvents<Item>(
       const timer = setTimeout(() => heartbeat.resolve('heartbeat'), heartbeatMilliseconds)
       const result = await Promise.race([next, heartbeat.promise]).finally(() => clearTimeout(timer))
       if (result === 'heartbeat') {
-        yield ': still here\n\n'
+        yield ': keep-alive\n\n'
         continue
       }
       if (result.done) return

@@ -8,14 +8,14 @@ import { problems } from './openapi.ts'
 const okBody = z.object({ status: z.literal('ok') })
 const tags = ['Service']
 
-/** `/healthz`: the database answers. `/readyz`: and the server takes requests. */
+/** `/healthz`: the database responds. `/readyz`: the server also accepts requests. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
   async function checkDatabase(): Promise<void> {
     try {
       await sql`SELECT 1`.execute(db)
     } catch (error) {
-      app.log.error({ err: error }, 'the database does not answer')
-      throw new ApplicationError('unavailable', 'database_unavailable', 'The database does not answer.', 5)
+      app.log.error({ err: error }, 'the database does not respond')
+      throw new ApplicationError('unavailable', 'database_unavailable', 'The database does not respond.', 5)
     }
   }
 
@@ -24,7 +24,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
     {
       schema: {
         operationId: 'getHealth',
-        summary: 'Whether the API is healthy',
+        summary: 'Check that the server is healthy',
         tags,
         security: [],
         response: { 200: okBody, ...problems(503) },
@@ -41,14 +41,14 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
     {
       schema: {
         operationId: 'getReadiness',
-        summary: 'Whether requests should be sent here',
+        summary: 'Check that the server accepts requests',
         tags,
         security: [],
         response: { 200: okBody, ...problems(503) },
       },
     },
     async () => {
-      if (app.leaving.signal.aborted) {
+      if (app.shuttingDown.signal.aborted) {
         throw new ApplicationError('unavailable', 'draining', 'The server is shutting down.', 5)
       }
       await checkDatabase()

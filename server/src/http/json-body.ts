@@ -1,7 +1,7 @@
 import { ApplicationError } from '../errors.ts'
 import type { App } from './app.ts'
 
-/** Takes JSON bodies only; an empty one counts as none, and none where the route has a schema for it is a 400. */
+/** Accepts only JSON bodies. An empty body counts as missing: a 400 if the route has a body schema. */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
@@ -12,7 +12,9 @@ export function parseJsonBodies(app: App): void {
   app.addHook('preValidation', ({ body, routeOptions }, _reply, done) => {
     const isMissing = body === undefined && routeOptions.schema?.body !== undefined
     done(
-      isMissing ? new ApplicationError('malformed', 'malformed_json', 'A JSON body is required.') : undefined,
+      isMissing
+        ? new ApplicationError('malformed', 'malformed_json', 'The request requires a JSON body.')
+        : undefined,
     )
   })
 }

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { trackAllowedMethods } from './method-not-allowed.ts'
 
-test('names the methods of an address, whatever its parameters and query', () => {
+test('lists the methods of a URL, with any parameters and query', () => {
   const app = Fastify()
   const allowedMethods = trackAllowedMethods(app)
   app.get('/things', () => '')

@@ -4,7 +4,7 @@ import type { HTTPMethod } from 'find-my-way'
 
 const methods: HTTPMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** Remembers every route of `app` as it is added; the function returned names the methods that an address has. */
+/** Records every route added to `app`. The returned function lists the methods allowed for a URL. */
 export function trackAllowedMethods(app: FastifyInstance): (url: string) => string[] {
   const router = findMyWay()
   app.addHook('onRoute', ({ method, url }) => {

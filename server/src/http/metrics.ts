@@ -6,27 +6,27 @@ import { createRegistry, openMetrics } from './cluster-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** True when the route itself measures and logs the request */
+    /** True if the route itself measures and logs the request */
     hasOwnAccessLog: boolean
   }
   interface FastifyInstance {
     metrics: Registry
-    /** Reads the metrics in Prometheus's text format, of all processes that share the port */
+    /** Reads the metrics of all processes that share the port, in Prometheus's text format */
     readMetrics: () => Promise<string>
-    /** Fires when the server is about to shut down: it still takes requests, but not for long */
-    leaving: AbortController
-    /** Fires when the server shuts down and takes no more requests: what would follow forever ends then */
+    /** Aborts at the start of a graceful shutdown: the server fails `/readyz` but still accepts requests */
+    shuttingDown: AbortController
+    /** Aborts when the server stops accepting requests: event streams end */
     draining: AbortSignal
   }
 }
 
-/** Times every request by route and writes one access line for it; with `exposed` also serves `/metrics`. */
+/** Measures and logs every request. With `exposed`, also serves `/metrics`. */
 export async function measureRequests(app: App, options: { exposed: boolean }): Promise<void> {
   const metrics = createRegistry()
   collectDefaultMetrics({ register: metrics })
   const duration = new Histogram({
     name: 'berth_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its answer',
+    help: 'Time from receiving a request to the end of its response',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers: [metrics],
@@ -39,7 +39,7 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
     done()
     if (request.hasOwnAccessLog) return
     const { method } = request
-    // The pattern, never the address itself: that may hold a token.
+    // The route pattern, not the URL, which may contain a token.
     const route = request.routeOptions.url ?? 'none'
     const status = reply.statusCode
     duration.observe({ method, route, status }, reply.elapsedTime / 1000)
@@ -51,7 +51,7 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
     {
       schema: {
         operationId: 'getMetrics',
-        summary: 'Metrics for Prometheus',
+        summary: 'Get metrics for Prometheus',
         tags: ['Service'],
         security: [],
         response: {

@@ -9,21 +9,21 @@ import { problemSchema } from './errors.ts'
 
 const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
 
-Sign up or sign in to get the session cookie; every other request carries it. Deploy a model, wait until it is \`running\`,
-then send OpenAI-style requests to \`/v1\` with the deployment's id or the model's name as \`model\`.`
+Sign up or sign in to get the session cookie and send it with every other request. Deploy a model, wait until its status is
+\`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.`
 
 const tags = [
   { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
-  { name: 'Catalog', description: 'Models that can be deployed' },
-  { name: 'Deployments', description: 'Models that run, or are about to' },
-  { name: 'Organization', description: 'The organization of the session, and its members' },
-  { name: 'Invitations', description: 'Into the organization, and to it' },
+  { name: 'Catalog', description: 'Deployable models' },
+  { name: 'Deployments', description: 'Running models' },
+  { name: 'Organization', description: 'The current organization and its members' },
+  { name: 'Invitations', description: 'Invitations to an organization' },
   { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
-  { name: 'Billing', description: 'Usage, the subscription, cards and invoices' },
+  { name: 'Billing', description: 'Usage, subscription, cards and invoices' },
   { name: 'Service', description: 'Health and metrics' },
 ]
 
-/** Collects every route that is registered after it into the OpenAPI 3.1 description. */
+/** Adds every route registered after this call to the OpenAPI 3.1 description. */
 export async function describeApi(app: FastifyInstance, settings: { cookieName: string }): Promise<void> {
   await app.register(fastifySwagger, {
     openapi: {
@@ -43,7 +43,7 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
             type: 'apiKey',
             in: 'cookie',
             name: settings.cookieName,
-            description: 'Set by register and sign-in',
+            description: 'Set by registration and sign-in',
           },
         },
       },
@@ -51,7 +51,7 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
     transform: createJsonSchemaTransform({
       zodToJsonConfig: {
         override({ zodSchema: { _zod }, jsonSchema }) {
-          // Zod leaves the default out where it stands for what the text of a query is turned into.
+          // Zod omits the default of a transformed query value.
           if (_zod.def.type === 'default') jsonSchema.default ??= _zod.def.defaultValue
         },
       },
@@ -62,14 +62,14 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
 
 type Document = ReturnType<typeof jsonSchemaTransformObject>
 
-/** Each schema with an id is collected for requests and for responses; mostly one of the two is referred to. */
+/** Removes unreferenced schemas: each schema with an id exists for requests and for responses, and usually only one is used. */
 function withoutUnusedSchemas(document: Document): Document {
   const { components } = document as { components?: { schemas?: Record<string, unknown> } }
   const schemas = components?.schemas ?? {}
   const text = JSON.stringify(document)
   const unused = Object.keys(schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))
   for (const name of unused) delete schemas[name]
-  // What only these referred to is unused now.
+  // Schemas that only these referenced are unused now.
   return unused.length === 0 ? document : withoutUnusedSchemas(document)
 }
 
@@ -80,7 +80,7 @@ export async function serveApiDocs(app: FastifyInstance): Promise<void> {
     routePrefix: '/docs',
     staticCSP: swaggerUiPolicy,
     theme: { title: 'Berth API' },
-    // Without the bar on top, whose only use is to open another server's description.
+    // Without the top bar, which only opens other API descriptions.
     uiConfig: { url: '/openapi.json', layout: 'BaseLayout', deepLinking: true },
   })
   const bundle = createRequire(import.meta.url).resolve('redoc/bundles/redoc.standalone.js')
@@ -117,17 +117,17 @@ const redocPage = `<!doctype html>
 `
 
 const problemDescriptions: Record<number, string> = {
-  400: 'The body does not parse',
-  401: 'No valid session',
-  403: 'Refused: the role does not allow it, or the request came from another site',
-  404: 'Absent, or not yours',
-  409: 'Not possible in the present state; `code` says why',
-  410: 'It has expired',
-  413: 'The body is too large',
-  415: 'The body is not JSON',
-  422: 'Some fields are not valid; `errors` lists them',
-  429: 'Too many tries; `Retry-After` says when to come back',
-  503: 'Not available now',
+  400: 'The request body can’t be parsed',
+  401: 'The session is missing or invalid',
+  403: 'The role does not allow this, or the request came from another site',
+  404: 'Does not exist or belongs to another user',
+  409: 'Not possible in the current state; `code` gives the reason',
+  410: 'Expired',
+  413: 'The request body is too large',
+  415: 'The request body is not JSON',
+  422: 'Some fields are invalid; `errors` lists them',
+  429: 'Too many requests; retry after `Retry-After` seconds',
+  503: 'Temporarily unavailable; retry later',
 }
 
 /** Response schemas of a route's errors, for OpenAPI. */
@@ -143,8 +143,8 @@ export function problems<const Status extends number>(...statuses: Status[]) {
   ) as unknown as Record<Status, typeof problemSchema>
 }
 
-/** What every protected route may answer beside its own. */
+/** Errors that every protected route may return. */
 export const protectedProblems = problems(401, 403)
 
-/** What a route that takes a body may answer beside its own. */
+/** Errors that every route with a body may return. */
 export const bodyProblems = problems(400, 413, 415, 422)

@@ -3,21 +3,21 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { pageQuery, queryBoolean, queryInteger, text, timestamp, unicodeText } from './schemas.ts'
 
-function takes(schema: z.ZodType, value: unknown): boolean {
+function accepts(schema: z.ZodType, value: unknown): boolean {
   return schema.safeParse(value).success
 }
 
 describe('text', () => {
   const name = text({ min: 1, max: 3 })
 
-  test.each(['a', 'abc', ' abc ', '🚢🚢🚢', '\tabc\n', 'a c'])('takes %j', (value) => {
+  test.each(['a', 'abc', ' abc ', '🚢🚢🚢', '\tabc\n', 'a c'])('accepts %j', (value) => {
     expect(name.parse(value)).toBe(value.trim())
   })
 
   test.each(['', '   ', 'abcd', '🚢🚢🚢🚢', 'a\0', '\ud83d', '\ude80a', null, 1, ['a'], {}])(
-    'refuses %j',
+    'rejects %j',
     (value) => {
-      expect(takes(name, value)).toBe(false)
+      expect(accepts(name, value)).toBe(false)
     },
   )
 
@@ -25,27 +25,27 @@ describe('text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 8 }), (value) => {
         const length = Array.from(value.trim()).length
-        expect(takes(name, value)).toBe(!value.includes('\0') && length >= 1 && length <= 3)
+        expect(accepts(name, value)).toBe(!value.includes('\0') && length >= 1 && length <= 3)
       }),
     )
   })
 
-  test('one mistake is told once', () => {
+  test('one problem is reported once', () => {
     expect(name.safeParse('abcd').error?.issues).toHaveLength(1)
   })
 })
 
-test('unicodeText: keeps what it takes as it is', () => {
+test('unicodeText keeps the text unchanged', () => {
   expect(unicodeText().parse('  \u{1f6a2}\n ')).toBe('  \u{1f6a2}\n ')
 })
 
-test('queryBoolean: the two words alone, and a fallback', () => {
+test('queryBoolean accepts true and false and has a default', () => {
   const schema = queryBoolean(true)
   expect(schema.parse('true')).toBe(true)
   expect(schema.parse('false')).toBe(false)
   expect(schema.parse(undefined)).toBe(true)
   for (const value of ['', '1', '0', 'TRUE', 'yes', ' true', true, ['true', 'false']]) {
-    expect(takes(schema, value), String(value)).toBe(false)
+    expect(accepts(schema, value), String(value)).toBe(false)
   }
 })
 
@@ -77,30 +77,30 @@ describe('queryInteger', () => {
     'Infinity',
     1,
     ['1'],
-  ])('refuses %j', (value) => {
-    expect(takes(schema, value)).toBe(false)
+  ])('rejects %j', (value) => {
+    expect(accepts(schema, value)).toBe(false)
   })
 
-  test('takes exactly the decimal numbers within its limits', () => {
+  test('accepts exactly the decimal numbers within its limits', () => {
     fc.assert(
       fc.property(fc.integer(), (value) => {
-        expect(takes(schema, String(value))).toBe(value >= 1 && value <= 500)
+        expect(accepts(schema, String(value))).toBe(value >= 1 && value <= 500)
       }),
     )
   })
 })
 
-test('pageQuery: 100 from the start by default, 500 at most, offsets that JavaScript counts exactly', () => {
+test('pageQuery: limit is 100 by default and at most 500; offset is a safe integer', () => {
   expect(pageQuery.parse({})).toEqual({ limit: 100, offset: 0 })
   expect(pageQuery.parse({ limit: '500', offset: '9007199254740991' })).toEqual({
     limit: 500,
     offset: Number.MAX_SAFE_INTEGER,
   })
-  expect(takes(pageQuery, { offset: '9007199254740992' })).toBe(false)
+  expect(accepts(pageQuery, { offset: '9007199254740992' })).toBe(false)
 })
 
 test('timestamp: ISO 8601 in UTC', () => {
-  expect(takes(timestamp, new Date().toISOString())).toBe(true)
-  expect(takes(timestamp, '2026-01-02T03:04:05+01:00')).toBe(false)
-  expect(takes(timestamp, '2026-01-02')).toBe(false)
+  expect(accepts(timestamp, new Date().toISOString())).toBe(true)
+  expect(accepts(timestamp, '2026-01-02T03:04:05+01:00')).toBe(false)
+  expect(accepts(timestamp, '2026-01-02')).toBe(false)
 })

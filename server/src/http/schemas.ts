@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** One line of text from a caller: trimmed, counted in code points, free of what PostgreSQL can't hold. */
+/** Text from a caller: trimmed, with a length in code points, without characters that PostgreSQL can't store. */
 export function text(limits: { min: number; max: number }) {
   return unicodeText()
     .trim()
@@ -8,13 +8,13 @@ export function text(limits: { min: number; max: number }) {
     .meta({ minLength: limits.min, maxLength: limits.max })
 }
 
-/** Any text that PostgreSQL can hold: no NUL and no half of a surrogate pair. */
+/** Text that PostgreSQL can store: without NUL and lone surrogates. */
 export function unicodeText() {
   return z
     .string()
     .refine(
       (value) => !value.includes('\0') && value.isWellFormed(),
-      'This text has a character that is not allowed.',
+      'Must not contain NUL or invalid Unicode.',
     )
 }
 
@@ -26,28 +26,28 @@ function hasLength(value: string, { min, max }: { min: number; max: number }): b
 
 function describeLength({ min, max }: { min: number; max: number }): string {
   return min === 0
-    ? `Give at most ${max} characters.`
+    ? `Must have at most ${max} characters.`
     : min === 1
-      ? `Give 1 to ${max} characters that are not all spaces.`
-      : `Give ${min} to ${max} characters.`
+      ? `Must have 1 to ${max} characters that are not all spaces.`
+      : `Must have ${min} to ${max} characters.`
 }
 
-/** An instant as ISO 8601 in UTC with milliseconds. */
+/** A time in ISO 8601, UTC, with milliseconds. */
 export const timestamp = z.iso.datetime().meta({ examples: ['2026-01-02T03:04:05.678Z'] })
 
-/** Query values arrive as text; anything but the two words is refused. */
+/** A boolean in a query: `true` or `false`. */
 export function queryBoolean(fallback: boolean) {
   return z
     .string()
-    .refine((word) => word === 'true' || word === 'false', 'Give true or false.')
+    .refine((word) => word === 'true' || word === 'false', 'Must be true or false.')
     .transform((word) => word === 'true')
     .default(fallback)
     .meta({ type: 'boolean' })
 }
 
-/** A whole number in a query; `1e2`, `0x10` and an empty text are refused, unlike in JavaScript's `Number`. */
+/** A whole number in a query, in decimal digits: unlike `Number()`, rejects `1e2`, `0x10` and an empty value. */
 export function queryInteger(limits: { min: number; max: number; fallback: number }) {
-  const message = `Give a whole number from ${limits.min} to ${limits.max}.`
+  const message = `Must be a whole number from ${limits.min} to ${limits.max}.`
   return z
     .string()
     .refine((word) => /^\d{1,16}$/.test(word), message)
@@ -57,7 +57,7 @@ export function queryInteger(limits: { min: number; max: number; fallback: numbe
     .meta({ type: 'integer', minimum: limits.min, maximum: limits.max })
 }
 
-/** An integer id in an address. What can't be one is not valid there, and so a 404. */
+/** An integer id in a path. Any other value is a 404. */
 export const pathId = z
   .string()
   .refine((digits) => /^[1-9]\d{0,15}$/.test(digits) && Number.isSafeInteger(Number(digits)))
@@ -66,9 +66,9 @@ export const pathId = z
 
 /** Query parameters of a paginated list. */
 export const pageQuery = z.object({
-  limit: queryInteger({ min: 1, max: 500, fallback: 100 }).describe('How many items at most'),
+  limit: queryInteger({ min: 1, max: 500, fallback: 100 }).describe('Maximum number of items'),
   offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe(
-    'How many items to skip',
+    'Number of items to skip',
   ),
 })
 

@@ -135,7 +135,7 @@ test.skipIf(oldNode === null)(
   async () => {
     const server = start({}, oldNode!)
     expect(await server.exited).toBe(1)
-    expect(server.output()).toMatch(/^Berth needs Node 24 or newer and this is \d+\.\d+\.\d+\. .*npm ci/)
+    expect(server.output()).toMatch(/^Berth requires Node 24 or later, and this is \d+\.\d+\.\d+\. .*npm ci/)
   },
 )
 

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../errors.ts'
 
 /**
- * An onRequest hook that refuses a request with two `Host` headers, as RFC 9112 asks for: Node takes the first, and what stands
- * in front may have taken the other. Doubled lengths and codings are refused by Node's parser.
+ * An onRequest hook that rejects a request with two `Host` headers (RFC 9112, section 3.2). Node uses the first one, but a proxy in front
+ * may have used the other. Node's parser rejects duplicate `Content-Length` and `Transfer-Encoding` headers itself.
  */
-export function refuseDoubledHost(
+export function rejectDuplicateHost(
   { raw: { rawHeaders } }: FastifyRequest,
   reply: FastifyReply,
   done: (error?: Error) => void,
@@ -17,5 +17,5 @@ export function refuseDoubledHost(
   }
   if (hosts < 2) return done()
   void reply.header('connection', 'close')
-  done(new ApplicationError('malformed', 'malformed_request', 'The request names its host twice.'))
+  done(new ApplicationError('malformed', 'malformed_request', 'The request has more than one Host header.'))
 }
