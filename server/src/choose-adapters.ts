@@ -7,6 +7,7 @@ import { createOidcProvider } from './adapters/identity-provider/oidc.ts'
 import { createFileMailer } from './adapters/mailer/file.ts'
 import { createSmtpMailer } from './adapters/mailer/smtp.ts'
 import { createLocalRuntime } from './adapters/model-runtime/local/runtime.ts'
+import { withWarmUp } from './adapters/model-runtime/warm-up.ts'
 import { createXinferenceRuntime } from './adapters/model-runtime/xinference/runtime.ts'
 import { installationOf } from './adapters/payment-processor/installation.ts'
 import { createStripeProcessor } from './adapters/payment-processor/stripe/processor.ts'
@@ -59,7 +60,15 @@ export function createPaymentProcessor(
   return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation })
 }
 
-export function createRuntime(
+export async function createRuntime(
+  config: Config,
+  instanceTypes: readonly InstanceType[],
+  log: Logger,
+): Promise<ModelRuntime> {
+  return withWarmUp(await openRuntime(config, instanceTypes, log))
+}
+
+function openRuntime(
   config: Config,
   instanceTypes: readonly InstanceType[],
   log: Logger,

@@ -159,6 +159,7 @@ export type EngineObservation =
       fraction?: number | undefined
     }
   | { phase: 'starting'; message: string }
+  /** From `ensureEngine`: the engine has also answered one inference request */
   | { phase: 'ready'; endpoint: EngineEndpoint }
   /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string; since: Date }

@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineObservation, EngineSpec, ModelRuntime } from '../../ports/model-runtime.ts'
+
+/** Limits of the warm-up, in milliseconds. */
+export interface WarmUpTimeouts {
+  /** How long `ensureEngine` waits for a response before it reports `starting` */
+  wait: number
+  /** For one request: the first request of some engines compiles kernels */
+  request: number
+  /** From the first request until an engine without a successful response counts as failed */
+  total: number
+}
+
+const defaultTimeouts: WarmUpTimeouts = { wait: 2_000, request: 120_000, total: 5 * 60_000 }
+/** Callers repeat `ensureEngine` every few seconds. An older warm-up belongs to an earlier start of the engine. */
+const staleAfter = 60_000
+const maxResponseBytes = 2 ** 20
+
+interface WarmUp {
+  baseUrl: string
+  startedAt: number
+  checkedAt: number
+  cancellation: AbortController
+  /** The request in flight; resolves to null on success, otherwise to the error */
+  request: Promise<string | null> | null
+  /** A header that the engine answered with 401 */
+  refusedAuthorization: string | null
+}
+
+/**
+ * Adds a warm-up to a runtime: `ensureEngine` reports `ready` only after the engine has answered one inference request. A health
+ * check isn't enough, because an engine without a model passes it too.
+ */
+export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = defaultTimeouts): ModelRuntime {
+  const warmUps = new Map<string, WarmUp>()
+
+  function cancel(deploymentId: string): void {
+    warmUps.get(deploymentId)?.cancellation.abort()
+    warmUps.delete(deploymentId)
+  }
+
+  function openWarmUp(deploymentId: string, baseUrl: string, now: number): WarmUp {
+    const existing = warmUps.get(deploymentId)
+    if (existing?.baseUrl === baseUrl && now - existing.checkedAt < staleAfter) return existing
+    cancel(deploymentId)
+    const warmUp: WarmUp = {
+      baseUrl,
+      startedAt: now,
+      checkedAt: now,
+      cancellation: new AbortController(),
+      request: null,
+      refusedAuthorization: null,
+    }
+    warmUps.set(deploymentId, warmUp)
+    return warmUp
+  }
+
+  async function send(spec: EngineSpec, warmUp: WarmUp): Promise<string | null> {
+    try {
+      const authorization =
+        runtime.authorizeEngine === undefined
+          ? `Bearer ${spec.apiKey}`
+          : await runtime.authorizeEngine(warmUp.baseUrl, warmUp.refusedAuthorization)
+      const signal = AbortSignal.any([warmUp.cancellation.signal, AbortSignal.timeout(timeouts.request)])
+      const { status, text } = await sendWarmUpRequest(spec, warmUp.baseUrl, authorization, signal)
+      warmUp.refusedAuthorization = status === 401 ? authorization : null
+      return describeFailure(spec, status, text)
+    } catch (error) {
+      return describeError(error)
+    }
+  }
+
+  async function ensureEngine(spec: EngineSpec): Promise<EngineObservation> {
+    const { deploymentId } = spec
+    const observation = await runtime.ensureEngine(spec)
+    if (observation.phase !== 'ready') {
+      cancel(deploymentId)
+      return observation
+    }
+    const now = performance.now()
+    const warmUp = openWarmUp(deploymentId, observation.endpoint.baseUrl, now)
+    warmUp.checkedAt = now
+    warmUp.request ??= send(spec, warmUp)
+    const error = await Promise.race([warmUp.request, sleep(timeouts.wait, undefined, { ref: false })])
+    if (error === undefined) {
+      return { phase: 'starting', message: 'The engine is processing its first request.' }
+    }
+    warmUp.request = null
+    if (error === null) {
+      cancel(deploymentId)
+      return observation
+    }
+    const message = `The engine is healthy, but its test request failed: ${error}.`
+    if (performance.now() - warmUp.startedAt < timeouts.total) return { phase: 'starting', message }
+    cancel(deploymentId)
+    return { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
+  }
+
+  return {
+    ...runtime,
+    ensureEngine,
+    stopEngine(deploymentId, clusterId) {
+      cancel(deploymentId)
+      return runtime.stopEngine(deploymentId, clusterId)
+    },
+    release(deploymentId, clusterId) {
+      cancel(deploymentId)
+      return runtime.release(deploymentId, clusterId)
+    },
+    async close() {
+      for (const deploymentId of warmUps.keys()) cancel(deploymentId)
+      await runtime.close()
+    },
+  }
+}
+
+/** Asks a chat model for one token, or an embedding model for the embedding of one short text. */
+async function sendWarmUpRequest(
+  { modelUid, variant }: EngineSpec,
+  baseUrl: string,
+  authorization: string | null,
+  signal: AbortSignal,
+): Promise<{ status: number; text: string }> {
+  const [path, input] =
+    variant.modelType === 'embedding'
+      ? ['embeddings', { input: 'Hello' }]
+      : ['chat/completions', { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 }]
+  const response = await fetch(`${baseUrl}/v1/${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(authorization === null ? {} : { authorization }),
+    },
+    body: JSON.stringify({ model: modelUid, ...input }),
+    redirect: 'error',
+    signal,
+  })
+  const pieces: Uint8Array[] = []
+  let size = 0
+  for await (const piece of response.body ?? []) {
+    pieces.push(piece)
+    size += piece.length
+    if (size > maxResponseBytes) throw new Error('the response is too large')
+  }
+  return { status: response.status, text: Buffer.concat(pieces).toString() }
+}
+
+/** Returns null if the response has a completion or an embedding. */
+function describeFailure({ variant }: EngineSpec, status: number, text: string): string | null {
+  const body = parseObject(text)
+  const results = body[variant.modelType === 'embedding' ? 'data' : 'choices']
+  if (status === 200 && Array.isArray(results) && results.length > 0) return null
+  const { error, detail } = body
+  const message = error instanceof Object && 'message' in error ? error.message : (detail ?? error)
+  const shown = (typeof message === 'string' ? message : text).replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  return shown === '' ? `HTTP ${status}` : `HTTP ${status}: ${shown.replace(/[.\s]+$/, '')}`
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return value instanceof Object ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error'
+  if (error.name === 'TimeoutError') return 'no response in time'
+  return error.cause instanceof Error ? error.cause.message : error.message
+}
