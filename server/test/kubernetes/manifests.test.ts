@@ -112,6 +112,8 @@ describe('manifests', () => {
 
   test("no warnings with the README's overlay and secret", () => {
     const readme = readFileSync(join(root, 'deploy/README.md'), 'utf8')
+    // `kubectl apply` warns about objects that `kubectl create` made.
+    expect(readme).not.toContain('create namespace')
     const patched = [...readme.matchAll(/path: \/data\/(\w+), value: "([^"]*)"/g)]
     const secret = [...readme.matchAll(/--from-literal=(\w+)=/g)].map(([, name]) => name)
     expect(secret).toEqual(['DATABASE_URL', 'SECRET_KEY', 'MAIL_URL'])
@@ -195,6 +197,8 @@ describe('image and compose file', () => {
     for (const warning of listWarnings(readConfig({ ...Object.fromEntries(filled), ...behindProxy }))) {
       expect(Object.keys(environment)).toContain(warning.split(' ')[0])
     }
+    const gpu = parse(readFileSync(join(root, 'deploy/compose.cuda.yaml'), 'utf8'))
+    expect(gpu.services).toEqual({ berth: { build: { target: 'cuda' }, gpus: 'all' } })
     for (const { volumes: mounts } of Object.values<any>(services)) {
       for (const mount of mounts) expect(Object.keys(volumes)).toContain(mount.split(':')[0])
     }
