@@ -119,16 +119,22 @@ describe('arguments', () => {
   test('llama.cpp: slots share the context, and a split file is loaded from its first part', () => {
     expect(plan(gguf()).args.join(' ')).toBe(
       '--hf-repo o/m-GGUF --hf-file m-1.gguf --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
-        '--host 0.0.0.0 --port 8000 --no-webui --metrics --jinja',
+        '--host 0.0.0.0 --port 8000 --metrics --jinja',
     )
   })
 
-  test('llama.cpp: a pinned revision, and a URL', () => {
-    expect(valueOf(plan(gguf({ revision: 'abc' })).args, '--model-url')).toBe(
-      'https://huggingface.co/o/m-GGUF/resolve/abc/m-1.gguf',
-    )
-    const weights = { kind: 'url' as const, url: 'https://example.com/m.gguf' }
-    expect(valueOf(plan({ format: 'ggufv2', weights }).args, '--model-url')).toBe(weights.url)
+  test.each<[string, Partial<ModelVariant>, string]>([
+    ['a pinned revision', gguf({ revision: 'abc' }), 'https://huggingface.co/o/m-GGUF/resolve/abc/m-1.gguf'],
+    [
+      'a URL',
+      { format: 'ggufv2', weights: { kind: 'url', url: 'https://example.com/m-1.gguf?key=a' } },
+      'https://example.com/m-1.gguf?key=a',
+    ],
+  ])('llama.cpp: %s has --model beside --model-url, which alone starts no model', (_name, variant, url) => {
+    const { args } = plan(variant)
+    expect(valueOf(args, '--model-url')).toBe(url)
+    // Other parts of a split file have the same prefix, so the file keeps its name.
+    expect(valueOf(args, '--model')).toMatch(/^\/cache\/[0-9a-f]{16}\/m-1\.gguf$/)
   })
 
   test('llama.cpp: embeds a text in one batch', () => {

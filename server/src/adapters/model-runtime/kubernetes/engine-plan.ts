@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { EngineSpec, InstanceType, WeightSource } from '../../../ports/model-runtime.ts'
-import { enginePort } from './names.ts'
+import { cacheFolder, enginePort } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
 /** How to run an engine: image, arguments, and number of nodes. */
@@ -134,7 +135,6 @@ function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): st
     'n-gpu-layers': 999,
     host: '0.0.0.0',
     port: enginePort,
-    'no-webui': true,
     metrics: true,
     embeddings: isEmbedding,
     'batch-size': batch,
@@ -143,16 +143,25 @@ function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): st
   })
 }
 
-/** llama.cpp finds the other parts of a split file from the first. */
+/**
+ * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
+ * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
+ */
 function llamaCppSource(
   weights: Exclude<WeightSource, { kind: 'file' }>,
   endpoint: string,
 ): Record<string, string> | null {
-  if (weights.kind === 'url') return { 'model-url': weights.url }
+  if (weights.kind === 'url') return downloadFrom(weights.url)
   const [file] = weights.files.toSorted()
   if (file === undefined) return null
   if (weights.revision === 'main') return { 'hf-repo': weights.repo, 'hf-file': file }
   // llama.cpp has no option for a revision.
   const path = [...weights.repo.split('/'), 'resolve', weights.revision, ...file.split('/')]
-  return { 'model-url': `${endpoint}/${path.map(encodeURIComponent).join('/')}` }
+  return downloadFrom(`${endpoint}/${path.map(encodeURIComponent).join('/')}`)
+}
+
+function downloadFrom(url: string): Record<string, string> {
+  const folder = createHash('sha256').update(url).digest('hex').slice(0, 16)
+  const file = new URL(url).pathname.split('/').at(-1) || 'model.gguf'
+  return { model: `${cacheFolder}/${folder}/${file}`, 'model-url': url }
 }

@@ -2,6 +2,8 @@
 export const enginePort = 8000
 /** Name of the engine's container in its pod. */
 export const engineContainer = 'engine'
+/** Where the volume for weights is mounted in a pod. */
+export const cacheFolder = '/cache'
 
 export const labels = {
   managedBy: 'app.kubernetes.io/managed-by',

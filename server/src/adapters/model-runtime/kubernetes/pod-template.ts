@@ -1,14 +1,13 @@
 import type { V1Container, V1EnvVar, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { engineContainer, enginePort, labels, objectNameOf } from './names.ts'
+import { cacheFolder, engineContainer, enginePort, labels, objectNameOf } from './names.ts'
 import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy'>
 
 /** Unprivileged uid and gid of engines; no image or node defines this user */
 const engineUser = 2000
-const cacheFolder = '/cache'
 /** Seconds until a pod is evicted from a node that stopped responding */
 const lostNodeSeconds = 60
 const probeSeconds = 10
@@ -131,6 +130,8 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
       : [
           fromSecret('LLAMA_API_KEY', 'engine-key'),
           { name: 'LLAMA_CACHE', value: `${cacheFolder}/llama.cpp` },
+          // The option has different names in different versions. A version that doesn't know the variable ignores it.
+          { name: 'LLAMA_ARG_UI', value: '0' },
         ]
   return [
     ...user,
