@@ -3,6 +3,35 @@ import { evaluateEngine } from './observe.ts'
 import type { EngineSnapshot } from './observe.ts'
 import { crashLoop, endpoint, ended, makeEvent, timeouts, running, makeSnapshot } from './pod-fixtures.ts'
 
+/** llama-server's output, from the messages in its sources (common/hf-cache.cpp, common/download.cpp). */
+const hubErrors = {
+  denied: [
+    '0.00.412.031 E get_repo_commit: error: GET failed (401): Invalid username or password.',
+    '0.00.412.052 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    'error: failed to download model from Hugging Face',
+  ],
+  missing: [
+    '0.00.388.114 E get_repo_commit: error: GET failed (404): Repository not found',
+    '0.00.388.140 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    'error: failed to download model from Hugging Face',
+  ],
+  missingFile: [
+    "0.00.731.207 E common_download_get_hf_plan: file 'x.gguf' not found in repository",
+    '0.00.731.211 I Available GGUF files:',
+    '0.00.731.212 I  - m-1.gguf',
+    'error: failed to download model from Hugging Face',
+  ],
+  missingUrl: [
+    "E srv  llama_server: failed to download model: Download 'https://x.y/m.gguf' failed with status code: 404",
+  ],
+  unreachable: [
+    '0.30.031.551 E get_repo_commit: error: HTTPLIB failed: Could not establish connection',
+    '0.30.031.573 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    'error: failed to download model from Hugging Face',
+  ],
+  outage: ['0.00.388.114 E get_repo_commit: error: GET failed (503): Service Unavailable'],
+}
+
 test.each<[string, EngineSnapshot, string, string, RegExp]>([
   [
     'out of memory',
@@ -61,6 +90,58 @@ test.each<[string, EngineSnapshot, string, string, RegExp]>([
     'model_download',
     'download_failed',
     /could not be downloaded/,
+  ],
+  [
+    'llama.cpp: a gated model',
+    makeSnapshot({ container: crashLoop() }, { lastLines: hubErrors.denied }),
+    'model_download',
+    'download_failed',
+    /HF_TOKEN\. Engine log: .*GET failed \(401\)/,
+  ],
+  [
+    'llama.cpp: a model that does not exist',
+    makeSnapshot({ container: { state: ended(1) } }, { lastLines: hubErrors.missing }),
+    'model_download',
+    'model_not_found',
+    /were not found .*GET failed \(404\)/,
+  ],
+  [
+    'llama.cpp: a file that does not exist',
+    makeSnapshot({ container: { state: ended(1) } }, { lastLines: hubErrors.missingFile }),
+    'model_download',
+    'model_not_found',
+    /were not found .*file 'x\.gguf' not found in repository\.$/,
+  ],
+  [
+    'llama.cpp: no weights at a URL',
+    makeSnapshot({ container: { state: ended(1) } }, { lastLines: hubErrors.missingUrl }),
+    'model_download',
+    'model_not_found',
+    /were not found .*status code: 404\.$/,
+  ],
+  [
+    'llama.cpp: the hub is unreachable',
+    makeSnapshot({ container: crashLoop() }, { lastLines: hubErrors.unreachable }),
+    'model_download',
+    'download_failed',
+    /could not be downloaded/,
+  ],
+  [
+    'llama.cpp: the hub has an outage',
+    makeSnapshot({ container: crashLoop() }, { lastLines: hubErrors.outage }),
+    'model_download',
+    'download_failed',
+    /could not be downloaded/,
+  ],
+  [
+    'llama.cpp: a cached model that no longer exists on the hub and does not fit',
+    makeSnapshot(
+      { container: crashLoop() },
+      { lastLines: [...hubErrors.missing.slice(0, 1), 'cudaMalloc failed: out of memory'] },
+    ),
+    'model_launch',
+    'out_of_memory',
+    /cudaMalloc/,
   ],
   [
     'a full disk',
@@ -135,7 +216,7 @@ test.each<[string, EngineSnapshot, string, string, RegExp]>([
     makeSnapshot({ container: crashLoop(139) }, { lastLines: ['one', 'Segmentation fault'] }),
     'model_launch',
     'engine_crashed',
-    /exit code 139\. Last log line: Segmentation fault$/,
+    /exit code 139\. Last log line: Segmentation fault\.$/,
   ],
   [
     'a crash with an empty log',
@@ -158,7 +239,7 @@ test.each([1, 4])('an engine that runs again after %d restarts is starting, not 
   const lastLines = ['OSError: [Errno 28] No space left on device']
   expect(evaluateEngine(makeSnapshot({ container }, { lastLines }), endpoint, timeouts)).toEqual({
     phase: 'starting',
-    message: 'The engine is not answering its health check.',
+    message: 'The engine has loaded the model and is almost ready.',
   })
 })
 

@@ -1,15 +1,31 @@
 import type { EngineFailure } from '../../../ports/model-runtime.ts'
-import { findLastExit, findEngine, sentence, shorten } from './pods.ts'
+import { findLastExit, findEngine, sentence } from './pods.ts'
 import type { PodSnapshot } from './pods.ts'
 
-/** Maps an engine's last log lines to a failure. The first matching rule applies. */
-const exitRules: {
-  pattern: RegExp
+interface Diagnosis {
   failure: Omit<EngineFailure, 'message'>
   message: string
   /** A restart may succeed */
   isTransient?: true
-}[] = [
+}
+
+const downloadDenied: Diagnosis = {
+  failure: { stage: 'model_download', code: 'download_failed' },
+  message:
+    "The download of the model's weights was denied. If the model is gated on Hugging Face, accept its license there and set HF_TOKEN.",
+}
+const modelNotFound: Diagnosis = {
+  failure: { stage: 'model_download', code: 'model_not_found' },
+  message: "The model's weights were not found at the download source.",
+}
+const downloadFailed: Diagnosis = {
+  failure: { stage: 'model_download', code: 'download_failed' },
+  message: "The model's weights could not be downloaded.",
+  isTransient: true,
+}
+
+/** Maps an engine's last log lines to a failure. The first matching rule applies. */
+const exitRules: ({ pattern: RegExp } & Diagnosis)[] = [
   {
     pattern: /no space left on device|disk quota exceeded/i,
     failure: { stage: 'model_download', code: 'disk_full' },
@@ -18,15 +34,12 @@ const exitRules: {
   {
     pattern:
       /401 client error|403 client error|gatedrepoerror|access to model .* is restricted|(status|http|error)\D{0,12}40[13]\b/i,
-    failure: { stage: 'model_download', code: 'download_failed' },
-    message:
-      "The download of the model's weights was denied. If the model is gated on Hugging Face, accept its license there and set HF_TOKEN.",
+    ...downloadDenied,
   },
   {
     pattern:
       /404 client error|repositorynotfounderror|revisionnotfounderror|entrynotfounderror|(status|http|error)\D{0,12}404\b/i,
-    failure: { stage: 'model_download', code: 'model_not_found' },
-    message: "The model's weights were not found at the download source.",
+    ...modelNotFound,
   },
   {
     pattern:
@@ -52,12 +65,19 @@ const exitRules: {
     failure: { stage: 'engine_startup', code: 'provider_error' },
     message: 'The engine found no usable GPU on its node.',
   },
+  // llama.cpp also logs errors of the Hugging Face API before it loads a cached file, so errors of loading come first.
+  {
+    pattern: /get failed \(40[13]\)/i,
+    ...downloadDenied,
+  },
+  {
+    pattern: /get failed \(404\)|file '.*' not found in repository|no gguf files found in repository/i,
+    ...modelNotFound,
+  },
   {
     pattern:
-      /temporary failure in name resolution|could not resolve host|max retries exceeded|connection ?error.*(hugging|hub|resolve)|localentrynotfounderror|failed to download/i,
-    failure: { stage: 'model_download', code: 'download_failed' },
-    message: "The model's weights could not be downloaded.",
-    isTransient: true,
+      /temporary failure in name resolution|could not resolve host|max retries exceeded|connection ?error.*(hugging|hub|resolve)|localentrynotfounderror|failed to download|get failed \(\d+\)|httplib failed/i,
+    ...downloadFailed,
   },
 ]
 
@@ -102,7 +122,7 @@ export function diagnoseExit(snapshot: PodSnapshot): EngineFailure | null {
     stage: 'model_launch',
     code: 'engine_crashed',
     message: `The engine keeps crashing with exit code ${exit.exitCode}. ${
-      lastLine === undefined ? 'Its log is empty.' : `Last log line: ${shorten(lastLine)}`
+      lastLine === undefined ? 'Its log is empty.' : `Last log line: ${sentence(lastLine)}`
     }`,
   }
 }
