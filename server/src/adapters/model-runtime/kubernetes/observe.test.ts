@@ -3,6 +3,7 @@ import { evaluateEngine, evaluateScheduling } from './observe.ts'
 import type { EngineSnapshot } from './observe.ts'
 import {
   ago,
+  crashLoop,
   endpoint,
   ended,
   makeEvent,
@@ -74,8 +75,19 @@ describe('evaluateEngine', () => {
     ],
     ['running', makeSnapshot({ container: running }), 'The engine is downloading and loading the model.'],
     [
+      'the model is loaded, and the readiness probe has not run yet',
+      makeSnapshot({
+        container: { ...running, started: true },
+        status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: ago(60) }] },
+      }),
+      'The engine has loaded the model and is almost ready.',
+    ],
+    [
       'a failed health check',
-      makeSnapshot({ container: { ...running, started: true } }),
+      makeSnapshot({
+        container: { ...running, started: true },
+        status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: ago(5) }] },
+      }),
       'The engine is not answering its health check.',
     ],
     [
@@ -100,7 +112,7 @@ describe('evaluateEngine', () => {
           { pod: makePod({ status: { phase: 'Failed', reason: 'Evicted' } }), events: [], lastLines: [] },
         ],
       },
-      /is not answering/,
+      /almost ready/,
     ],
   ])('starting: %s', (_name, snapshot, message) => {
     expect(evaluateEngine(snapshot, endpoint, timeouts)).toEqual({
@@ -227,6 +239,57 @@ describe('evaluateEngine', () => {
       'runtime',
       'instance_lost',
       /evicted from node node-1: The node was low on resource: memory\.$/,
+    ],
+    [
+      'eviction of an engine that exits with 0',
+      makeSnapshot(
+        { container: { state: ended(0, 'Completed') }, status: { phase: 'Succeeded' } },
+        { events: [makeEvent('Evicted', 'The node was low on resource: ephemeral-storage. ')] },
+      ),
+      'runtime',
+      'instance_lost',
+      /evicted from node node-1: The node was low on resource: ephemeral-storage\.$/,
+    ],
+    [
+      'a pod that ended with exit code 0',
+      makeSnapshot({ container: { state: ended(0, 'Completed') }, status: { phase: 'Succeeded' } }),
+      'runtime',
+      'instance_lost',
+      /pod was stopped on node node-1\.$/,
+    ],
+    [
+      'an evicted pod that is still stopping',
+      makeSnapshot(
+        { deleted: true, container: running },
+        { events: [makeEvent('Evicted', 'The node had condition: [DiskPressure].')] },
+      ),
+      'runtime',
+      'instance_lost',
+      /evicted from node node-1: The node had condition: \[DiskPressure\]\.$/,
+    ],
+    [
+      'an evicted pod beside its waiting replacement',
+      {
+        workload,
+        pods: [
+          { pod: makePod({ node: null, created: 1 }), events: [], lastLines: [] },
+          {
+            pod: makePod({ status: { phase: 'Succeeded' } }),
+            events: [makeEvent('Evicted', 'Low on memory.')],
+            lastLines: [],
+          },
+        ],
+      },
+      'runtime',
+      'instance_lost',
+      /evicted from node node-1: Low on memory\.$/,
+    ],
+    [
+      'an engine that was stopped with exit code 0 again and again',
+      makeSnapshot({ container: crashLoop(0) }),
+      'model_launch',
+      'engine_crashed',
+      /exit code 0/,
     ],
     [
       'a node shutdown',

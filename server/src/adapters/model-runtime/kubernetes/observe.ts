@@ -1,4 +1,4 @@
-import type { V1ContainerStatus } from '@kubernetes/client-node'
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { EngineEndpoint, EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
 import { diagnoseExit } from './engine-exit.ts'
 import {
@@ -208,7 +208,7 @@ function describeProgress(pods: readonly PodSnapshot[]): string {
   }
   const engine = findEngine(pod)
   const exit = findLastExit(pod)
-  if (engine?.state?.running !== undefined) return describeRunning(engine)
+  if (engine?.state?.running !== undefined) return describeRunning(pod, engine)
   if (exit !== null) return `The engine exited with code ${exit.exitCode} and is being restarted.`
   const { reason, message } = engine?.state?.waiting ?? {}
   if (reason !== undefined && reason !== 'ContainerCreating' && reason !== 'PodInitializing') {
@@ -217,8 +217,11 @@ function describeProgress(pods: readonly PodSnapshot[]): string {
   return `Node ${pod.spec?.nodeName} is pulling the image and creating the engine's container.`
 }
 
-function describeRunning({ started }: V1ContainerStatus): string {
-  return started === true
+function describeRunning(pod: V1Pod, { started, state }: V1ContainerStatus): string {
+  if (started !== true) return 'The engine is downloading and loading the model.'
+  // The readiness probe follows the startup probe by some seconds. Until then the condition dates from before the container.
+  const unreadySince = findCondition(pod, 'Ready')?.lastTransitionTime?.getTime() ?? 0
+  return unreadySince > (state?.running?.startedAt?.getTime() ?? 0)
     ? 'The engine is not answering its health check.'
-    : 'The engine is downloading and loading the model.'
+    : 'The engine has loaded the model and is almost ready.'
 }

@@ -67,11 +67,17 @@ export function describePodLoss({ pod, events }: PodSnapshot): string | null {
   const detail = status?.message === undefined ? '' : `: ${shorten(status.message)}`
   const disruption = findCondition(pod, 'DisruptionTarget')
   const hasEvent = (reason: string) => events.some((event) => event.reason === reason)
-  if (status?.reason === 'Evicted') return `The engine's pod was evicted from ${where}${sentence(detail)}`
+  const eviction = events.findLast(({ reason }) => reason === 'Evicted')
+  if (status?.reason === 'Evicted' || eviction !== undefined) {
+    const reason = status?.message ?? eviction?.message
+    return `The engine's pod was evicted from ${where}${reason === undefined ? '.' : `: ${sentence(reason)}`}`
+  }
   if (disruption?.status === 'True') {
     return `The cluster removed the engine's pod from ${where}: ${sentence(disruption.message ?? disruption.reason ?? 'disrupted')}`
   }
   if (status?.phase === 'Failed') return `The engine's pod failed on ${where}${sentence(detail)}`
+  // llama-server exits with 0 on SIGTERM, so the phase of a killed pod can be `Succeeded`. An engine never finishes on its own.
+  if (status?.phase === 'Succeeded') return `The engine's pod was stopped on ${where}${sentence(detail)}`
   if (metadata?.deletionTimestamp === undefined) return null
   if (status?.reason === 'NodeLost' || hasEvent('TaintManagerEviction') || hasEvent('NodeNotReady')) {
     return `The engine was lost because ${where} stopped responding.`
