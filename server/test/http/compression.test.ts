@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** What is on the wire, which `fetch` would decompress. */
+/** Reads the raw response: `fetch` would decompress it. */
 function open(path: string, headers: Record<string, string>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     get(server.url + path, { headers: { cookie: client.cookie(), ...headers } }, resolve).on('error', reject)
@@ -27,7 +27,7 @@ function open(path: string, headers: Record<string, string>): Promise<IncomingMe
 }
 
 test.each(['/api/v1/deployable-models', '/api/v1/placements'])(
-  'GET %s: gzip for who takes it, a fraction as long, and plain for who does not',
+  'GET %s is compressed only for clients that accept gzip',
   async (path) => {
     const plain = await open(path, {})
     const expected = await buffer(plain)
@@ -49,19 +49,19 @@ test.each(['/api/v1/deployable-models', '/api/v1/placements'])(
   },
 )
 
-test('a short answer, a list of one’s own and a stream of events are never compressed', async () => {
-  const takesGzip = { 'accept-encoding': 'gzip' }
+test('short responses, lists of a user’s own objects and event streams are never compressed', async () => {
+  const acceptsGzip = { 'accept-encoding': 'gzip' }
   for (const path of [
     '/api/v1/deployable-models?q=no-such-model',
     '/api/v1/model-deployments',
     '/v1/models',
   ]) {
-    const answer = await open(path, takesGzip)
+    const answer = await open(path, acceptsGzip)
     expect(answer.headers).not.toHaveProperty('content-encoding')
     JSON.parse((await buffer(answer)).toString())
   }
   const events = await open(`/api/v1/model-deployments/${deploymentId}/events`, {
-    ...takesGzip,
+    ...acceptsGzip,
     accept: 'text/event-stream',
   })
   expect(events.headers['content-type']).toContain('text/event-stream')

@@ -21,7 +21,7 @@ function browse(path: string, options: RequestInit = {}): Promise<Response> {
 
 const pages = ['/', '/sign-in?error=x', '/deployments/0193-any', '/invitations/some.token', '/no-such-page']
 
-test.each(pages)('GET %s: the console, whose router reads the address', async (path) => {
+test.each(pages)('GET %s returns the console', async (path) => {
   const response = await browse(path)
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -36,7 +36,7 @@ const browseWith = async (cookie: string, from = server) => {
   return response.text()
 }
 
-test('a visitor’s page says that there is no session; with a cookie there may be one', async () => {
+test('the page has data-session="none" only for requests without a session cookie', async () => {
   const { name } = server.application.config.sessionCookie
   for (const cookie of ['', 'other=1', `${name}=`]) {
     expect(await browseWith(cookie)).toContain('data-session="none"')
@@ -44,7 +44,7 @@ test('a visitor’s page says that there is no session; with a cookie there may 
   expect(await browseWith(`${name}=any`)).not.toContain('data-session')
 })
 
-test('a cookie that browsers hold back from links elsewhere: its absence says nothing', async () => {
+test('with SameSite=Strict, a missing cookie does not mean that there is no session', async () => {
   const strict = await startTestServer({ worker: false, settings: { SESSION_COOKIE_SAMESITE: 'strict' } })
   try {
     expect(await browseWith('', strict)).not.toContain('data-session')
@@ -53,7 +53,7 @@ test('a cookie that browsers hold back from links elsewhere: its absence says no
   }
 })
 
-test('the page comes in the theme that was chosen, and in that of the system otherwise', async () => {
+test('the page has the theme of the cookie, or else the system theme', async () => {
   expect(await browseWith('theme=dark')).toContain('data-theme="dark"')
   expect(await browseWith('theme=light')).toContain('data-theme="light"')
   for (const cookie of ['', 'theme=', 'theme="><script>']) {
@@ -61,7 +61,7 @@ test('the page comes in the theme that was chosen, and in that of the system oth
   }
 })
 
-test('the first view’s code is asked for by the page itself, each kind of person’s own', async () => {
+test('the page preloads the code of the first view, for visitors and for users', async () => {
   const { name } = server.application.config.sessionCookie
   const read = (html: string) =>
     [...html.matchAll(/rel="modulepreload"[^>]* href="([^"]+)"/g)].map(([, href]) => href)
@@ -72,7 +72,7 @@ test('the first view’s code is asked for by the page itself, each kind of pers
   for (const href of [...visitor, ...member]) expect((await browse(href ?? '')).status).toBe(200)
 })
 
-test('GET /: a strict content security policy with a nonce of its own for each answer', async () => {
+test('GET /: a strict content security policy with a new nonce in each response', async () => {
   const policies = await Promise.all(
     [1, 2].map(async () => {
       const response = await browse('/')
@@ -81,7 +81,7 @@ test('GET /: a strict content security policy with a nonce of its own for each a
       const html = await response.text()
       expect(html).toContain(`nonce="${nonce}"`)
       expect(html).not.toContain('__CSP_NONCE__')
-      // Nothing in the page itself runs: every script has an address.
+      // No inline scripts: every script has a URL.
       expect(html.match(/<script(?![^>]*\ssrc=)/g)).toBeNull()
       return policy
     }),
@@ -93,7 +93,7 @@ test('GET /: a strict content security policy with a nonce of its own for each a
   expect(policies[0]).not.toContain('stripe')
 })
 
-test('GET /assets/*: compressed beforehand, and kept for good under their hashed names', async () => {
+test('GET /assets/*: precompressed and cached as immutable', async () => {
   const html = await (await browse('/')).text()
   const [script] = /\/assets\/core-[\w-]+\.js/.exec(html) ?? []
   expect(script).toBeDefined()
@@ -106,7 +106,7 @@ test('GET /assets/*: compressed beforehand, and kept for good under their hashed
   }
 })
 
-test('GET /assets/<unknown>: 404, not the console, so that an old page sees that it is old', async () => {
+test('GET /assets/<unknown>: 404 instead of the console, so that an outdated page can detect it', async () => {
   expect((await browse('/assets/core-00000000.js')).status).toBe(404)
 })
 
@@ -117,7 +117,7 @@ test.each([
   '/assets/',
 ])('GET %s: nothing outside the assets', async (path) => {
   const status = await new Promise<number | undefined>((resolve, reject) => {
-    // Not fetch, which would tidy the path up before it is sent.
+    // fetch would normalize the path.
     rawRequest(server.url, { path }, (response) => resolve(response.resume().statusCode))
       .on('error', reject)
       .end()
@@ -126,7 +126,7 @@ test.each([
   expect(status).toBeLessThan(500)
 })
 
-test('an address that nothing has: a problem for programs, the console for browsers alone', async () => {
+test('an unknown path: the console for browsers, a problem for other clients', async () => {
   const problem = await fetch(`${server.url}/no-such-page`, { headers: { accept: 'application/json' } })
   expect(problem.status).toBe(404)
   expect(problem.headers.get('content-type')).toContain('application/problem+json')
@@ -135,7 +135,7 @@ test('an address that nothing has: a problem for programs, the console for brows
   }
 })
 
-test('the methods of /: GET and HEAD', async () => {
+test('/ allows GET and HEAD', async () => {
   const head = await browse('/', { method: 'HEAD' })
   expect(head.status).toBe(200)
   expect(await head.text()).toBe('')

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Sends headers that `fetch` sets by itself, as a browser on some page would. */
+/** Sends headers that `fetch` does not allow, as a browser does. */
 async function send(method: 'GET' | 'HEAD' | 'POST', path: string, headers: Record<string, string>) {
   const { statusCode, body } = await request(server.url + path, {
     method,
@@ -77,17 +77,17 @@ function headersOf({ site, origin }: Case): Record<string, string> {
 }
 
 test.each(table)(
-  'POST with Sec-Fetch-Site $site and Origin $origin: it passes is $passes',
+  'POST with Sec-Fetch-Site $site and Origin $origin: passes is $passes',
   async ({ passes, ...headers }) => {
     const answer = await send('POST', '/api/v1/model-deployments', headersOf({ passes, ...headers }))
-    // What passes goes on to the next check, which finds the body missing.
+    // A request that passes fails the next check: its body is missing.
     expect(answer).toEqual(
       passes ? { status: 400, code: 'malformed_json' } : { status: 403, code: 'csrf_rejected' },
     )
   },
 )
 
-test('GET and HEAD pass with whatever headers', async () => {
+test('GET and HEAD pass with any headers', async () => {
   for (const row of table) {
     expect((await send('GET', '/v1/auth/session', headersOf(row))).status).toBe(200)
     expect((await send('HEAD', '/v1/auth/session', headersOf(row))).status).toBe(200)

@@ -20,7 +20,7 @@ afterAll(() => server.close())
 const deployments = '/api/v1/model-deployments'
 const uuid = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-/** Checks that an answer is a problem of RFC 9457 in our own form, and nothing beside. */
+/** Checks that a response is an RFC 9457 problem with exactly our fields. */
 function expectProblem(answer: Answer, status: number, code: string) {
   expect(answer.status).toBe(status)
   expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
@@ -36,7 +36,7 @@ function expectProblem(answer: Answer, status: number, code: string) {
   expect(answer.body.request_id).toBe(answer.headers.get('x-request-id'))
 }
 
-test('400 malformed_json: a body that does not parse', async () => {
+test('400 malformed_json: a body that is not valid JSON', async () => {
   for (const body of [
     '{',
     '{"a":1',
@@ -52,7 +52,7 @@ test('400 malformed_json: a body that does not parse', async () => {
   }
 })
 
-test('400 malformed_json: an empty body where one is required, with and without a content type', async () => {
+test('400 malformed_json: a missing body, with and without a content type', async () => {
   const headers = { 'content-type': 'application/json' }
   for (const path of [deployments, '/v1/user/signin', '/v1/user/register']) {
     expectProblem(await client.request('POST', path, '', headers), 400, 'malformed_json')
@@ -71,7 +71,7 @@ test('401 not_authenticated: no session on a protected route', async () => {
   }
 })
 
-test('404 not_found: an address that is not there, or an id that is not', async () => {
+test('404 not_found: an unknown path or id', async () => {
   for (const path of [
     '/v1',
     '/v1/',
@@ -96,7 +96,7 @@ test('404 not_found: an address that is not there, or an id that is not', async 
   }
 })
 
-test('400 malformed_request: an address with broken percent-encoding', async () => {
+test('400 malformed_request: a path with invalid percent-encoding', async () => {
   for (const path of [
     `${deployments}/%zz`,
     `${deployments}/%E0%A4%A`,
@@ -107,7 +107,7 @@ test('400 malformed_request: an address with broken percent-encoding', async () 
   }
 })
 
-test('404 not_found: a trailing slash is another address', async () => {
+test('404 not_found: a path with a trailing slash', async () => {
   expectProblem(await client.get('/v1/auth/session/'), 404, 'not_found')
 })
 
@@ -125,7 +125,7 @@ test.each([
   expect(answer.headers.get('allow')).toBe(allow)
 })
 
-test('413 body_too_large: a body over 1 MiB; one of 1 MiB is read', async () => {
+test('413 body_too_large: a body over 1 MiB; a body of 1 MiB is accepted', async () => {
   const mebibyte = 1024 * 1024
   const bodyOf = (bytes: number) => `{"model_name":"${'x'.repeat(bytes - 17)}"}`
   expectProblem(await client.request('POST', deployments, bodyOf(2 * mebibyte)), 413, 'body_too_large')
@@ -149,7 +149,7 @@ test('415 unsupported_media_type: a body that is not JSON', async () => {
   }
 })
 
-test('422 validation_failed: every wrong field with its place', async () => {
+test('422 validation_failed: every invalid field with its location', async () => {
   const body = await client.post(deployments, { model_name: '', quantization: 7, gpu: 1 })
   expectProblem(body, 422, 'validation_failed')
   const places = body.body.errors.map((error: any) => [error.location, error.field])
@@ -174,7 +174,7 @@ test('422 validation_failed: every wrong field with its place', async () => {
   ])
 })
 
-test('422 validation_failed: a body that is no object', async () => {
+test('422 validation_failed: a body that is not an object', async () => {
   for (const body of ['[]', '"text"', '1', 'true', 'null']) {
     expectProblem(await client.request('POST', deployments, body), 422, 'validation_failed')
   }
@@ -201,7 +201,7 @@ test('checks run in the order CSRF, session, role, body, state', async () => {
   expectProblem(await client.post(deployments, { model_name: 'nothing' }), 422, 'model_not_deployable')
 })
 
-test('x-request-id: our own for every answer, never the caller’s', async () => {
+test('x-request-id: a generated id in every response, never the caller’s', async () => {
   const first = await client.request('GET', '/healthz', undefined, { 'x-request-id': 'mine' })
   const second = await client.get('/healthz')
   const ids = [first, second].map(({ headers }) => headers.get('x-request-id'))
@@ -209,7 +209,7 @@ test('x-request-id: our own for every answer, never the caller’s', async () =>
   expect(ids[0]).not.toBe(ids[1])
 })
 
-test('500 internal_error: never the text of an internal error, which the log has with the request’s id', async () => {
+test('500 internal_error: the internal error is logged with the request id and not in the response', async () => {
   const { db } = server.application
   await sql`ALTER TABLE deployable_models RENAME TO models_gone_for_a_while`.execute(db)
   const answer = await client.get('/api/v1/deployable-models')
@@ -221,7 +221,7 @@ test('500 internal_error: never the text of an internal error, which the log has
   expect((await client.get('/api/v1/deployable-models')).status).toBe(200)
 })
 
-test('500 internal_error: without a database, nothing of where it was', async () => {
+test('500 internal_error: without a database, the response does not reveal its address', async () => {
   const url = 'postgres://somebody:a-secret@127.0.0.1:1/nowhere'
   const away = connectDatabase(url, 2, () => {})
   const app = await buildServer({ ...server.application, db: away.db })

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Any JSON there is, and objects that name the operation's own fields, with half of the values texts of every kind. */
+/** Random JSON, and objects with the operation's own fields. Half of the values are strings of all kinds. */
 function bodiesOf(fields: string[]): fc.Arbitrary<unknown> {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -27,14 +27,14 @@ function bodiesOf(fields: string[]): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 3, arbitrary: ownFields }, { weight: 1, arbitrary: fc.jsonValue() })
 }
 
-test('no random JSON body makes any operation answer with a server error', async () => {
+test('no operation returns a server error for random JSON bodies', async () => {
   expect(operations.length).toBeGreaterThan(4)
   const client = await registerClient(server.url)
   for (const { method, path, bodyFields, isPublic } of operations) {
     const address = path.replaceAll(/\{[^}]+\}/g, '1')
     await fc.assert(
       fc.asyncProperty(bodiesOf(bodyFields ?? []), async (body) => {
-        // A registration that succeeds would end the session that came with it.
+        // A successful registration would end the session of the request.
         const caller = isPublic ? createClient(server.url) : client
         const headers = { 'content-type': 'application/json' }
         const answer = await caller.request(method, address, JSON.stringify(body), headers)

@@ -7,7 +7,7 @@ import type { Operation } from '../support/operations.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-// Every operation that the server describes is walked, so one that is added later is covered as it is.
+// Runs against every operation in the OpenAPI description, so new operations are covered automatically.
 
 let server: TestServer
 let client: Client
@@ -28,7 +28,7 @@ interface Sent {
   headers?: Record<string, string | string[]>
 }
 
-/** Sends exactly these bytes of a path and a body, in a session of its own where the operation would end it. */
+/** Sends exactly these bytes as path and body. Uses a separate session if the operation would end the session. */
 async function send({ method, path }: Operation, sent: Sent): Promise<{ status: number; text: string }> {
   const own = path === '/v1/user/logout' ? await registerClient(server.url) : client
   const answer = await request(server.url + (sent.path ?? fill(path, '1')), {
@@ -137,7 +137,7 @@ describe('bodies', () => {
     }
   })
 
-  test('a content encoding that nobody asked for: no server error', async () => {
+  test('an unexpected content encoding: no server error', async () => {
     for (const operation of operations.filter(({ bodyFields }) => bodyFields !== null)) {
       const headers = { ...json, 'content-encoding': 'gzip' }
       expectNoServerError(operation, 'gzip', await send(operation, { body: '{}', headers }))
@@ -227,7 +227,7 @@ describe('addresses', () => {
 })
 
 describe('methods', () => {
-  test('HEAD answers as GET does, without a body, but where a GET begins something', async () => {
+  test('HEAD returns the same as GET without a body, except where a GET starts something', async () => {
     for (const operation of operations.filter(({ method }) => method === 'GET')) {
       const get = await send(operation, {})
       const head = await send({ ...operation, method: 'HEAD' }, {})
@@ -250,7 +250,7 @@ test('1,000 cookies: no server error', async () => {
   expect(answer.status).toBe(401)
 })
 
-test('after all of it the server is well, and no 500 is in its log', async () => {
+test('afterwards the server is healthy and its log contains no 500', async () => {
   expect((await client.get('/healthz')).status).toBe(200)
   expect(server.logs.filter((line) => line.includes('"request failed"'))).toEqual([])
 })

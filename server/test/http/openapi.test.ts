@@ -22,7 +22,7 @@ afterAll(() => server.close())
 
 const name = ({ method, path }: Operation) => `${method} ${path}`
 
-/** Section 5.7 of the contract, and the service's own additions. */
+/** Public operations: section 5.7 of the contract, and additions of the service. */
 const publicOperations = new Set([
   'GET /healthz',
   'GET /readyz',
@@ -42,19 +42,19 @@ const publicOperations = new Set([
 
 const openAiPaths = new Set(['/v1/chat/completions', '/v1/embeddings', '/v1/models'])
 
-test('openapi.json in the repository is what the server serves; `npm run openapi` brings it up to date', async () => {
+test('openapi.json in the repository matches the server; `npm run openapi` updates it', async () => {
   const committed = await readFile(resolve(import.meta.dirname, '../../../openapi.json'), 'utf8')
   expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`)
 })
 
-test('GET /openapi.json: OpenAPI 3.1 with title, version, licence and a server', async () => {
+test('GET /openapi.json: OpenAPI 3.1 with title, version, license and a server', async () => {
   expect(document.openapi).toMatch(/^3\.1\.\d$/)
   expect(document.info).toMatchObject({ title: 'Berth', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
   expect(document.info.license.identifier).toBe('Apache-2.0')
   expect(document.servers).toHaveLength(1)
 })
 
-test('query parameters tell their defaults', () => {
+test('query parameters have their defaults', () => {
   const defaults = operations
     .flatMap(({ description }) => description.parameters ?? [])
     .filter((parameter: any) => parameter.in === 'query' && 'default' in parameter.schema)
@@ -69,7 +69,7 @@ test('query parameters tell their defaults', () => {
   })
 })
 
-test('every operation has a summary, a known tag, an id of its own and a described success', () => {
+test('every operation has a summary, a known tag, a unique id and a described success', () => {
   const tags = document.tags.map((tag: { name: string }) => tag.name)
   for (const operation of operations) {
     const { summary, tags: own, operationId, responses } = operation.description
@@ -84,7 +84,7 @@ test('every operation has a summary, a known tag, an id of its own and a describ
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('every parameter of a path is described', () => {
+test('every path parameter is described', () => {
   for (const operation of operations) {
     const inPath = [...operation.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1])
     const described = (operation.description.parameters ?? [])
@@ -94,7 +94,7 @@ test('every parameter of a path is described', () => {
   }
 })
 
-test('every error has the shape of a problem, or OpenAI’s on the routes that speak it', () => {
+test('every error is a problem, or has OpenAI’s shape on the OpenAI routes', () => {
   for (const operation of operations) {
     const isOpenAi = openAiPaths.has(operation.path)
     for (const [status, response] of Object.entries<any>(operation.description.responses)) {
@@ -108,7 +108,7 @@ test('every error has the shape of a problem, or OpenAI’s on the routes that s
   }
 })
 
-test('a protected operation tells of 401 and 403, one with a body of 400, 413 and 415', () => {
+test('protected operations describe 401 and 403; operations with a body describe 400, 413 and 415', () => {
   for (const operation of operations) {
     const statuses = Object.keys(operation.description.responses)
     if (!operation.isPublic) expect(statuses, name(operation)).toEqual(expect.arrayContaining(['401', '403']))
@@ -118,7 +118,7 @@ test('a protected operation tells of 401 and 403, one with a body of 400, 413 an
   }
 })
 
-test('exactly the operations that the contract names need no session, and say so', () => {
+test('exactly the operations named in the contract require no session, and the description says so', () => {
   for (const operation of operations) {
     expect(operation.isPublic, name(operation)).toBe(publicOperations.has(name(operation)))
   }
@@ -130,7 +130,7 @@ test('exactly the operations that the contract names need no session, and say so
   })
 })
 
-test('every operation that is described as protected answers 401 without a session, before it looks at the body', async () => {
+test('every protected operation returns 401 without a session, before it validates the body', async () => {
   const protectedOperations = operations.filter(({ isPublic }) => !isPublic)
   expect(protectedOperations.length).toBeGreaterThan(10)
   for (const operation of protectedOperations) {
@@ -146,7 +146,7 @@ test('every operation that is described as protected answers 401 without a sessi
   }
 })
 
-test('every route that the server has is described, but the console and the pages of the documentation and of the payment sandbox', () => {
+test('every route is described, except pages of the console, the documentation and the payment sandbox', () => {
   const described = new Set(operations.map(name))
   const routes = listRoutes(server.app.printRoutes({ commonPrefix: false }))
   expect(routes).toContain('DELETE /api/v1/model-deployments/{deployment_id}')
@@ -155,7 +155,7 @@ test('every route that the server has is described, but the console and the page
   expect(undescribed.filter((route) => !pages.test(route))).toEqual([])
 })
 
-/** The routes of Fastify's printed tree, as `GET /v1/things/{id}`. */
+/** Parses Fastify's route tree into routes such as `GET /v1/things/{id}`. */
 function listRoutes(tree: string): string[] {
   const parents: string[] = []
   return tree.split('\n').flatMap((line) => {

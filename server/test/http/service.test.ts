@@ -24,7 +24,7 @@ test.each(['/healthz', '/readyz'])('GET %s: {"status": "ok"} without a session',
   expect(answer.body).toEqual({ status: 'ok' })
 })
 
-test('GET /metrics: Prometheus’s text format, by route and never by address', async () => {
+test('GET /metrics: Prometheus’s text format, by route and never by URL', async () => {
   await client.get('/api/v1/model-deployments/a-secret-id')
   const answer = await client.get('/metrics')
   expect(answer.status).toBe(200)
@@ -35,17 +35,17 @@ test('GET /metrics: Prometheus’s text format, by route and never by address', 
   expect(answer.body).not.toContain('a-secret-id')
 })
 
-test('every answer forbids guessing its type', async () => {
+test('every response disables MIME sniffing', async () => {
   for (const path of ['/healthz', '/nothing', '/docs', '/redoc', '/openapi.json']) {
     expect((await client.get(path)).headers.get('x-content-type-options')).toBe('nosniff')
   }
 })
 
-test.each(['/docs', '/docs/', '/redoc'])('GET %s: a page that works without the internet', async (path) => {
+test.each(['/docs', '/docs/', '/redoc'])('GET %s: the page works without internet access', async (path) => {
   const page = await client.get<string>(path)
   expect(page.status).toBe(200)
   expect(page.headers.get('content-type')).toMatch(/^text\/html/)
-  // The browser is told to load nothing from anywhere else, whatever a script may ask for.
+  // The content security policy allows no other hosts.
   const policy = page.headers.get('content-security-policy') ?? ''
   expect(policy).toContain("default-src 'self'")
   expect(policy).not.toMatch(/https?:|\*/)
@@ -60,7 +60,7 @@ test.each(['/docs', '/docs/', '/redoc'])('GET %s: a page that works without the 
   }
 })
 
-test('GET /docs: the page reads the description of this server and asks no validator', async () => {
+test('GET /docs: the page loads this server’s description and calls no external validator', async () => {
   const script = (await client.get<string>('/docs/static/swagger-initializer.js')).body
   expect(script).toContain("resolveUrl('./json')")
   expect(script).toContain('validatorUrl: null')
@@ -78,7 +78,7 @@ test.each([
   expect(answer.body.code).toBe('not_found')
 })
 
-test('METRICS_PORT: /metrics is on a port of its own and not among the API', async () => {
+test('METRICS_PORT: /metrics is served on its own port and not by the API', async () => {
   const database = await createTestDatabase()
   const dataDirectory = await createDataDirectory()
   const metricsPort = await findFreePort()
