@@ -73,7 +73,7 @@ const server: readonly Layer[] = [
   },
   {
     name: 'server',
-    files: ['server/src/{main,processes,server,worker}.ts'],
+    files: ['server/src/{main,processes,server,startup-checks,worker}.ts'],
     imports: ['wiring', 'application', ...featureNames, ...base],
   },
   { name: 'contract', files: ['server/src/contract.ts'], imports: ['base', 'http', ...featureNames] },

@@ -10,6 +10,7 @@ import type { App } from './http/app.ts'
 import { openLog } from './log.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
+import { checkEnvironment } from './startup-checks.ts'
 import { startWorker } from './worker.ts'
 
 const drainMilliseconds = 30_000
@@ -18,6 +19,7 @@ const exitMilliseconds = 15_000
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const stopping = supervisedStop() ?? stopSignal()
+  if (isSupervisor()) await checkEnvironment(config)
   if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
   const application = await createApplication(toProcessConfig(config))
   await using _application = { [Symbol.asyncDispose]: () => application.close() }

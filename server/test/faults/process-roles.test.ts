@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../database/scratch.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { deployBundled } from '../support/deployments.ts'
+import { listen } from '../support/listen.ts'
 import {
   createDataDirectory,
   findEngineProcesses,
@@ -78,12 +80,61 @@ test('ROLE=api without DATABASE_URL and SECRET_KEY: both are named', async () =>
   expect(server.output()).toMatch(/- SECRET_KEY: .*ROLE=api/)
 })
 
-test('an unreachable database: exit code 1 and an error message without the password', async () => {
+test("a DATABASE_URL that can't be used: exit code 1, the setting and the remedy, without the password", async () => {
+  const { DATA_DIR, DATABASE_URL } = await createSettings()
+  const refused = new URL(DATABASE_URL)
+  refused.password = 'hunter22'
+  const missing = new URL(DATABASE_URL)
+  missing.pathname = '/no_such_database'
+  for (const [url, message] of [
+    [
+      'postgres://berth:hunter22@127.0.0.1:1/berth',
+      /127\.0\.0\.1:1 can't be reached .*ECONNREFUSED.*start Post/,
+    ],
+    [
+      'postgres://berth:hunter22@db.invalid/berth',
+      /the host name db\.invalid can't be resolved .*correct the name/,
+    ],
+    [refused.href, /refuses the user \w+ .*correct the user name, the password/],
+    [missing.href, /has no database no_such_database; create it/],
+  ] as const) {
+    const server = start({ DATA_DIR, DATABASE_URL: url })
+    expect(await server.exited).toBe(1)
+    expect(server.output()).toMatch(new RegExp(`- DATABASE_URL: .*${message.source}`))
+    expect(server.output()).not.toMatch(/hunter22|\n *at /)
+  }
+})
+
+test("a port in use and a HOST that can't be used: exit code 1, the setting and the remedy, no database created", async () => {
   const { DATA_DIR } = await createSettings()
-  const server = start({ DATA_DIR, DATABASE_URL: 'postgres://berth:hunter22@127.0.0.1:1/berth' })
-  expect(await server.exited).toBe(1)
-  expect(server.output()).toMatch(/Berth can't run: .*ECONNREFUSED 127\.0\.0\.1:1/)
-  expect(server.output()).not.toContain('hunter22')
+  const other = createServer()
+  onTestFinished(() => void other.close())
+  const PORT = String(await listen(other))
+  for (const [settings, message] of [
+    [{ PORT }, `- PORT: port ${PORT} of 127.0.0.1 is already in use; stop the program that listens there`],
+    [{ METRICS_PORT: PORT }, `- METRICS_PORT: port ${PORT} of 127.0.0.1 is already in use`],
+    [{ HOST: 'berth.invalid' }, "- HOST: the name berth.invalid can't be resolved"],
+    [{ HOST: '192.0.2.1' }, '- HOST: 192.0.2.1 is not an address of this machine'],
+  ] as const) {
+    const server = start({ DATA_DIR, ...settings })
+    expect(await server.exited).toBe(1)
+    expect(server.output()).toContain(message)
+    expect(server.output()).not.toMatch(/\n *at /)
+  }
+  expect(await readdir(DATA_DIR)).toEqual([])
+})
+
+test("a DATA_DIR that can't be written: exit code 1, the setting and the remedy", async () => {
+  const { DATA_DIR } = await createSettings()
+  const file = join(DATA_DIR, 'file')
+  await writeFile(file, '')
+  // Not even root writes in /sys.
+  for (const directory of [file, join(file, 'inside'), '/sys', '/sys/berth']) {
+    const server = start({ DATA_DIR: directory })
+    expect(await server.exited).toBe(1)
+    expect(server.output()).toContain(`- DATA_DIR: ${directory} is not a writable directory (`)
+    expect(server.output()).toContain('set DATA_DIR to a directory that this user can write to')
+  }
 })
 
 test('ROLE=migrate migrates the database and exits 0, also when repeated', async () => {

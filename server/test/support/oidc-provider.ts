@@ -35,6 +35,7 @@ export interface TestProviderOptions {
   claimsInIdToken?: boolean
   /** The only supported method of client authentication */
   authMethod?: 'client_secret_basic' | 'client_secret_post'
+  clientSecret?: string
 }
 
 /** Starts a real OpenID Connect provider on loopback that signs people in without a form. */
@@ -50,7 +51,7 @@ export async function startTestProvider(options: TestProviderOptions = {}): Prom
     clients: [
       {
         client_id: client.id,
-        client_secret: client.secret,
+        client_secret: options.clientSecret ?? client.secret,
         token_endpoint_auth_method: authMethod,
         redirect_uris: [`${client.site}/v1/sso/callback/oidc`],
       },

@@ -82,7 +82,7 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
         const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
         return { outcome: 'identified', identity: toIdentity(claims, more) }
       } catch (error) {
-        return { outcome: classify(error), detail: describe(error) }
+        return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
       }
     },
   }
@@ -160,7 +160,26 @@ function classify(error: unknown): 'denied' | 'failed' | 'unavailable' {
   return error instanceof TypeError && error.cause !== undefined ? 'unavailable' : 'failed'
 }
 
-/** Describes an error for the log without the provider's text or `cause`, which may contain codes and claims. */
+/** Reads what the provider reported in its redirect, in a response body or in `WWW-Authenticate`; undefined if it reported nothing. */
+function readProviderError(
+  error: unknown,
+): { error: string | null; error_description: string | null } | undefined {
+  if (error instanceof client.AuthorizationResponseError || error instanceof client.ResponseBodyError) {
+    return { error: line(error.error), error_description: line(error.error_description) }
+  }
+  if (error instanceof client.WWWAuthenticateChallengeError) {
+    const { parameters } = error.cause[0] ?? {}
+    return { error: line(parameters?.error), error_description: line(parameters?.error_description) }
+  }
+  return undefined
+}
+
+/** A text of the provider as a single line of at most 500 characters for the log. */
+function line(value: unknown): string | null {
+  return typeof value === 'string' ? value.replaceAll(/\p{Cc}+/gu, ' ').slice(0, 500) : null
+}
+
+/** Describes an error for the log without its `cause`, which may contain codes and claims. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''

@@ -31,8 +31,9 @@ export async function finishSignIn(
     codeVerifier: flow.code_verifier,
   })
   if (result.outcome !== 'identified') {
-    log.warn({ outcome: result.outcome, detail: result.detail }, 'SSO sign-in failed')
-    return { error: refusals[result.outcome] }
+    const { outcome, detail, providerError } = result
+    log.warn({ outcome, detail, ...providerError }, 'SSO sign-in failed')
+    return { error: refusals[outcome] }
   }
   try {
     const userId = await findOrCreateAccount(deps, result.identity, flow.invitation_token_hash)

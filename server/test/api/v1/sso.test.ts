@@ -206,6 +206,22 @@ test('GET /v1/sso/callback/{p}: supports claims in the ID token and the client s
   }
 })
 
+test.each(['client_secret_basic', 'client_secret_post'] as const)(
+  'GET /v1/sso/callback/{p}: %s with a client secret that needs form encoding (RFC 6749, section 2.3.1)',
+  async (authMethod) => {
+    const clientSecret = 'a:b&c%d+e=f g%20h-i_j~'
+    const other = await startSsoServer({
+      providerOptions: { authMethod, clientSecret },
+      settings: { OIDC_CLIENT_SECRET: clientSecret },
+    })
+    try {
+      expect((await signInAs(other, other.browse(), newPerson())).location).toBe('/')
+    } finally {
+      await other.close()
+    }
+  },
+)
+
 test('GET /v1/sso/login/{p}: the sign-in ends at return_to, a path of this site', async () => {
   const browser = server.browse()
   const login = await browser.open('/v1/sso/login/oidc?return_to=%2Fdeployments%2F7%3Ftab%3Dlogs%23end')

@@ -25,6 +25,11 @@ function expectRefused(answer: Opened, code: string): void {
   expect(answer.body).toBe('')
 }
 
+/** The log records with this message. */
+function readLog(message: string): object[] {
+  return server.logs.map((text): { msg: string } => JSON.parse(text)).filter(({ msg }) => msg === message)
+}
+
 function withQuery(url: URL, changes: Record<string, string | null>): string {
   const changed = new URL(url)
   for (const [name, value] of Object.entries(changes)) {
@@ -164,14 +169,42 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     expect(await countAccounts()).toBe(accounts)
   })
 
-  test('a sign-in declined at the provider, with our error code', async () => {
+  test('a sign-in declined at the provider, with our error code and the reason in the log', async () => {
     const browser = server.browse()
     const callback = await authorize(server, browser, null)
     expect(callback.searchParams.get('error_description')).toContain('TEXT OF THE PROVIDER')
     expectRefused(await browser.open(callback.href), 'sso_denied')
+    expect(readLog('SSO sign-in failed').at(-1)).toMatchObject({
+      outcome: 'denied',
+      error: 'access_denied',
+      error_description: 'TEXT OF THE PROVIDER',
+    })
   })
 
-  test('an error text from the query, without echoing or logging it', async () => {
+  test.each([
+    ['a JSON body', { 'content-type': 'application/json' }],
+    [
+      'a challenge',
+      { 'www-authenticate': 'Basic error="invalid_client", error_description="Wrong secret."' },
+    ],
+  ])('a token request that the provider refuses with %s, which the log quotes', async (_, headers) => {
+    const browser = server.browse()
+    const callback = await authorize(server, browser, newPerson())
+    server.provider.setFault(({ url }, response) => {
+      if (url !== '/token') return false
+      response.writeHead(401, headers)
+      response.end(JSON.stringify({ error: 'invalid_client', error_description: 'Wrong secret.' }))
+      return true
+    })
+    expectRefused(await browser.open(callback.href), 'sso_failed')
+    expect(readLog('SSO sign-in failed').at(-1)).toMatchObject({
+      outcome: 'failed',
+      error: 'invalid_client',
+      error_description: 'Wrong secret.',
+    })
+  })
+
+  test('an error text from the query, without echoing it; the log has it on one line', async () => {
     const text = '<script>alert("echo-me")</script>\r\nset-cookie: session=x'
     const browser = server.browse()
     const callback = await authorize(server, browser, newPerson())
@@ -184,7 +217,10 @@ describe('GET /v1/sso/callback/{p} refuses', () => {
     const answer = await browser.open(withQuery(callback, changes))
     expectRefused(answer, 'sso_failed')
     expect(JSON.stringify([...answer.headers])).not.toContain('echo-me')
-    expect(server.logs.join('')).not.toMatch(/echo-me|TEXT OF THE PROVIDER/)
+    expect(readLog('SSO sign-in failed').at(-1)).toMatchObject({
+      error: text.replace('\r\n', ' '),
+      error_description: text.replace('\r\n', ' '),
+    })
   })
 
   test('a flow older than 10 minutes', async () => {
