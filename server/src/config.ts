@@ -70,7 +70,7 @@ export interface Config {
   billing: BillingConfig
 }
 
-/** Lists every invalid setting on a line of its own, with its name and a remedy. */
+/** Lists every invalid setting on a separate line, with its name and a remedy. */
 export class ConfigError extends Error {
   constructor(problems: string[]) {
     super(`Some settings are invalid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`)

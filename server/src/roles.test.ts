@@ -8,7 +8,7 @@ test('role ids in the API: 1 super_admin, 2 admin, 3 member, 4 viewer', () => {
   expect(roleIds).toEqual({ super_admin: 1, admin: 2, member: 3, viewer: 4 })
 })
 
-const least: [permission: Permission, role: RoleName][] = [
+const lowestRoles: [permission: Permission, role: RoleName][] = [
   ['readOrganization', 'viewer'],
   ['readCatalog', 'viewer'],
   ['readOwnDeployments', 'viewer'],
@@ -21,7 +21,7 @@ const least: [permission: Permission, role: RoleName][] = [
   ['manageBilling', 'admin'],
 ]
 
-test.each(least)('%s: %s and whoever is more', (permission, role) => {
+test.each(lowestRoles)('%s requires the role %s or a higher one', (permission, role) => {
   const allowed = roles.filter((each) => roleCan(each, permission))
   expect(allowed).toEqual(roles.slice(roles.indexOf(role)))
 })

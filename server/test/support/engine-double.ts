@@ -6,7 +6,7 @@ export interface EngineDouble<Request> {
   url: string
   /** In order of arrival */
   requests: Request[]
-  /** The latest request; throws if there is none */
+  /** The latest request. Throws if the engine received no request. */
   last(): Request
   close(): Promise<void>
 }

@@ -108,7 +108,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   }
 }
 
-/** The only link in an email's text, on a line of its own. */
+/** Returns the only link in an email's text, which is on a separate line. */
 export function linkIn(mail: ParsedMail): URL {
   const links = (mail.text ?? '').split('\n').filter((line) => /^https?:\/\/\S+$/.test(line))
   expect(links).toHaveLength(1)
