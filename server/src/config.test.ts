@@ -59,6 +59,8 @@ const badValues: Record<string, string[]> = {
     'https://a.example/path',
     'https://a.example, b',
   ],
+  MIN_TRANSFER_RATE: [...notNumbers, '0'],
+  SLOW_TRANSFER_TIMEOUT_MS: [...notNumbers, '99'],
   INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
   INFERENCE_CONNECT_TIMEOUT_MS: [...notNumbers, '0', '600001'],
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: [...notNumbers, '0'],

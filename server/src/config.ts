@@ -37,6 +37,8 @@ export interface Config {
   trustProxy: string[] | false
   sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
   csrfTrustedOrigins: string[]
+  /** Callers that send a body or read a response below this rate for this long are disconnected */
+  minimumRate: { bytesPerSecond: number; timeoutMilliseconds: number }
   /** Maximum request body on the inference routes, in bytes */
   inferenceBodyLimit: number
   inference: {
@@ -155,6 +157,8 @@ const environment = z.object({
   SESSION_COOKIE_SECURE: flag.optional(),
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
   CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
+  MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
+  SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
   INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
@@ -257,6 +261,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     trustProxy: settings.TRUST_PROXY ?? false,
     sessionCookie: { name: settings.SESSION_COOKIE_NAME, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
+    minimumRate: {
+      bytesPerSecond: settings.MIN_TRANSFER_RATE,
+      timeoutMilliseconds: settings.SLOW_TRANSFER_TIMEOUT_MS,
+    },
     inferenceBodyLimit: settings.INFERENCE_BODY_LIMIT,
     inference: {
       timeouts: {

@@ -7,6 +7,7 @@ export type ErrorKind =
   | 'not_found'
   | 'conflict'
   | 'gone'
+  | 'too_slow'
   | 'rate_limited'
   | 'unavailable'
   | 'upstream_failed'

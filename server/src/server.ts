@@ -25,6 +25,7 @@ import { rejectDuplicateHost } from './http/duplicate-host.ts'
 import { sendProblem, sendPublicError } from './http/errors.ts'
 import { healthRoutes } from './http/health.ts'
 import { parseJsonBodies } from './http/json-body.ts'
+import { requireMinimumRate } from './http/minimum-rate.ts'
 import { trackAllowedMethods } from './http/method-not-allowed.ts'
 import { measureRequests } from './http/metrics.ts'
 import { describeApi, serveApiDocs } from './http/openapi.ts'
@@ -46,6 +47,10 @@ export async function buildServer(application: Application): Promise<App> {
     routerOptions: { maxParamLength: 16_384 },
     keepAliveTimeout: 72_000,
     requestTimeout: 300_000,
+    http: {
+      headersTimeout: config.minimumRate.timeoutMilliseconds,
+      connectionsCheckingInterval: Math.min(5_000, config.minimumRate.timeoutMilliseconds),
+    },
     // During shutdown, still serve requests on open connections: the client can't know about the shutdown.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
@@ -86,6 +91,7 @@ export async function buildServer(application: Application): Promise<App> {
     reply.header('x-content-type-options', 'nosniff')
     done()
   })
+  requireMinimumRate(app, config.minimumRate)
   app.addHook('onRequest', rejectDuplicateHost)
   app.addHook(
     'onRequest',

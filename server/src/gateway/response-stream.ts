@@ -18,16 +18,13 @@ const maxBacklogBytes = 64 * 1024
 export class ResponseStream {
   readonly raw: ServerResponse
   source: FlowControl | null
-  /** A reader that takes nothing for this long is disconnected */
-  readonly stallMilliseconds: number
   pending = ''
   ended = false
   headFlushed = false
 
-  constructor(raw: ServerResponse, source: FlowControl | null, stallMilliseconds: number) {
+  constructor(raw: ServerResponse, source: FlowControl | null) {
     this.raw = raw
     this.source = source
-    this.stallMilliseconds = stallMilliseconds
   }
 
   /** Adds text to the next flush. */
@@ -59,14 +56,9 @@ export class ResponseStream {
 
   applyBackpressure(out: Writable): void {
     const { raw, source } = this
-    if (this.ended) return limitStall(raw, this.stallMilliseconds)
-    if (raw.writableLength < maxBacklogBytes || source === null || source.paused) return
+    if (this.ended || raw.writableLength < maxBacklogBytes || source === null || source.paused) return
     source.pause()
-    limitStall(raw, this.stallMilliseconds)
-    out.once('drain', () => {
-      raw.socket?.setTimeout(0)
-      source.resume()
-    })
+    out.once('drain', () => source.resume())
   }
 
   /** Writes the pending text and closes the connection without the end of the body, so that the reader notices the truncation. */
@@ -81,11 +73,6 @@ export class ResponseStream {
   discard(): void {
     this.pending = ''
   }
-}
-
-/** Disconnects a reader that takes no data for `milliseconds`. */
-export function limitStall(raw: ServerResponse, milliseconds: number): void {
-  raw.socket?.setTimeout(milliseconds)
 }
 
 /** Closes the connection once everything written was sent, without the end of the body. */

@@ -11,6 +11,7 @@ const statuses: Record<ErrorKind, number> = {
   not_found: 404,
   conflict: 409,
   gone: 410,
+  too_slow: 408,
   rate_limited: 429,
   unavailable: 503,
   upstream_failed: 502,

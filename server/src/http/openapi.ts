@@ -121,6 +121,7 @@ const problemDescriptions: Record<number, string> = {
   401: 'The session is missing or invalid',
   403: 'The role does not allow this, or the request came from another site',
   404: 'Does not exist or belongs to another user',
+  408: 'The request body arrived too slowly',
   409: 'Not possible in the current state; `code` gives the reason',
   410: 'Expired',
   413: 'The request body is too large',
@@ -147,4 +148,4 @@ export function problems<const Status extends number>(...statuses: Status[]) {
 export const protectedProblems = problems(401, 403)
 
 /** Errors that every route with a body may return. */
-export const bodyProblems = problems(400, 413, 415, 422)
+export const bodyProblems = problems(400, 408, 413, 415, 422)

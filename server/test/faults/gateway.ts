@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
 import { expect } from 'vitest'
 import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
 import { registerClient } from '../support/client.ts'
@@ -53,4 +56,16 @@ export async function startGateway(settings: Record<string, string>): Promise<Ga
       await engine.close()
     },
   }
+}
+
+/** Opens a connection to the server on which the test writes raw bytes. */
+export async function openRawSocket(url: string): Promise<Socket & { text(): string }> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  let received = ''
+  socket.setEncoding('latin1').on('error', () => {})
+  socket.on('data', (text: string) => {
+    received += text
+  })
+  return Object.assign(socket, { text: () => received })
 }

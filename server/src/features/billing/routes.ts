@@ -260,7 +260,7 @@ export function billingWebhookRoute(app: App, deps: Deps): void {
           'Accepts Stripe events with a `Stripe-Signature` over the raw body. The affected objects are fetched from the processor again, so the order and repetition of events don’t matter.',
         tags: ['Billing'],
         security: [],
-        response: { 200: receivedBody, ...problems(400, 413) },
+        response: { 200: receivedBody, ...problems(400, 408, 413) },
       },
     },
     async ({ body, headers }) => {

@@ -1,4 +1,4 @@
-import { limitStall, truncateResponse } from '../../gateway/response-stream.ts'
+import { truncateResponse } from '../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../gateway/write-batch.ts'
 import { encodeEmbeddings } from './base64-embeddings.ts'
@@ -125,7 +125,6 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.forwardedAt = performance.now()
     if (typeof body === 'string') reply.raw.end(body, 'latin1')
     else reply.raw.end(body)
-    if (reply.raw.writableLength > 0) limitStall(reply.raw, this.deps.inference.timeouts.idle)
   }
 
   truncate(): void {

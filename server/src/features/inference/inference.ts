@@ -18,7 +18,6 @@ import type { Traces } from './traces.ts'
 
 /** The state that the inference routes share between requests. */
 export interface Inference {
-  timeouts: UpstreamTimeouts
   client: UpstreamClient
   buffers: BufferPool
   writeBatch: WriteBatch
@@ -58,7 +57,6 @@ export async function openInference(
   const targets = createTargetCache(deps.notifications)
   const statistics = openStatistics(deps)
   return {
-    timeouts,
     client,
     buffers: createBufferPool(bufferBytes),
     writeBatch,

@@ -24,7 +24,7 @@ export interface ResponseRelay {
 }
 
 export interface RelayDeps {
-  inference: Pick<Inference, 'buffers' | 'writeBatch' | 'timeouts'>
+  inference: Pick<Inference, 'buffers' | 'writeBatch'>
   tokens: Pick<TokenJournal, 'write'>
 }
 

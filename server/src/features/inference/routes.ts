@@ -25,7 +25,7 @@ import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget } from './targets.ts'
 
 const tags = ['Inference']
-const errorStatuses = [400, 401, 403, 404, 413, 415, 429, 500, 502, 503, 504] as const
+const errorStatuses = [400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504] as const
 const errors = Object.fromEntries(errorStatuses.map((status) => [status, openAiErrorBody]))
 
 interface Deps extends ExchangeDeps, Pick<Services, 'config' | 'secretKey'> {

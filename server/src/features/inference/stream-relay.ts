@@ -24,7 +24,7 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
     this.meter = meter
     writeResponseHead(owner.reply, head, streams ? null : head.length, streams)
     this.forwardedAt = performance.now()
-    this.out = new ResponseStream(owner.reply.raw, owner.call, deps.inference.timeouts.idle)
+    this.out = new ResponseStream(owner.reply.raw, owner.call)
     this.schedule()
   }
 

@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { ApplicationError } from '../errors.ts'
+import type { App } from './app.ts'
+
+export interface MinimumRate {
+  bytesPerSecond: number
+  /** Callers below the rate for this long are disconnected */
+  timeoutMilliseconds: number
+}
+
+/** The start of the current quota of bytes in one direction, or null while nothing has to move. */
+type Mark = { at: number; bytes: number } | null
+
+interface Connection {
+  socket: Socket
+  /** The latest request, whose body may still arrive */
+  request: IncomingMessage | null
+  received: Mark
+  sent: Mark
+}
+
+/**
+ * Disconnects callers that send a body, or read a response, below a minimum rate. Each quota of `bytesPerSecond` times the timeout
+ * must move within the timeout. A caller that waits for the server, or has read everything so far, is never too slow.
+ */
+export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMilliseconds }: MinimumRate): void {
+  const quota = Math.ceil((bytesPerSecond * timeoutMilliseconds) / 1000)
+  const tick = Math.min(1000, Math.ceil(timeoutMilliseconds / 8))
+  // Advances by ticks, so that a process that was frozen does not blame its callers.
+  let now = 0
+
+  function isTooSlow(mark: Mark, bytes: number): boolean {
+    return mark !== null && now - mark.at >= timeoutMilliseconds && bytes - mark.bytes < quota
+  }
+
+  function advance(mark: Mark, bytes: number): Mark {
+    return mark === null || bytes - mark.bytes >= quota ? { at: now, bytes } : mark
+  }
+
+  function check(connection: Connection): void {
+    const { socket, request } = connection
+    if (request?.complete) connection.request = null
+    // Without a reader the server has not asked for the body yet.
+    const receives = connection.request?.readableFlowing === true
+    connection.received = receives ? advance(connection.received, socket.bytesRead) : null
+    if (isTooSlow(connection.received, socket.bytesRead)) return refuse(connection.request!)
+    const sent = bytesSent(socket)
+    connection.sent = socket.writableLength > 0 ? advance(connection.sent, sent) : null
+    if (isTooSlow(connection.sent, sent)) socket.destroy()
+  }
+
+  const connections = new Map<Socket, Connection>()
+  app.addHook('onRequest', ({ raw: request }, _reply, done) => {
+    const { socket } = request
+    const connection = connections.get(socket)
+    if (connection !== undefined) connection.request = request
+    else {
+      connections.set(socket, { socket, request, received: null, sent: null })
+      socket.once('close', () => connections.delete(socket))
+    }
+    done()
+  })
+  const timer = setInterval(() => {
+    now += tick
+    for (const connection of connections.values()) check(connection)
+  }, tick)
+  timer.unref()
+  app.addHook('onClose', async () => clearInterval(timer))
+}
+
+/** Fails the parser of the body, so that the caller gets a 408. Without a parser the response is sent already. */
+function refuse(request: IncomingMessage): void {
+  const detail = 'The request body arrived too slowly.'
+  if (request.listenerCount('error') === 0) request.socket.destroy()
+  else request.emit('error', new ApplicationError('too_slow', 'request_timeout', detail))
+}
+
+/**
+ * The bytes that the kernel has accepted. `Socket.bytesWritten` includes queued bytes, and a large response is one write, which
+ * shows no progress until its end. Node's own socket timeout reads the same counter of the handle.
+ */
+function bytesSent(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
+  return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten
+}
