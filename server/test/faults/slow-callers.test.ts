@@ -28,7 +28,9 @@ const connectToServer = () => openRawSocket(gateway.server.url)
 
 function head(url: string, length: number, fields: string[] = []): string {
   const own = [`POST ${url} HTTP/1.1`, 'host: localhost', `cookie: ${client.cookie()}`]
-  return [...own, 'content-type: application/json', `content-length: ${length}`, ...fields, '', ''].join('\r\n')
+  return [...own, 'content-type: application/json', `content-length: ${length}`, ...fields, '', ''].join(
+    '\r\n',
+  )
 }
 
 /** Writes the text in pieces every 50 ms until it is sent or the connection closes. */
@@ -40,7 +42,8 @@ async function writePaced(socket: Socket, text: string, pieceBytes: number): Pro
 }
 
 const dialects: Record<string, RegExp> = {
-  '/v1/chat/completions': /\{"error":\{"message":"The request body arrived too slowly\.".*"code":"request_timeout"\}\}$/,
+  '/v1/chat/completions':
+    /\{"error":\{"message":"The request body arrived too slowly\.".*"code":"request_timeout"\}\}$/,
   '/v1/user/signin': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
   '/api/v1/model-deployments': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
   '/v1/billing/webhook': /application\/problem\+json.*"status":408.*"code":"request_timeout"/s,
