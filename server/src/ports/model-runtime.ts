@@ -107,6 +107,18 @@ export interface ProvisionedInstance {
   startedAt: Date
 }
 
+/** The instance that serves an engine now. It differs from the provisioned one after a loss or a restart. */
+export interface ServingInstance {
+  instanceId: string
+  gpuAllocationId: string
+  /** When the runtime created the instance in place of its predecessor; billing of the predecessor ends here at the latest */
+  createdAt: Date
+  /** When the engine's process started; billing of a replacement starts here */
+  startedAt: Date
+  /** One sentence for a person: why the predecessor was lost, if known */
+  reason: string | null
+}
+
 export interface EngineEndpoint {
   /** Without a trailing slash and without `/v1`, such as `http://127.0.0.1:41234` */
   baseUrl: string
@@ -160,10 +172,11 @@ export type EngineObservation =
     }
   | { phase: 'starting'; message: string }
   /** From `ensureEngine`: the engine has also answered one inference request */
-  | { phase: 'ready'; endpoint: EngineEndpoint }
+  | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
   /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
   | { phase: 'unreachable'; message: string; since: Date }
-  | ({ phase: 'failed' } & EngineFailure)
+  /** `lostAt` is when a lost instance was last known to work. Billing of the instance ends there. */
+  | ({ phase: 'failed'; lostAt?: Date | undefined } & EngineFailure)
 
 export interface LogLine {
   at: Date

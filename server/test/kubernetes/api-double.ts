@@ -17,6 +17,9 @@ export interface KubernetesApi {
   list(plural: string): Json[]
   /** Sets the status of every pod and of its Deployment. */
   setPods(status: Json): void
+  addPod(pod: Json): void
+  /** Sets when every Deployment last became available. */
+  setAvailableSince(at: Date): void
   /** Keeps deleted pods in the terminating state; false removes them now */
   holdsTerminatingPods: boolean
   /** The log of every container */
@@ -176,6 +179,12 @@ export async function startKubernetesApi(): Promise<KubernetesApi> {
         const { generation: observedGeneration } = metadata
         const counts = { observedGeneration, replicas: 1, updatedReplicas: 1, readyReplicas }
         objects.set(`deployments/${metadata.name}`, { ...deployment, metadata, status: counts })
+      }
+    },
+    addPod: (pod) => void objects.set(`pods/${pod['metadata'].name}`, pod),
+    setAvailableSince(at) {
+      for (const { status } of list('deployments')) {
+        status.conditions = [{ type: 'Available', status: 'True', lastTransitionTime: at.toISOString() }]
       }
     },
     holdsTerminatingPods: false,

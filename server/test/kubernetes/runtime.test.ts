@@ -72,9 +72,10 @@ const ready = { phase: 'Running', conditions: [scheduled, { type: 'Ready', statu
 async function startEngine() {
   await runtime.provision(spec)
   api.setPods(ready)
-  expect(await runtime.ensureEngine(spec)).toEqual({
+  expect(await runtime.ensureEngine(spec)).toMatchObject({
     phase: 'ready',
     endpoint: { baseUrl: `http://dep-${deploymentId}.berth.svc:8000` },
+    instance: { instanceId: `dep-${deploymentId}-1`, gpuAllocationId: 'node-1: 1 x NVIDIA L4' },
   })
 }
 
@@ -116,6 +117,51 @@ test('observeEngine: a ready engine costs one request', async () => {
   api.requests.length = 0
   expect(await runtime.observeEngine(deploymentId)).toMatchObject({ phase: 'ready' })
   expect(api.requests).toEqual([`GET /apis/apps/v1/namespaces/berth/deployments/dep-${deploymentId}`])
+})
+
+test('observeEngine: a replaced pod is the new instance, with the reason for the loss of the old one', async () => {
+  await startEngine()
+  const provisioned = await runtime.provision(spec)
+  const [pod] = api.list('pods')
+  const createdAt = new Date(Date.parse(at) + 60_000)
+  const startedAt = new Date(Date.parse(at) + 90_000)
+  api.addPod({
+    ...pod,
+    metadata: {
+      ...pod?.['metadata'],
+      name: `dep-${deploymentId}-2`,
+      creationTimestamp: createdAt.toISOString(),
+    },
+    spec: { ...pod?.['spec'], nodeName: 'node-2' },
+    status: {
+      ...ready,
+      containerStatuses: [
+        {
+          name: 'engine',
+          image: 'llama.cpp:1',
+          imageID: '',
+          ready: true,
+          restartCount: 0,
+          state: { running: { startedAt: startedAt.toISOString() } },
+        },
+      ],
+    },
+  })
+  Object.assign(pod?.['status'], { phase: 'Succeeded', reason: 'Evicted', conditions: [] })
+  for (const each of [await openRuntime(), runtime]) {
+    api.setAvailableSince(createdAt)
+    expect(await each.observeEngine(deploymentId)).toMatchObject({
+      phase: 'ready',
+      instance: {
+        instanceId: `dep-${deploymentId}-2`,
+        gpuAllocationId: 'node-2: 1 x NVIDIA L4',
+        createdAt,
+        startedAt,
+        reason: "The engine's pod was evicted from node node-1.",
+      },
+    })
+  }
+  expect(provisioned).toMatchObject({ instance: { instanceId: `dep-${deploymentId}-1` } })
 })
 
 test('observeEngine: diagnoses a crash loop from the last log lines', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
 import { settleUsage } from '../../src/features/metering/settle.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
@@ -105,6 +106,110 @@ test('a span across midnight and the end of a month is cut into hours, to the mi
     hour: new Date('2026-01-31T21:00:00.000Z'),
     quantity: 1799,
   })
+})
+
+test('a lost instance is billed until its loss, and its replacement from the start of its engine', async () => {
+  const id = await deploy()
+  const read = async () => (await client.get(`${path}/${id}`)).body
+  const readSeconds = async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds
+  const checkNow = () =>
+    server.application.db
+      .updateTable('deployments')
+      .set({ reconcile_at: new Date(0) })
+      .where('id', '=', id)
+      .execute()
+
+  // The loss is noticed 110 seconds after the last heartbeat.
+  pass({ minutes: 10 })
+  const lostAt = now
+  pass({ milliseconds: 110_000 })
+  const reason = "The engine's pod was evicted from node node-1: Low on memory."
+  runtime.answer({
+    observeEngine: () => ({
+      phase: 'failed',
+      stage: 'runtime',
+      code: 'instance_lost',
+      message: reason,
+      lostAt,
+    }),
+    ensureEngine: () => ({ phase: 'starting', message: 'Waiting for a node.' }),
+  })
+  await checkNow()
+  await vi.waitFor(async () => expect((await read()).status_message).toBe('Waiting for a node.'), 20_000)
+  expect(await readSeconds()).toBe(600)
+  pass({ minutes: 5 })
+  await checkUsage(server.application)
+  expect((await summarize(...month)).openAnomalies).toBe(0)
+
+  const createdAt = now
+  pass({ minutes: 1 })
+  const startedAt = now
+  pass({ minutes: 2 })
+  const instance = { instanceId: 'pod-2', gpuAllocationId: 'node-2', createdAt, startedAt, reason: null }
+  const endpoint = { baseUrl: 'http://127.0.0.1:9' }
+  runtime.answer({
+    observeEngine: () => ({ phase: 'ready', endpoint, instance }),
+    ensureEngine: () => ({ phase: 'ready', endpoint, instance }),
+  })
+  await checkNow()
+  await vi.waitFor(async () => {
+    expect(await read()).toMatchObject({
+      status: 'running',
+      status_message: null,
+      instance_id: 'pod-2',
+      gpu_allocation_id: 'node-2',
+    })
+  }, 20_000)
+  expect(await readSeconds()).toBe(600 + 120)
+  pass({ minutes: 10 })
+  await terminate(id)
+  expect(await readSeconds()).toBe(600 + 720)
+  await checkUsage(server.application)
+  await checkLedger(server.application)
+  expect(await summarize(...month)).toMatchObject({
+    usageTotals: [{ totalQuantity: '1320' }],
+    openAnomalies: 0,
+  })
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  const messages: string[] = items.map(({ message }: { message: string }) => message)
+  expect(messages).toEqual(
+    expect.arrayContaining([
+      `${reason} Restarting the engine.`,
+      expect.stringMatching(/^Instance pod-2 replaced small-\S+\. The model is ready for requests again\.$/),
+    ]),
+  )
+})
+
+test('an instance that was replaced between two checks is billed until its replacement was created', async () => {
+  const id = await deploy()
+  pass({ minutes: 10 })
+  const createdAt = now
+  pass({ minutes: 3 })
+  const instance = {
+    instanceId: 'pod-2',
+    gpuAllocationId: 'node-2',
+    createdAt,
+    startedAt: now,
+    reason: "The engine's pod was stopped on node node-1.",
+  }
+  pass({ minutes: 1 })
+  runtime.answer({
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' }, instance }),
+  })
+  await server.application.db
+    .updateTable('deployments')
+    .set({ reconcile_at: new Date(0) })
+    .where('id', '=', id)
+    .execute()
+  await vi.waitFor(async () => {
+    expect((await client.get(`${path}/${id}`)).body.instance_id).toBe('pod-2')
+  }, 20_000)
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  expect(items.map(({ message }: { message: string }) => message)).toContainEqual(
+    expect.stringMatching(/^The engine's pod was stopped on node node-1\. Instance pod-2 replaced small-/),
+  )
+  await terminate(id)
+  expect((await client.get(`${path}/${id}/usage`)).body.instance_seconds).toBe(600 + 60)
 })
 
 test('a summary counts open spans up to now, before and after settlement', async () => {

@@ -1,3 +1,4 @@
+import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import type { Price } from './prices.ts'
 import { sumTokens } from './store.ts'
@@ -8,7 +9,7 @@ export interface DeploymentUsage {
   requests: number
   inputTokens: number
   outputTokens: number
-  /** From the start of the instance to its release, or to now */
+  /** From the start of each instance to its release or loss, or to now */
   instanceSeconds: number
   /** Total cost, a decimal string in the currency's main unit; not rounded */
   cost: string
@@ -17,21 +18,26 @@ export interface DeploymentUsage {
 
 export async function readDeploymentUsage(
   deps: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
-  deployment: {
-    id: string
-    organization_id: number
-    instance_started_at: Date | null
-    instance_released_at: Date | null
-  },
+  deployment: { id: string; organization_id: number },
 ): Promise<DeploymentUsage> {
   const { db, clock, config } = deps
   const { id, organization_id: organizationId } = deployment
-  const { instance_started_at: started, instance_released_at: released } = deployment
-  const milliseconds = started === null ? 0 : (released ?? clock()).getTime() - started.getTime()
   return {
     ...(await sumTokens(db, id)),
-    instanceSeconds: Math.max(0, milliseconds / 1000),
+    instanceSeconds: await sumInstanceSeconds(db, id, clock()),
     cost: await sumAmount(deps, organizationId, { deploymentId: id }),
     currency: config.billing.currency,
   }
+}
+
+async function sumInstanceSeconds(db: Database, deploymentId: string, now: Date): Promise<number> {
+  const spans = await db
+    .selectFrom('instance_spans')
+    .select(['started_at', 'ended_at'])
+    .where('deployment_id', '=', deploymentId)
+    .execute()
+  const milliseconds = spans.map(({ started_at: startedAt, ended_at: endedAt }) =>
+    Math.max(0, (endedAt ?? now).getTime() - startedAt.getTime()),
+  )
+  return milliseconds.reduce((sum, each) => sum + each, 0) / 1000
 }

@@ -239,7 +239,8 @@ test.each([1, 4])('an engine that runs again after %d restarts is starting, not 
   const lastLines = ['OSError: [Errno 28] No space left on device']
   expect(evaluateEngine(makeSnapshot({ container }, { lastLines }), endpoint, timeouts)).toEqual({
     phase: 'starting',
-    message: 'The engine has loaded the model and is almost ready.',
+    message:
+      'The engine was killed (exit code 137) and was restarted. The engine has loaded the model and is almost ready.',
   })
 })
 

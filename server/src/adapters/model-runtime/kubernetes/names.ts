@@ -2,6 +2,7 @@
 export const enginePort = 8000
 /** Name of the engine's container in its pod. */
 export const engineContainer = 'engine'
+export const gpuResource = 'nvidia.com/gpu'
 /** Where the volume for weights is mounted in a pod. */
 export const cacheFolder = '/cache'
 

@@ -101,7 +101,7 @@ describe('evaluateEngine', () => {
         { container: { restartCount: 1, ...running, lastState: ended(1) } },
         { lastLines: ['Max retries exceeded'] },
       ),
-      'The engine is downloading and loading the model.',
+      'The engine exited with code 1 and was restarted. The engine is downloading and loading the model.',
     ],
     [
       'a lost pod whose replacement has run',
@@ -341,11 +341,46 @@ describe('evaluateEngine', () => {
       /higher priority/,
     ],
   ])('failed: %s', (_name, snapshot, stage, code, message) => {
-    expect(evaluateEngine(snapshot, endpoint, timeouts)).toEqual({
+    expect(evaluateEngine(snapshot, endpoint, timeouts)).toMatchObject({
       phase: 'failed',
       stage,
       code,
       message: expect.stringMatching(message),
+    })
+  })
+})
+
+describe('the time of a loss, when billing stops', () => {
+  const unready = (seconds: number) => ({ type: 'Ready', status: 'False', lastTransitionTime: ago(seconds) })
+
+  test.each<[string, EngineSnapshot, Date | undefined]>([
+    [
+      'the exit of an evicted engine',
+      makeSnapshot({
+        container: { state: { terminated: { exitCode: 0, finishedAt: ago(20) } } },
+        status: { phase: 'Succeeded', conditions: [unready(15)] },
+      }),
+      ago(20),
+    ],
+    [
+      'the last heartbeat of a silent node, 50 seconds before the pod became unready',
+      makeSnapshot(
+        { deleted: true, container: { ...running, started: true }, status: { conditions: [unready(60)] } },
+        { events: [makeEvent('TaintManagerEviction', 'Marking for deletion Pod berth/dep-x-1')] },
+      ),
+      ago(110),
+    ],
+    [
+      'when an evicted pod became unready, if its exit is unknown',
+      makeSnapshot({ status: { phase: 'Failed', reason: 'Evicted', conditions: [unready(15)] } }),
+      ago(15),
+    ],
+    ['unknown', makeSnapshot({ status: { phase: 'Failed', conditions: [] } }), undefined],
+  ])('%s', (_name, snapshot, lostAt) => {
+    expect(evaluateEngine(snapshot, endpoint, timeouts)).toMatchObject({
+      phase: 'failed',
+      code: 'instance_lost',
+      ...(lostAt === undefined ? {} : { lostAt }),
     })
   })
 })
@@ -358,12 +393,7 @@ describe('evaluateScheduling', () => {
       lastLines: [],
     })
     const snapshot = { workload: { ...workload, nodes: 2 }, pods: [at(10), at(20)] }
-    expect(evaluateScheduling(snapshot, timeouts)).toEqual({
-      outcome: 'scheduled',
-      at: ago(10),
-      podName: 'dep-x-1',
-      nodeName: 'node-10, node-20',
-    })
+    expect(evaluateScheduling(snapshot, timeouts)).toEqual({ outcome: 'scheduled', at: ago(10) })
     expect(evaluateScheduling({ ...snapshot, pods: [at(10)] }, timeouts)).toMatchObject({
       outcome: 'pending',
     })

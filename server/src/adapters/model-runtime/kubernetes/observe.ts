@@ -7,12 +7,13 @@ import {
   findCondition,
   findLastExit,
   findEngine,
+  findLossTime,
   isTerminating,
   isReady,
   isScheduled,
   sentence,
 } from './pods.ts'
-import type { PodSnapshot } from './pods.ts'
+import type { EngineExit, PodSnapshot } from './pods.ts'
 
 /** State of a Deployment or LeaderWorkerSet. */
 export interface WorkloadSnapshot {
@@ -21,6 +22,8 @@ export interface WorkloadSnapshot {
   nodes: number
   /** True if the controller reports it; if false, the pods decide */
   isReady: boolean
+  /** When the workload last became available, in milliseconds since the epoch */
+  availableSince?: number | undefined
   /** Messages about pods that could not be created, oldest first */
   creationErrors: readonly string[]
 }
@@ -61,15 +64,21 @@ export function evaluateEngine(
   if (current.length >= workload.nodes && current.every(({ pod }) => isReady(pod))) {
     return { phase: 'ready', endpoint }
   }
-  const loss = current.some(hasStartedEngine)
-    ? undefined
-    : pods.map(describePodLoss).find((message) => message !== null)
-  if (loss !== undefined) {
-    return { phase: 'failed', stage: 'runtime', code: 'instance_lost', message: loss }
-  }
+  const lost = current.some(hasStartedEngine) ? undefined : findLoss(pods)
+  if (lost !== undefined) return { phase: 'failed', stage: 'runtime', code: 'instance_lost', ...lost }
   const failure = diagnosePodCreation(workload, current.length) ?? diagnosePods(current, timeouts)
   if (failure !== null) return { phase: 'failed', ...failure }
   return { phase: 'starting', message: describeProgress(current) }
+}
+
+/** The newest loss among an engine's pods. */
+export function findLoss(pods: readonly PodSnapshot[]): { message: string; lostAt?: Date } | undefined {
+  for (const snapshot of pods) {
+    const message = describePodLoss(snapshot)
+    const lostAt = findLossTime(snapshot)
+    if (message !== null) return { message, ...(lostAt === undefined ? {} : { lostAt }) }
+  }
+  return undefined
 }
 
 /** True once a pod's engine has run. A lost pod stays listed, but no longer matters once its replacement has run. */
@@ -79,23 +88,20 @@ function hasStartedEngine({ pod }: PodSnapshot): boolean {
 
 export type SchedulingResult =
   | { outcome: 'pending'; message: string }
-  | { outcome: 'scheduled'; at: Date; podName: string; nodeName: string }
+  | { outcome: 'scheduled'; at: Date }
   | ({ outcome: 'refused' } & Omit<EngineFailure, 'stage'>)
 
 /** Whether all pods of an instance have a node. Terminating pods are ignored: they belong to an earlier attempt. */
 export function evaluateScheduling(snapshot: EngineSnapshot, timeouts: StartTimeouts): SchedulingResult {
   const pods = snapshot.pods.filter(({ pod }) => !isTerminating(pod))
   const nodes = snapshot.workload?.nodes ?? 1
-  const [first] = pods
-  if (first !== undefined && pods.length >= nodes && pods.every(({ pod }) => isScheduled(pod))) {
+  if (pods.length > 0 && pods.length >= nodes && pods.every(({ pod }) => isScheduled(pod))) {
     const scheduledAt = pods.map(({ pod }) => {
       return findCondition(pod, 'PodScheduled')?.lastTransitionTime?.getTime() ?? createdAt(pod)
     })
     return {
       outcome: 'scheduled',
       at: new Date(Math.max(...scheduledAt)),
-      podName: first.pod.metadata?.name ?? '',
-      nodeName: pods.map(({ pod }) => pod.spec?.nodeName ?? '').join(', '),
     }
   }
   const refusal = snapshot.workload === null ? null : diagnosePodCreation(snapshot.workload, pods.length)
@@ -208,13 +214,21 @@ function describeProgress(pods: readonly PodSnapshot[]): string {
   }
   const engine = findEngine(pod)
   const exit = findLastExit(pod)
-  if (engine?.state?.running !== undefined) return describeRunning(pod, engine)
-  if (exit !== null) return `The engine exited with code ${exit.exitCode} and is being restarted.`
+  if (engine?.state?.running !== undefined) {
+    const progress = describeRunning(pod, engine)
+    return exit === null ? progress : `The engine ${describeExit(exit)} and was restarted. ${progress}`
+  }
+  if (exit !== null) return `The engine ${describeExit(exit)} and is being restarted.`
   const { reason, message } = engine?.state?.waiting ?? {}
   if (reason !== undefined && reason !== 'ContainerCreating' && reason !== 'PodInitializing') {
     return `The engine is waiting on node ${pod.spec?.nodeName}: ${sentence(message ?? reason)}`
   }
   return `Node ${pod.spec?.nodeName} is pulling the image and creating the engine's container.`
+}
+
+/** A container that ends by a signal has the exit code 128 plus the signal: 137 is SIGKILL. */
+function describeExit({ exitCode }: EngineExit): string {
+  return exitCode === 137 ? 'was killed (exit code 137)' : `exited with code ${exitCode}`
 }
 
 function describeRunning(pod: V1Pod, { started, state }: V1ContainerStatus): string {

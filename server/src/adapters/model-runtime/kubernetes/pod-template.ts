@@ -1,7 +1,7 @@
 import type { V1Container, V1EnvVar, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { cacheFolder, engineContainer, enginePort, labels, objectNameOf } from './names.ts'
+import { cacheFolder, engineContainer, enginePort, gpuResource, labels, objectNameOf } from './names.ts'
 import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy'>
@@ -11,7 +11,6 @@ const engineUser = 2000
 /** Seconds until a pod is evicted from a node that stopped responding */
 const lostNodeSeconds = 60
 const probeSeconds = 10
-const gpuResource = 'nvidia.com/gpu'
 /** CPU, memory and shared memory per GPU, for tokenizing and loading weights */
 const perGpu = { cpus: 2, memoryBytes: 8 * 2 ** 30, sharedMemoryBytes: 4 * 2 ** 30 }
 

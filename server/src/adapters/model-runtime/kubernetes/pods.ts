@@ -1,5 +1,5 @@
 import type { CoreV1Event, V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import { engineContainer } from './names.ts'
+import { engineContainer, gpuResource } from './names.ts'
 
 /** A pod of a deployment with its events. */
 export interface PodSnapshot {
@@ -45,6 +45,23 @@ export function isRunningSinceStart(pod: V1Pod): boolean {
   return !isTerminating(pod) && findEngine(pod)?.state?.running !== undefined && findLastExit(pod) === null
 }
 
+/** Identifies the pods that form an engine, regardless of their order. */
+export function describeInstance(pods: readonly V1Pod[], gpuModel: string) {
+  const sorted = pods.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1))
+  const nodes = sorted.map(({ spec }) => spec?.nodeName ?? '').join(', ')
+  const gpus = sorted.reduce((sum, pod) => sum + countGpus(pod), 0)
+  return { instanceId: nameOf(sorted[0]), gpuAllocationId: `${nodes}: ${gpus} x ${gpuModel}` }
+}
+
+function nameOf(pod: V1Pod | undefined): string {
+  return pod?.metadata?.name ?? ''
+}
+
+function countGpus({ spec }: V1Pod): number {
+  const container = spec?.containers.find(({ name }) => name === engineContainer)
+  return Number(container?.resources?.limits?.[gpuResource] ?? 0)
+}
+
 export interface EngineExit {
   exitCode: number
   reason: string | undefined
@@ -84,6 +101,30 @@ export function describePodLoss({ pod, events }: PodSnapshot): string | null {
   }
   if (hasEvent('Preempted')) return `A pod with a higher priority preempted the engine's pod on ${where}.`
   return null
+}
+
+/**
+ * A cluster declares a silent node unready after its grace period: 50 s, and 40 s before Kubernetes 1.32. The last heartbeat is in
+ * a Lease of another namespace, which Berth may not read.
+ */
+const nodeGracePeriodMs = 50_000
+
+/** When a lost pod was last known to work: its engine's exit, or the last heartbeat of its silent node. */
+export function findLossTime({ pod, events }: PodSnapshot): Date | undefined {
+  const engine = findEngine(pod)
+  const exitedAt = engine?.state?.terminated?.finishedAt
+  if (exitedAt !== undefined) return exitedAt
+  const ready = findCondition(pod, 'Ready')
+  const unreadySince = ready !== undefined && ready.status !== 'True' ? ready.lastTransitionTime : undefined
+  // A silent node's kubelet can't report that the container ended.
+  const isNodeSilent =
+    pod.status?.reason === 'NodeLost' ||
+    events.some(({ reason }) => reason === 'NodeNotReady' || reason === 'TaintManagerEviction') ||
+    /taint manager/i.test(findCondition(pod, 'DisruptionTarget')?.message ?? '')
+  if (isNodeSilent && unreadySince !== undefined) {
+    return new Date(unreadySince.getTime() - nodeGracePeriodMs)
+  }
+  return unreadySince ?? findCondition(pod, 'DisruptionTarget')?.lastTransitionTime
 }
 
 /** Shortens a message from the cluster to one line of at most 300 characters. */

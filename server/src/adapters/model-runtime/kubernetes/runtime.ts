@@ -6,6 +6,7 @@ import type {
   InstanceType,
   ModelRuntime,
   ProvisionResult,
+  ServingInstance,
 } from '../../../ports/model-runtime.ts'
 import { mergeOffers } from '../merge-offers.ts'
 import { connectCluster } from './cluster.ts'
@@ -14,9 +15,20 @@ import { engineFormats, planEngine } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
 import { buildObjects, workloadKinds } from './objects.ts'
 import type { EngineObjects, LeaderWorkerSet } from './objects.ts'
-import { evaluateEngine, evaluateScheduling } from './observe.ts'
+import { evaluateEngine, evaluateScheduling, findLoss } from './observe.ts'
 import type { StartTimeouts, EngineSnapshot, WorkloadSnapshot } from './observe.ts'
-import { describePodLoss, findLastExit, isTerminating, isRunningSinceStart, newestFirst } from './pods.ts'
+import {
+  createdAt,
+  describeInstance,
+  describePodLoss,
+  findCondition,
+  findEngine,
+  findLastExit,
+  isReady,
+  isRunningSinceStart,
+  isTerminating,
+  newestFirst,
+} from './pods.ts'
 import type { PodSnapshot } from './pods.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
@@ -40,6 +52,8 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   const types = new Map(settings.instanceTypes.map((type) => [type.name, type]))
   /** Fingerprints of the objects that this process applied; only saves requests */
   const applied = new Map<string, string>()
+  /** The serving instances that this process has seen; only saves requests */
+  const serving = new Map<string, { availableSince: number | undefined; instance: ServingInstance }>()
 
   const workloadOf = (deploymentId: string, kind: typeof deploymentKind | typeof setKind) => ({
     ...kind,
@@ -67,7 +81,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     if (instanceType === undefined && (size === null || size.replicas === 0 || size.isReady)) {
       return { workload: size, pods: [] }
     }
-    const pods = newestFirst(await cluster.listPods(selectorOf(deploymentId), { mayBeStale: true })).filter(
+    const pods = (await listPods(deploymentId)).filter(
       ({ metadata }) =>
         instanceType === undefined || metadata?.labels?.[labels.instanceType] === instanceType,
     )
@@ -108,7 +122,39 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
 
   async function observeEngine(deploymentId: string): Promise<EngineObservation> {
     const timeouts = { now: Date.now(), capacityWaitMs: Math.max(settings.capacityWaitMs, rescheduleWaitMs) }
-    return evaluateEngine(await readSnapshot(deploymentId), endpointOf(deploymentId), timeouts)
+    const snapshot = await readSnapshot(deploymentId)
+    const observation = evaluateEngine(snapshot, endpointOf(deploymentId), timeouts)
+    if (observation.phase !== 'ready') return observation
+    return { ...observation, instance: await findServingInstance(deploymentId, snapshot) }
+  }
+
+  /** Reads the pods again only if the workload became available again since the last time. */
+  async function findServingInstance(
+    deploymentId: string,
+    { workload, pods: known }: EngineSnapshot,
+  ): Promise<ServingInstance | undefined> {
+    const availableSince = workload?.availableSince
+    const seen = serving.get(deploymentId)
+    if (seen !== undefined && known.length === 0 && seen.availableSince === availableSince)
+      return seen.instance
+    const found = known.length > 0 ? known.map((each) => each.pod) : await listPods(deploymentId)
+    const ready = found.filter(isReady)
+    const [first] = ready
+    if (first === undefined) return undefined
+    const gpuModel = types.get(first.metadata?.labels?.[labels.instanceType] ?? '')?.gpuModel ?? 'unknown GPU'
+    const lost = await Promise.all(found.filter(isTerminating).map(readPodSnapshot))
+    const instance = {
+      ...describeInstance(ready, gpuModel),
+      createdAt: new Date(Math.max(...ready.map(createdAt))),
+      startedAt: new Date(Math.max(...ready.map(engineStartedAt))),
+      reason: findLoss(lost)?.message ?? null,
+    }
+    serving.set(deploymentId, { availableSince, instance })
+    return instance
+  }
+
+  async function listPods(deploymentId: string): Promise<V1Pod[]> {
+    return newestFirst(await cluster.listPods(selectorOf(deploymentId), { mayBeStale: true }))
   }
 
   /** Applies all objects. The owner comes first, so a crash leaves no object without an owner. */
@@ -151,14 +197,15 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     if (typeof planned === 'string') return { outcome: 'refused', code: 'no_capacity', message: planned }
     await applyObjects(spec, planned.objects)
     const timeouts: StartTimeouts = { now: Date.now(), capacityWaitMs: settings.capacityWaitMs }
-    const scheduling = evaluateScheduling(await readSnapshot(spec.deploymentId, spec.instanceType), timeouts)
+    const snapshot = await readSnapshot(spec.deploymentId, spec.instanceType)
+    const scheduling = evaluateScheduling(snapshot, timeouts)
     if (scheduling.outcome !== 'scheduled') return scheduling
+    const pods = snapshot.pods.map((each) => each.pod).filter((each) => !isTerminating(each))
     return {
       outcome: 'provisioned',
       instance: {
-        instanceId: scheduling.podName,
+        ...describeInstance(pods, planned.type.gpuModel),
         clusterId: `kubernetes/${namespace}`,
-        gpuAllocationId: `${scheduling.nodeName}: ${spec.gpuCount} x ${planned.type.gpuModel}`,
         region: settings.region ?? planned.type.region,
         startedAt: scheduling.at,
       },
@@ -198,6 +245,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
 
   async function stopEngine(deploymentId: string): Promise<boolean> {
     applied.delete(deploymentId)
+    serving.delete(deploymentId)
     const workload = await findWorkload(deploymentId)
     if (workload !== null && toWorkloadSnapshot(workload).replicas !== 0) {
       const kind = workload.kind === setKind.kind ? setKind : deploymentKind
@@ -208,6 +256,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
 
   async function release(deploymentId: string): Promise<boolean> {
     applied.delete(deploymentId)
+    serving.delete(deploymentId)
     const name = objectNameOf(deploymentId)
     const removed: boolean[] = []
     for (const kind of [deploymentKind, setKind, service, networkPolicy, secret]) {
@@ -260,6 +309,7 @@ function toWorkloadSnapshot(workload: V1Deployment | LeaderWorkerSet): WorkloadS
   const { metadata, spec, status } = workload
   const replicas = spec?.replicas ?? 1
   const failure = status?.conditions?.find(({ type }) => type === 'ReplicaFailure')
+  const available = status?.conditions?.find(({ type }) => type === 'Available')
   return {
     replicas,
     nodes: 1,
@@ -268,8 +318,18 @@ function toWorkloadSnapshot(workload: V1Deployment | LeaderWorkerSet): WorkloadS
       status?.replicas === replicas &&
       status.updatedReplicas === replicas &&
       status.readyReplicas === replicas,
+    availableSince: available?.lastTransitionTime?.getTime(),
     creationErrors: failure?.status === 'True' && failure.message !== undefined ? [failure.message] : [],
   }
+}
+
+/** The start of the engine's current container. */
+function engineStartedAt(found: V1Pod): number {
+  return (
+    (
+      findEngine(found)?.state?.running?.startedAt ?? findCondition(found, 'Ready')?.lastTransitionTime
+    )?.getTime() ?? createdAt(found)
+  )
 }
 
 function isLeaderWorkerSet(workload: V1Deployment | LeaderWorkerSet): workload is LeaderWorkerSet {

@@ -1,7 +1,8 @@
 import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
-import { transitionDeployment } from '../change-store.ts'
+import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import { toEngineSpec } from '../engine-spec.ts'
+import { planInstanceSwitch, recordLoss } from './instance.ts'
 import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
 import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
@@ -23,28 +24,39 @@ export async function ensureReady(context: ReconcileContext): Promise<StepResult
   const engine = await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
+  const change = planInstanceSwitch(deployment, engine.instance, at)
   const next = await transitionDeployment(
     deps.db,
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
-    { status_message: null, engine_url: engine.endpoint.baseUrl, ran_at: at },
+    { ...change?.changes, status_message: null, engine_url: engine.endpoint.baseUrl, ran_at: at },
     { stage: null, message: 'The model is ready for requests.' },
-    (transaction) => confirmInstanceSpan(transaction, deployment, at),
+    async (transaction) => {
+      await change?.moveSpan(transaction)
+      await confirmInstanceSpan(transaction, deployment, at)
+    },
   )
   return { next }
 }
 
 /** The step for `running`: checks the engine and restarts it if it was lost. */
 export async function ensureRunning(context: ReconcileContext): Promise<StepResult> {
-  const { deployment, deps } = context
+  const { deployment, deps, lease } = context
   const engine =
     deployment.engine_url === null
       ? await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
       : await deps.runtime.observeEngine(deployment.id, deployment.cluster_id)
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const { baseUrl } = engine.endpoint
-  if (deployment.engine_url !== baseUrl || deployment.status_message !== null) {
-    const event = { stage: 'runtime', message: 'The model is ready for requests again.' }
-    await recordChanges(context, { engine_url: baseUrl, status_message: null }, event)
+  const at = deps.clock()
+  const change = planInstanceSwitch(deployment, engine.instance, at)
+  if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== null) {
+    const changes = { ...change?.changes, engine_url: baseUrl, status_message: null }
+    const again = 'The model is ready for requests again.'
+    const event = { stage: 'runtime', message: change === null ? again : `${change.reason} ${again}` }
+    await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
+      await change?.moveSpan(transaction)
+      await confirmInstanceSpan(transaction, deployment, at)
+    })
   }
   return { waitMilliseconds: context.checkInterval }
 }
@@ -64,8 +76,13 @@ async function handleNotReady(
         code: 'instance_lost',
         message: 'The engine has disappeared.',
       })
-    case 'failed':
-      return restartEngine(context, engine)
+    case 'failed': {
+      const isNews = engine.lostAt !== undefined && context.deployment.instance_released_at === null
+      const deployment = isNews ? await recordLoss(context, engine.lostAt!) : context.deployment
+      return deployment === undefined
+        ? { next: undefined }
+        : restartEngine({ ...context, deployment }, engine)
+    }
     case 'unreachable':
       return waitForRuntime(context, engine)
   }
@@ -145,7 +162,10 @@ async function restartEngine(context: ReconcileContext, failure: DeploymentFailu
   const hasStopped = await deps.runtime.stopEngine(deployment.id, deployment.cluster_id)
   const counts = isCounted ? {} : { engine_restarts: restarts + 1, engine_restarted_at: now }
   const changes = { ...counts, status_message: hasStopped ? restarting : stopping }
-  const next = await recordChanges(context, changes, null)
+  // The engine of a running deployment may have been starting already, without a reason in the history.
+  const isNews = deployment.status === 'running' && deployment.engine_url === null && !isCounted
+  const event = isNews ? { stage: failure.stage, message: changes.status_message } : null
+  const next = await recordChanges(context, changes, event)
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
   await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))

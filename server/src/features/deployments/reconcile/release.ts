@@ -8,7 +8,8 @@ import type { ReconcileContext, StepResult } from './step.ts'
 export async function releaseFailed(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
   const hasInstance = deployment.instance_started_at !== null && deployment.instance_released_at === null
-  if (hasInstance) await saveEngineLog(deps, deployment)
+  // An instance that was lost counts as released, but its pod's log may still be readable.
+  if (deployment.instance_started_at !== null) await saveEngineLog(deps, deployment)
   if (!(await deps.runtime.release(deployment.id, deployment.cluster_id)))
     return { waitMilliseconds: getReleaseDelay(context) }
   if (hasInstance) {

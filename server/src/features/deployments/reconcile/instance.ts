@@ -1,0 +1,76 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import type { ServingInstance } from '../../../ports/model-runtime.ts'
+import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
+import { updateDeployment } from '../change-store.ts'
+import type { DeploymentChanges } from '../change-store.ts'
+import type { Deployment } from '../store.ts'
+import type { ReconcileContext } from './step.ts'
+
+/** A deployment's switch to another instance. */
+export interface InstanceSwitch {
+  changes: DeploymentChanges
+  /** One or two sentences for a person */
+  reason: string
+  /** Closes the span of the lost instance and opens one for its replacement. */
+  moveSpan: (transaction: DatabaseTransaction) => Promise<void>
+}
+
+/** Compares the instance that serves the engine with the recorded one. Returns null if they are the same. */
+export function planInstanceSwitch(
+  deployment: Deployment,
+  instance: ServingInstance | undefined,
+  now: Date,
+): InstanceSwitch | null {
+  if (instance === undefined) return null
+  const { instance_id: oldId, gpu_allocation_id: oldAllocation, instance_released_at: lostAt } = deployment
+  const { instanceId, gpuAllocationId, createdAt, reason } = instance
+  if (instanceId === oldId && gpuAllocationId === oldAllocation && lostAt === null) return null
+  const startedAt = latest(instance.startedAt, lostAt ?? createdAt)
+  return {
+    changes: {
+      instance_id: instanceId,
+      gpu_allocation_id: gpuAllocationId,
+      instance_started_at: startedAt,
+      instance_released_at: null,
+    },
+    reason: `${reason === null ? '' : `${reason} `}Instance ${instanceId} replaced ${oldId}.`,
+    async moveSpan(transaction) {
+      await closeInstanceSpan(transaction, deployment, createdAt)
+      const given = {
+        organizationId: deployment.organization_id,
+        deploymentId: deployment.id,
+        instanceType: deployment.selected_instance_type ?? '',
+        region: deployment.region ?? '',
+        startedAt,
+        requestedAt: deployment.created_at,
+      }
+      await openInstanceSpan(transaction, given, now)
+    },
+  }
+}
+
+/** Stops the billing of an instance that was lost at `lostAt`. Returns undefined if another writer changed the deployment first. */
+export async function recordLoss(
+  { deps, deployment, lease }: ReconcileContext,
+  lostAt: Date,
+): Promise<Deployment | undefined> {
+  const { status, instance_started_at: startedAt } = deployment
+  const at = earliest(deps.clock(), latest(lostAt, startedAt ?? lostAt))
+  return updateDeployment(
+    deps.db,
+    lease,
+    status,
+    { instance_released_at: at },
+    null,
+    deps.clock(),
+    (transaction) => closeInstanceSpan(transaction, deployment, at),
+  )
+}
+
+function latest(one: Date, other: Date): Date {
+  return one > other ? one : other
+}
+
+function earliest(one: Date, other: Date): Date {
+  return one < other ? one : other
+}
