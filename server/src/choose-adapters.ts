@@ -90,7 +90,7 @@ function openRuntime(
 }
 
 async function openKubernetes(
-  { huggingFace, proxy }: Config,
+  { catalogFile, huggingFace, proxy }: Config,
   kubernetes: KubernetesConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,
@@ -98,7 +98,9 @@ async function openKubernetes(
   const picked = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
   // Loaded on demand: the Kubernetes client is large.
   const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
-  return createKubernetesRuntime({ ...kubernetes, instanceTypes: picked, huggingFace, proxy, logger })
+  const catalogDirectory = dirname(catalogFile)
+  const settings = { ...kubernetes, instanceTypes: picked, catalogDirectory, huggingFace, proxy, logger }
+  return createKubernetesRuntime(settings)
 }
 
 export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createKubernetesRuntime } from '../../src/adapters/model-runtime/kubernetes/runtime.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
@@ -17,6 +18,7 @@ const openRuntime = () =>
   createKubernetesRuntime({
     namespace: 'berth',
     kubeconfig: api.kubeconfig,
+    catalogDirectory: fileURLToPath(new URL('../../../catalog', import.meta.url)),
     region: 'eu',
     instanceTypes: [
       {
@@ -96,6 +98,20 @@ test('provision: pending until the pod has a node; started_at is the time of sch
     outcome: 'refused',
     message: 'This cluster does not have the instance type h100-x8.',
   })
+})
+
+test('provision: the bundled model is carried to the pod in Secrets', async () => {
+  const weights = { kind: 'file' as const, path: 'weights/berth-tiny.gguf' }
+  const bundled = { ...spec, variant: { ...spec.variant, weights } }
+  expect(await runtime.provision(bundled)).toMatchObject({ outcome: 'pending' })
+  const parts = api.list('secrets').filter(({ metadata }) => metadata.name.includes('-weights-'))
+  expect(parts.map(({ metadata }) => metadata.name)).toEqual(
+    [0, 1, 2].map((index) => `dep-${deploymentId}-weights-${index}`),
+  )
+  const missing = { ...weights, path: 'weights/none.gguf' }
+  expect(
+    await runtime.provision({ ...bundled, variant: { ...spec.variant, weights: missing } }),
+  ).toMatchObject({ outcome: 'refused', message: expect.stringContaining('weights/none.gguf') })
 })
 
 test('provision: another process completes the objects of one that crashed', async () => {

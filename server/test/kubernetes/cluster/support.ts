@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
 import { vi } from 'vitest'
 import { createKubernetesRuntime } from '../../../src/adapters/model-runtime/kubernetes/runtime.ts'
 import type { KubernetesRuntimeSettings } from '../../../src/adapters/model-runtime/kubernetes/settings.ts'
@@ -39,6 +40,7 @@ export async function openTestBed(): Promise<TestBed> {
     createKubernetesRuntime({
       namespace: cluster.namespace,
       kubeconfig: cluster.kubeconfig,
+      catalogDirectory: tmpdir(),
       region: null,
       instanceTypes: makeInstanceTypes(cluster.namespace),
       gpusPerNode: 8,

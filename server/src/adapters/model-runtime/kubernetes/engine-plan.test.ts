@@ -50,8 +50,8 @@ function makeSpec(variant: Partial<ModelVariant>, gpuCount = 1): EngineSpec {
   }
 }
 
-function plan(variant: Partial<ModelVariant>, gpuCount = 1, type = l4) {
-  const result = planEngine(makeSpec(variant, gpuCount), type, settings)
+function plan(variant: Partial<ModelVariant>, gpuCount = 1, type = l4, localFileBytes: number | null = null) {
+  const result = planEngine(makeSpec(variant, gpuCount), type, settings, localFileBytes)
   return 'plan' in result ? result.plan : { refusal: result.refusal, args: [] as string[] }
 }
 
@@ -66,6 +66,8 @@ const gguf = (more: Partial<Extract<ModelVariant['weights'], { kind: 'huggingfac
   },
 })
 
+const localFile = { format: 'ggufv2', weights: { kind: 'file' as const, path: 'a.gguf' } }
+
 describe('arguments', () => {
   const valueOf = (args: string[], name: string) =>
     args.includes(name) ? (args[args.indexOf(name) + 1] ?? '') : undefined
@@ -78,6 +80,7 @@ describe('arguments', () => {
       nodes: 1,
       gpusPerPod: 2,
       startupSeconds: 1200 + 10_240,
+      weightParts: 0,
     })
     expect(args.join(' ')).toBe(
       '--model Qwen/Qwen3 --revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
@@ -137,6 +140,13 @@ describe('arguments', () => {
     expect(valueOf(args, '--model')).toMatch(/^\/cache\/[0-9a-f]{16}\/m-1\.gguf$/)
   })
 
+  test('llama.cpp: a local weights file of at most 8 MB', () => {
+    expect(valueOf(plan(localFile, 1, l4, 2_400_000).args, '--model')).toBe('/tmp/model.gguf')
+    expect(plan(localFile, 1, l4, 20_000_000)).toMatchObject({
+      refusal: expect.stringMatching(/a\.gguf of the catalog has 20 MB, and Berth copies at most 8 MB/),
+    })
+  })
+
   test('llama.cpp: embeds a text in one batch', () => {
     const { args } = plan({ ...gguf(), modelType: 'embedding' })
     expect(args).toContain('--embeddings')
@@ -145,7 +155,7 @@ describe('arguments', () => {
 })
 
 test.each<[string, Partial<ModelVariant>, number]>([
-  ['a local weights file', { weights: { kind: 'file', path: 'a.gguf' } }, 1],
+  ['a local weights file that the server does not have', localFile, 1],
   ['vLLM weights from a URL', { weights: { kind: 'url', url: 'https://example.com/a' } }, 1],
   ['an unsupported format', { format: 'mlx' }, 1],
   ['llama.cpp on two nodes', gguf(), 16],
@@ -159,7 +169,7 @@ describe('objects', () => {
   const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'dep', uid: '1' }
   const build = (gpuCount: number) => {
     const spec = makeSpec({}, gpuCount)
-    const planned = planEngine(spec, l4, settings)
+    const planned = planEngine(spec, l4, settings, null)
     if (!('plan' in planned)) throw new Error(planned.refusal)
     const { workload, buildDependents } = buildObjects(spec, l4, planned.plan, settings)
     const [secret, service, policy] = buildDependents(owner)
@@ -188,6 +198,28 @@ describe('objects', () => {
         { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(8 * 2 ** 30) } },
       ]),
     )
+  })
+
+  test('a local weights file is carried in Secrets of at most 1 MB, and joined in order', () => {
+    const spec = makeSpec(localFile)
+    const weights = Buffer.concat([0, 1, 2].map((part) => Buffer.alloc(part === 2 ? 5 : 1_000_000, part)))
+    const planned = planEngine(spec, l4, settings, weights.length)
+    if (!('plan' in planned)) throw new Error(planned.refusal)
+    const { workload, buildDependents } = buildObjects(spec, l4, planned.plan, settings)
+    const secrets = JSON.parse(JSON.stringify(buildDependents(owner, weights))).slice(0, 3)
+    const joined = Buffer.concat(secrets.map(({ data }: any) => Buffer.from(data.part, 'base64')))
+    expect(joined.equals(weights)).toBe(true)
+    const pod = JSON.parse(JSON.stringify(workload)).spec.template.spec
+    const { sources } = pod.volumes.find(({ name }: any) => name === 'weight-parts').projected
+    expect(sources.map(({ secret }: any) => secret)).toEqual(
+      secrets.map(({ metadata }: any, index: number) => ({
+        name: metadata.name,
+        items: [{ key: 'part', path: String(index) }],
+      })),
+    )
+    expect(pod.initContainers).toMatchObject([
+      { image: 'llama.cpp:1', command: ['sh', '-c', 'cat /weight-parts/* > /tmp/model.gguf'] },
+    ])
   })
 
   test('secrets appear only in the Secret', () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EngineSpec, InstanceType, WeightSource } from '../../../ports/model-runtime.ts'
-import { cacheFolder, enginePort } from './names.ts'
+import { formatFileSize } from '../../../format-bytes.ts'
+import { cacheFolder, enginePort, localFilePath } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
 /** How to run an engine: image, arguments, and number of nodes. */
@@ -12,6 +13,8 @@ export interface EnginePlan {
   gpusPerPod: number
   /** Timeout in seconds for downloading and loading the model together */
   startupSeconds: number
+  /** Number of Secrets that carry a local weights file to the pod; 0 if the engine downloads its weights */
+  weightParts: number
 }
 
 export type PlanResult = { plan: EnginePlan } | { refusal: string }
@@ -26,12 +29,19 @@ const loadingSeconds = 20 * 60
 /** Slowest accepted download rate, in bytes per second */
 const slowestDownload = 10 * 2 ** 20
 const unknownWeightBytes = 20 * 2 ** 30
+/** A Secret holds at most 1 MiB. */
+export const weightPartBytes = 1_000_000
+const maxLocalFileBytes = 8 * weightPartBytes
 
-/** Plans how to run a spec on an instance type, or returns the reason why it can't run there. */
+/**
+ * Plans how to run a spec on an instance type, or returns the reason why it can't run there. `localFileBytes` is the size of a
+ * local weights file, or null if this server doesn't have it.
+ */
 export function planEngine(
   spec: EngineSpec,
   type: InstanceType,
   settings: Pick<KubernetesRuntimeSettings, 'images' | 'gpusPerNode' | 'huggingFace'>,
+  localFileBytes: number | null,
 ): PlanResult {
   const { variant } = spec
   const nodes = Math.ceil(spec.gpuCount / settings.gpusPerNode)
@@ -44,9 +54,7 @@ export function planEngine(
     nodes,
     gpusPerPod: spec.gpuCount / nodes,
     startupSeconds: loadingSeconds + Math.ceil((variant.weightBytes ?? unknownWeightBytes) / slowestDownload),
-  }
-  if (variant.weights.kind === 'file') {
-    return { refusal: "The catalog refers to a local weights file, which pods in the cluster can't read." }
+    weightParts: variant.weights.kind === 'file' ? Math.ceil((localFileBytes ?? 0) / weightPartBytes) : 0,
   }
   if (vllmFormats.includes(variant.format)) {
     if (variant.weights.kind !== 'huggingface') {
@@ -61,6 +69,10 @@ export function planEngine(
     }
   }
   if (nodes > 1) return { refusal: "llama.cpp can't run on several nodes." }
+  if (variant.weights.kind === 'file') {
+    const refusal = refuseLocalFile(variant.weights.path, localFileBytes)
+    if (refusal !== null) return { refusal }
+  }
   const source = llamaCppSource(variant.weights, settings.huggingFace.endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
   const args = llamaCppArguments(spec, source)
@@ -147,10 +159,8 @@ function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): st
  * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
  * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
  */
-function llamaCppSource(
-  weights: Exclude<WeightSource, { kind: 'file' }>,
-  endpoint: string,
-): Record<string, string> | null {
+function llamaCppSource(weights: WeightSource, endpoint: string): Record<string, string> | null {
+  if (weights.kind === 'file') return { model: localFilePath }
   if (weights.kind === 'url') return downloadFrom(weights.url)
   const [file] = weights.files.toSorted()
   if (file === undefined) return null
@@ -158,6 +168,13 @@ function llamaCppSource(
   // llama.cpp has no option for a revision.
   const path = [...weights.repo.split('/'), 'resolve', weights.revision, ...file.split('/')]
   return downloadFrom(`${endpoint}/${path.map(encodeURIComponent).join('/')}`)
+}
+
+function refuseLocalFile(path: string, bytes: number | null): string | null {
+  if (bytes === null) return `The server does not have the weights file ${path} of the catalog.`
+  if (bytes <= maxLocalFileBytes) return null
+  const sizes = `${formatFileSize(bytes)}, and Berth copies at most ${formatFileSize(maxLocalFileBytes)} to a pod`
+  return `The weights file ${path} of the catalog has ${sizes}. Publish it at a URL or on Hugging Face.`
 }
 
 function downloadFrom(url: string): Record<string, string> {

@@ -5,6 +5,8 @@ export const engineContainer = 'engine'
 export const gpuResource = 'nvidia.com/gpu'
 /** Where the volume for weights is mounted in a pod. */
 export const cacheFolder = '/cache'
+/** Where a pod joins the parts of a local weights file. */
+export const localFilePath = `/tmp/model.gguf`
 
 export const labels = {
   managedBy: 'app.kubernetes.io/managed-by',
@@ -25,6 +27,11 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export function objectNameOf(deploymentId: string): string {
   if (!uuid.test(deploymentId)) throw new RangeError('A deployment id must be a lower-case UUID.')
   return `dep-${deploymentId}`
+}
+
+/** The name of the Secret with one part of a local weights file. */
+export function weightPartName(deploymentId: string, index: number): string {
+  return `${objectNameOf(deploymentId)}-weights-${index}`
 }
 
 export function selectorOf(deploymentId: string): string {

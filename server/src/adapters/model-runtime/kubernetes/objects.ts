@@ -9,8 +9,9 @@ import type {
   V1Service,
 } from '@kubernetes/client-node'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import { weightPartBytes } from './engine-plan.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { enginePort, labels, objectNameOf } from './names.ts'
+import { enginePort, labels, objectNameOf, weightPartName } from './names.ts'
 import { buildPodTemplate } from './pod-template.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
@@ -37,8 +38,10 @@ export interface LeaderWorkerSet extends KubernetesObject {
 /** The Kubernetes objects of one deployment. The workload owns the others, so deleting it deletes them. */
 export interface EngineObjects {
   workload: V1Deployment | LeaderWorkerSet
-  /** Takes the owner reference, because the cluster assigns the workload's uid */
-  buildDependents: (owner: V1OwnerReference) => (V1Secret | V1Service | V1NetworkPolicy)[]
+  /**
+   * Takes the owner reference, because the cluster assigns the workload's uid. `weights` are the bytes of a local weights file.
+   */
+  buildDependents: (owner: V1OwnerReference, weights?: Buffer) => (V1Secret | V1Service | V1NetworkPolicy)[]
 }
 
 /** Builds all objects of an engine. Deterministic for a spec. */
@@ -59,9 +62,10 @@ export function buildObjects(
       plan.nodes === 1
         ? buildDeployment(spec, metadata, template)
         : buildLeaderWorkerSet(metadata, template, plan),
-    buildDependents: (owner) => {
+    buildDependents: (owner, weights) => {
       const owned = Object.assign({ ownerReferences: [owner] }, metadata)
       return [
+        ...(weights === undefined ? [] : buildWeightParts(spec, owned, weights)),
         buildSecret(spec, owned, settings),
         buildService(spec, owned, plan),
         buildNetworkPolicy(spec, owned, plan, settings),
@@ -149,6 +153,19 @@ function buildSecret(
     value === null ? [] : [[name, Buffer.from(value).toString('base64')]],
   )
   return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data: Object.fromEntries(data) }
+}
+
+function buildWeightParts({ deploymentId }: EngineSpec, metadata: V1ObjectMeta, weights: Buffer): V1Secret[] {
+  const count = Math.ceil(weights.length / weightPartBytes)
+  return Array.from({ length: count }, (_, index) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { ...metadata, name: weightPartName(deploymentId, index) },
+    type: 'Opaque',
+    data: {
+      part: weights.subarray(index * weightPartBytes, (index + 1) * weightPartBytes).toString('base64'),
+    },
+  }))
 }
 
 function buildService(spec: EngineSpec, metadata: V1ObjectMeta, plan: EnginePlan): V1Service {

@@ -1,7 +1,16 @@
 import type { V1Container, V1EnvVar, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
 import type { EnginePlan } from './engine-plan.ts'
-import { cacheFolder, engineContainer, enginePort, gpuResource, labels, objectNameOf } from './names.ts'
+import {
+  cacheFolder,
+  engineContainer,
+  enginePort,
+  gpuResource,
+  labels,
+  localFilePath,
+  objectNameOf,
+  weightPartName,
+} from './names.ts'
 import type { KubernetesRuntimeSettings, ModelCache } from './settings.ts'
 
 type Settings = Pick<KubernetesRuntimeSettings, 'modelCache' | 'huggingFace' | 'proxy'>
@@ -11,6 +20,7 @@ const engineUser = 2000
 /** Seconds until a pod is evicted from a node that stopped responding */
 const lostNodeSeconds = 60
 const probeSeconds = 10
+const partsFolder = '/weight-parts'
 /** CPU, memory and shared memory per GPU, for tokenizing and loading weights */
 const perGpu = { cpus: 2, memoryBytes: 8 * 2 ** 30, sharedMemoryBytes: 4 * 2 ** 30 }
 
@@ -55,14 +65,46 @@ export function buildPodTemplate(
         fsGroupChangePolicy: 'OnRootMismatch',
         seccompProfile: { type: 'RuntimeDefault' },
       },
+      ...(plan.weightParts > 0 ? { initContainers: [buildWeightJoiner(plan)] } : {}),
       containers: [buildContainer(spec, plan, settings, needsSharedMemory)],
       volumes: [
+        ...(plan.weightParts > 0 ? [toWeightParts(spec, plan.weightParts)] : []),
         { name: 'temporary', emptyDir: {} },
         toCacheVolume(settings.modelCache),
         ...(needsSharedMemory ? [toSharedMemory(plan.gpusPerPod)] : []),
       ],
     },
   }
+}
+
+const unprivileged = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+}
+
+/** Joins the parts of a local weights file. The parts have one-digit names, so the shell sorts them. */
+function buildWeightJoiner({ image }: EnginePlan): V1Container {
+  return {
+    name: 'weights',
+    image,
+    command: ['sh', '-c', `cat ${partsFolder}/* > ${localFilePath}`],
+    securityContext: unprivileged,
+    volumeMounts: [
+      { name: 'temporary', mountPath: '/tmp' },
+      { name: 'weight-parts', mountPath: partsFolder, readOnly: true },
+    ],
+  }
+}
+
+function toWeightParts({ deploymentId }: EngineSpec, count: number): V1Volume {
+  const sources = Array.from({ length: count }, (_, index) => ({
+    secret: {
+      name: weightPartName(deploymentId, index),
+      items: [{ key: 'part', path: String(index) }],
+    },
+  }))
+  return { name: 'weight-parts', projected: { sources } }
 }
 
 function buildContainer(
@@ -86,11 +128,7 @@ function buildContainer(
       },
       limits: { [gpuResource]: String(plan.gpusPerPod) },
     },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: unprivileged,
     startupProbe: {
       ...health,
       periodSeconds: probeSeconds,

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { CoreV1Event, KubernetesObject, V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type {
   EngineObservation,
@@ -169,9 +171,16 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     const { metadata } = await cluster.apply<KubernetesObject>(workload)
     const { apiVersion = '', kind = '' } = workload
     const owner = { apiVersion, kind, name: metadata?.name ?? '', uid: metadata?.uid ?? '', controller: true }
-    for (const dependent of buildDependents(owner)) await cluster.apply<KubernetesObject>(dependent)
+    const file = locateWeights(spec)
+    const dependents = buildDependents(owner, file === null ? undefined : await readFile(file))
+    for (const dependent of dependents) await cluster.apply<KubernetesObject>(dependent)
     applied.set(spec.deploymentId, fingerprint)
     logger.info({ deploymentId: spec.deploymentId, kind }, 'applied the objects of an engine')
+  }
+
+  /** The path of a local weights file; null for other weights. */
+  function locateWeights({ variant: { weights } }: EngineSpec): string | null {
+    return weights.kind === 'file' ? resolve(settings.catalogDirectory, weights.path) : null
   }
 
   /** Plans the objects for a spec, or returns the reason why this cluster can't run it. */
@@ -180,7 +189,8 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
   ): Promise<{ type: InstanceType; objects: EngineObjects } | string> {
     const type = types.get(spec.instanceType)
     if (type === undefined) return `This cluster does not have the instance type ${spec.instanceType}.`
-    const planned = planEngine(spec, type, settings)
+    const file = locateWeights(spec)
+    const planned = planEngine(spec, type, settings, file === null ? null : await measureFile(file))
     if ('refusal' in planned) return planned.refusal
     if (planned.plan.nodes > 1 && !(await cluster.supportsKind(setKind.apiVersion, setKind.kind))) {
       return (
@@ -298,6 +308,12 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     followLogs: (deploymentId, signal) => followEngineLog(cluster, deploymentId, signal),
     async close() {},
   }
+}
+
+/** The size of a file in bytes; null if it does not exist. */
+async function measureFile(path: string): Promise<number | null> {
+  const found = await stat(path).catch(() => null)
+  return found?.isFile() ? found.size : null
 }
 
 /** A Deployment reports creation errors in a condition. A LeaderWorkerSet reports them only as events. */

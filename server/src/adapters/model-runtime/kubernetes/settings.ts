@@ -18,6 +18,8 @@ export interface KubernetesRuntimeSettings {
   gpusPerNode: number
   images: { vllm: string; llamaCpp: string }
   modelCache: ModelCache
+  /** Relative paths of local weights files start here */
+  catalogDirectory: string
   /** URL of an engine; `{service}` and `{namespace}` are replaced with those of its Service */
   engineAddress: string
   /** Milliseconds that a pod may wait for a node before its instance type counts as unavailable */
