@@ -139,7 +139,9 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     const seen = serving.get(deploymentId)
     if (seen !== undefined && known.length === 0 && seen.availableSince === availableSince)
       return seen.instance
-    const found = known.length > 0 ? known.map((each) => each.pod) : await listPods(deploymentId)
+    // A stale list could name the old pod, and this process would not read again.
+    const found =
+      known.length > 0 ? known.map((each) => each.pod) : await cluster.listPods(selectorOf(deploymentId))
     const ready = found.filter(isReady)
     const [first] = ready
     if (first === undefined) return undefined
