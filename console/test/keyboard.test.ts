@@ -119,6 +119,7 @@ test('the command palette switches the organization', async () => {
   await page.goto(await site.server.waitForMailedLink(barbara.email, 'Analytical Engines'))
   await page.getByRole('button', { name: 'Accept' }).click()
   await see(page.getByText('You joined Analytical Engines.'))
+  // The shortcut works once the shell has loaded.
   await see(page.getByRole('heading', { name: 'Deployments', exact: true }))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
   await page.keyboard.press('Control+k')

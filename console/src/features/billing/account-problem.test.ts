@@ -26,16 +26,16 @@ const postpaid = { billing_mode: 'postpaid', trial_credit: null } as const
 test.each([
   ['a trial with credit', {}, features, null, true],
   [
-    'a trial without',
+    'a trial without credit',
     { trial_credit: { granted: '10', used: '11', remaining: '0' } },
     features,
     'exhausted',
     true,
   ],
   ['a server without trials', { trial_credit: null }, { ...features, trial: false }, 'unactivated', true],
-  ['one that pays', { ...postpaid, subscription_status: 'active' }, features, null, false],
+  ['a paying account', { ...postpaid, subscription_status: 'active' }, features, null, false],
   [
-    'one that pays late',
+    'an account with a late payment',
     { ...postpaid, status: 'past_due', subscription_status: 'past_due' },
     features,
     'past_due',
