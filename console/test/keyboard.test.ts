@@ -149,7 +149,7 @@ async function chooseTerminateItem(page: Page): Promise<void> {
 async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   await target.waitFor()
   for (let pressed = 0; !(await hasFocus(target)); pressed += 1) {
-    if (pressed === 80) throw new Error(`80 times ${key} did not lead to ${target.toString()}`)
+    if (pressed === 80) throw new Error(`Pressing ${key} 80 times did not focus ${target.toString()}`)
     await page.keyboard.press(key)
   }
   expect(await target.evaluate(showsFocus), `${target.toString()} shows its focus`).toBe(true)

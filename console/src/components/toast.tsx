@@ -67,6 +67,6 @@ export function ToastProvider({ children }: { children: ReactNode }) {
 /** Returns the functions that show a toast. */
 export function useToasts(): Toasts {
   const toasts = use(ToastsContext)
-  if (!toasts) throw new Error('useToasts is called outside of ToastProvider.')
+  if (!toasts) throw new Error('useToasts requires a ToastProvider.')
   return toasts
 }
