@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import {
   LlamaChat,
+  LlamaText,
   type ChatHistoryItem,
   type ChatModelFunctions,
   type ChatWrapper,
@@ -9,8 +10,8 @@ import {
 } from 'node-llama-cpp'
 import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
+import { toGrammar, toGrammarText } from './grammar.ts'
 import { toHistory } from './history.ts'
-import { ANY_OBJECT, narrowNumbers, toGrammarSchema } from './json-schema.ts'
 import type { LoadedModel } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
@@ -138,8 +139,6 @@ export async function writeAnswer(
     if (signal.aborted) throw signal.reason
     if (stops.stopped) return end('stop')
     if (error instanceof ContextFull) return end('length')
-    // node-llama-cpp validates a finished call against the full schema and may throw. By then the caller has received the call.
-    if (calls.isComplete()) return end('tool_calls')
     throw error
   } finally {
     chat.dispose()
@@ -183,16 +182,13 @@ async function createGrammar(loaded: LoadedModel, request: ChatRequest): Promise
   const format = request.response_format
   if (format == null || format.type === 'text') return undefined
   const param = 'response_format.json_schema.schema'
-  const schema =
-    format.type === 'json_object'
-      ? ANY_OBJECT
-      : toGrammarSchema(format.json_schema.schema, { param, lenient: false })
+  const schema = format.type === 'json_object' ? { type: 'object' } : format.json_schema.schema
+  const text = toGrammarText(toGrammar(schema, param))
   try {
-    const made = await loaded.llama.createGrammarForJsonSchema(schema as { type: 'object' })
     return await loaded.llama.createGrammar({
-      grammar: narrowNumbers(made.grammar),
-      stopGenerationTriggers: made.stopGenerationTriggers,
-      trimWhitespaceSuffix: made.trimWhitespaceSuffix,
+      grammar: text,
+      stopGenerationTriggers: [LlamaText('\n'.repeat(4))],
+      trimWhitespaceSuffix: true,
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : 'unknown'

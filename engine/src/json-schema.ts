@@ -1,19 +1,17 @@
-import type { GbnfJsonSchema } from 'node-llama-cpp'
 import { invalid } from './errors.ts'
 
-type Schema = Record<string, unknown>
+export type Schema = Record<string, unknown>
 
 /** Maximum nesting of a body: deeper than real requests, far from a stack overflow. */
 const MAX_DEPTH = 100
-const MAX_NODES = 2000
-/** llama.cpp expands bounded repetitions, so large bounds make huge grammars. */
-const MAX_REPETITION = 1000
 
 /** Annotations, which do not constrain generation. */
 const ANNOTATIONS = new Set([
   '$schema',
   '$id',
   '$comment',
+  '$defs',
+  'definitions',
   'title',
   'description',
   'default',
@@ -23,55 +21,39 @@ const ANNOTATIONS = new Set([
   'writeOnly',
   'nullable',
   'strict',
-])
-/** Constraints that a grammar cannot express. */
-const CONSTRAINTS = new Set([
-  'pattern',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
-  'uniqueItems',
-  'minProperties',
-  'maxProperties',
   'contentEncoding',
   'contentMediaType',
 ])
-const STRUCTURE = new Set([
+const CONSTRAINTS = new Set([
   'type',
+  'enum',
+  'const',
+  'oneOf',
+  'anyOf',
+  'allOf',
+  '$ref',
   'properties',
   'required',
   'additionalProperties',
+  'propertyNames',
   'items',
   'prefixItems',
   'minItems',
   'maxItems',
   'minLength',
   'maxLength',
+  'pattern',
   'format',
-  'enum',
-  'const',
-  'oneOf',
-  'anyOf',
-  '$ref',
-  '$defs',
-  'definitions',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
 ])
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array'])
-const FORMATS = new Set(['date-time', 'time', 'date'])
 
-/** Accepts any JSON value. */
-const ANYTHING: GbnfJsonSchema = {
-  oneOf: [
-    { type: ['string', 'number', 'boolean', 'null'] },
-    { type: 'object', additionalProperties: true },
-    { type: 'array' },
-  ],
-}
-
-/** Accepts any JSON object, for `response_format: json_object`. */
-export const ANY_OBJECT: GbnfJsonSchema = { type: 'object', additionalProperties: true }
+/** Rejects a schema with a 400. `path` is a JSON pointer to the offending part. */
+export type Refuse = (path: string, reason: string) => never
 
 /** True when a parsed JSON value exceeds the maximum nesting. */
 export function isTooDeep(value: unknown): boolean {
@@ -85,177 +67,203 @@ export function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/**
- * Converts a JSON Schema to the subset that node-llama-cpp can turn into a grammar. Optional properties are always generated.
- * Throws a RequestError (400) for an unsupported keyword. With `lenient`, value constraints such as `pattern` are ignored: tool
- * parameters often carry them as hints.
- */
-export function toGrammarSchema(
-  root: unknown,
-  { param, lenient }: { param: string; lenient: boolean },
-): GbnfJsonSchema {
-  let nodes = 0
-  const refuse = (path: string, reason: string): never => {
-    throw invalid(param, `The schema is not supported at ${path}: ${reason}.`, 'invalid_json_schema')
-  }
-  if (!isSchema(root)) return refuse('#', 'it must be an object')
-  const definitions = { ...asSchema(root['definitions']), ...asSchema(root['$defs']) }
-
-  function convert(schema: unknown, path: string): GbnfJsonSchema {
-    if (++nodes > MAX_NODES) refuse(path, `it has more than ${MAX_NODES} parts`)
-    if (schema === true) return ANYTHING
-    if (!isSchema(schema)) return refuse(path, 'it must be an object')
-    for (const keyword of Object.keys(schema)) {
-      const known = STRUCTURE.has(keyword) || ANNOTATIONS.has(keyword) || CONSTRAINTS.has(keyword)
-      if (!known) refuse(path, `the keyword "${keyword.slice(0, 64)}" is not supported`)
-      if (CONSTRAINTS.has(keyword) && !lenient) refuse(path, `the keyword "${keyword}" is not supported`)
-    }
-
-    if (schema['$ref'] !== undefined) return convertReference(schema['$ref'], path)
-    if (schema['const'] !== undefined) return { const: literal(schema['const'], path) }
-    if (schema['enum'] !== undefined) {
-      const values = schema['enum']
-      if (!Array.isArray(values) || values.length === 0)
-        return refuse(path, '"enum" must be a list of values')
-      return { enum: values.map((value) => literal(value, path)) }
-    }
-    const alternatives = schema['oneOf'] ?? schema['anyOf']
-    if (alternatives !== undefined) {
-      if (!Array.isArray(alternatives) || alternatives.length === 0) {
-        return refuse(path, '"oneOf" and "anyOf" must be lists of schemas')
-      }
-      return { oneOf: alternatives.map((entry, index) => convert(entry, `${path}/oneOf/${index}`)) }
-    }
-
-    const types = typesOf(schema, path)
-    if (types.length === 0) return ANYTHING
-    const converted = types.map((type) => convertType(type, schema, path))
-    return converted.length === 1 ? converted[0]! : { oneOf: converted }
-  }
-
-  function convertReference(reference: unknown, path: string): GbnfJsonSchema {
-    const name = /^#\/(?:\$defs|definitions)\/([^/~%]+)$/.exec(String(reference))?.[1]
-    if (name === undefined || name.includes('\0') || !Object.hasOwn(definitions, name)) {
-      return refuse(path, '"$ref" must name an entry of "$defs" at the root')
-    }
-    return { $ref: `#/$defs/${name}` } as unknown as GbnfJsonSchema
-  }
-
-  function typesOf(schema: Schema, path: string): string[] {
-    const named = schema['type']
-    const types: unknown[] = named === undefined ? [] : Array.isArray(named) ? named : [named]
-    if (!types.every((type) => typeof type === 'string' && TYPES.has(type))) {
-      return refuse(path, '"type" must be a JSON type or a list of JSON types')
-    }
-    if (types.length > 0) return types as string[]
-    if (schema['properties'] !== undefined || schema['additionalProperties'] !== undefined) return ['object']
-    return schema['items'] !== undefined || schema['prefixItems'] !== undefined ? ['array'] : []
-  }
-
-  function convertType(type: string, schema: Schema, path: string): GbnfJsonSchema {
-    if (type === 'object') return convertObject(schema, path)
-    if (type === 'array') return convertArray(schema, path)
-    if (type !== 'string') return { type: type as 'number' }
-    const format = schema['format']
-    if (typeof format === 'string' && FORMATS.has(format)) return { type, format: format as 'date' }
-    if (format !== undefined && !lenient) refuse(path, 'this "format" isn\'t supported')
-    return { type, ...bounds(schema, 'minLength', 'maxLength', path) }
-  }
-
-  function convertObject(schema: Schema, path: string): GbnfJsonSchema {
-    const properties = asSchema(schema['properties'])
-    const entries = Object.entries(properties)
-    for (const name of Object.keys(properties)) checkText(name, path)
-    const required: unknown = schema['required'] ?? []
-    const named = Array.isArray(required) && required.every((name) => Object.hasOwn(properties, String(name)))
-    if (!named) refuse(path, '"required" must list names that "properties" describes')
-    const others = schema['additionalProperties']
-    return {
-      type: 'object',
-      properties: Object.fromEntries(
-        entries.map(([name, value]) => [name, convert(value, `${path}/properties/${name.slice(0, 64)}`)]),
-      ),
-      // JSON Schema allows additional properties by default. They are generated only if the schema describes no property.
-      additionalProperties:
-        isSchema(others) && Object.keys(others).length > 0
-          ? convert(others, `${path}/additionalProperties`)
-          : others === true ||
-            isSchema(others) ||
-            (others === undefined && schema['properties'] === undefined),
-    }
-  }
-
-  /** Rejects NUL, because llama.cpp reads the grammar as a C string. */
-  function checkText(text: string, path: string): void {
-    if (text.includes('\0')) refuse(path, 'names and values cannot contain the NUL character')
-  }
-
-  function convertArray(schema: Schema, path: string): GbnfJsonSchema {
-    const { items, prefixItems } = schema
-    return {
-      type: 'array',
-      ...(items === undefined ? {} : { items: convert(items, `${path}/items`) }),
-      ...(Array.isArray(prefixItems)
-        ? { prefixItems: prefixItems.map((item, index) => convert(item, `${path}/prefixItems/${index}`)) }
-        : {}),
-      ...bounds(schema, 'minItems', 'maxItems', path),
-    }
-  }
-
-  function bounds<Least extends string, Most extends string>(
-    schema: Schema,
-    least: Least,
-    most: Most,
-    path: string,
-  ): Partial<Record<Least | Most, number>> {
-    const found: Partial<Record<string, number>> = {}
-    for (const name of [least, most]) {
-      const value = schema[name]
-      if (value === undefined) continue
-      if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
-        return refuse(path, `"${name}" must be a non-negative integer`)
-      }
-      if (value <= MAX_REPETITION) found[name] = value
-      else if (name === least) refuse(path, `"${name}" must be at most ${MAX_REPETITION}`)
-    }
-    if ((found[least] ?? 0) > (found[most] ?? Infinity)) refuse(path, `"${least}" must not exceed "${most}"`)
-    return found
-  }
-
-  function literal(value: unknown, path: string): string | number | boolean | null {
-    if (typeof value === 'string') checkText(value, path)
-    if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value as string
-    return refuse(path, '"enum" and "const" accept strings, numbers, booleans and null')
-  }
-
-  const converted = convert(root, '#')
-  if (Object.keys(definitions).length === 0) return converted
-  const $defs = Object.fromEntries(
-    Object.entries(definitions).map(([name, schema]) => [
-      name,
-      convert(schema, `#/$defs/${name.slice(0, 64)}`),
-    ]),
-  )
-  return { ...converted, $defs } as GbnfJsonSchema
-}
-
-const INTEGER = '("0" | [1-9] [0-9]{0,15})'
-const EXPONENT = ` ([eE] [-+]? ${INTEGER})?`
-
-/**
- * Restricts the numbers in a grammar of node-llama-cpp, which allows integers with exponents (12e-1) and exponents that overflow a
- * JSON parser.
- */
-export function narrowNumbers(grammar: string): string {
-  return grammar
-    .replaceAll(INTEGER + EXPONENT, INTEGER)
-    .replaceAll(EXPONENT, ' ([eE] [-+]? ("0" | [1-9] [0-9]?))?')
-}
-
-function isSchema(value: unknown): value is Schema {
+export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function asSchema(value: unknown): Schema {
-  return isSchema(value) ? value : {}
+/** Creates the function that rejects the schema in the body field `param`. */
+export function createRefusal(param: string): Refuse {
+  return (path, reason) => {
+    throw invalid(
+      param,
+      `The schema is not supported at ${path.slice(0, 200)}: ${reason}.`,
+      'invalid_json_schema',
+    )
+  }
+}
+
+/** Rejects unknown keywords by name and keywords with values of the wrong type. */
+export function checkKeywords(schema: Schema, path: string, refuse: Refuse): void {
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (ANNOTATIONS.has(keyword)) continue
+    if (!CONSTRAINTS.has(keyword)) refuse(path, `the keyword "${keyword.slice(0, 64)}" is not supported`)
+    const problem = findProblem(keyword, value)
+    if (problem !== null) refuse(path, `"${keyword}" ${problem}`)
+  }
+}
+
+function findProblem(keyword: string, value: unknown): string | null {
+  switch (keyword) {
+    case 'type':
+      return [value].flat().every((type) => TYPES.has(String(type)) && typeof type === 'string')
+        ? null
+        : 'must be a JSON type or a list of JSON types'
+    case 'enum':
+      return Array.isArray(value) && value.length > 0 ? null : 'must be a list of values'
+    case 'oneOf':
+    case 'anyOf':
+    case 'allOf':
+    case 'prefixItems':
+      return Array.isArray(value) && value.length > 0 ? null : 'must be a list of schemas'
+    case 'properties':
+      return isSchema(value) ? null : 'must be an object of schemas'
+    case 'required':
+      return Array.isArray(value) && value.every((name) => typeof name === 'string')
+        ? null
+        : 'must be a list of names'
+    case '$ref':
+    case 'pattern':
+    case 'format':
+      return typeof value === 'string' ? null : 'must be a string'
+    case 'minItems':
+    case 'maxItems':
+    case 'minLength':
+    case 'maxLength':
+      return Number.isInteger(value) && (value as number) >= 0 ? null : 'must be a non-negative integer'
+    case 'minimum':
+    case 'maximum':
+    case 'exclusiveMinimum':
+    case 'exclusiveMaximum':
+    case 'multipleOf':
+      return typeof value === 'number' ? null : 'must be a number'
+    default:
+      return null
+  }
+}
+
+/** Resolves a local reference such as `#`, `#/$defs/x` or `#/properties/x`. Returns undefined when it leads nowhere. */
+export function resolvePointer(root: unknown, reference: string): unknown {
+  if (reference === '#') return root
+  if (!reference.startsWith('#/')) return undefined
+  let value: unknown = root
+  for (const part of reference.slice(2).split('/')) {
+    const name = decode(part)
+    if (typeof value !== 'object' || value === null || name === null) return undefined
+    if (!Object.hasOwn(value, name)) return undefined
+    value = (value as Schema)[name]
+  }
+  return value
+}
+
+function decode(part: string): string | null {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return null
+  }
+}
+
+/** Removes annotations. */
+export function constraintsOf(schema: Schema): Schema {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => CONSTRAINTS.has(keyword)))
+}
+
+/**
+ * Combines two schemas into one that accepts what both accept. Several values of `pattern` and `format` become lists. Rejects
+ * combinations without an equivalent schema.
+ */
+export function mergeSchemas(left: Schema, right: Schema, path: string, refuse: Refuse): Schema {
+  const merged: Schema = { ...constraintsOf(left) }
+  for (const [keyword, value] of Object.entries(constraintsOf(right))) {
+    const other = merged[keyword]
+    merged[keyword] =
+      other === undefined ? value : combine(keyword, other, value, () => refuse(path, conflict(keyword)))
+  }
+  for (const [one, another] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    const isClosed = one['additionalProperties'] !== undefined && one['additionalProperties'] !== true
+    const isForeign = Object.keys(propertiesOf(another)).some(
+      (name) => !Object.hasOwn(propertiesOf(one), name),
+    )
+    if (isClosed && isForeign) refuse(path, conflict('additionalProperties'))
+  }
+  return merged
+}
+
+const conflict = (keyword: string): string =>
+  `combined schemas have different values of "${keyword}", which is not supported`
+
+function combine(keyword: string, left: unknown, right: unknown, refuse: () => never): unknown {
+  switch (keyword) {
+    case 'type': {
+      const [ours, theirs] = [[left].flat(), [right].flat()]
+      const accepts = (types: unknown[], type: unknown): boolean =>
+        types.includes(type) || (type === 'integer' && types.includes('number'))
+      const common = [
+        ...ours.filter((type) => accepts(theirs, type)),
+        ...theirs.filter((type) => accepts(ours, type)),
+      ]
+      return common.length === 0 ? refuse() : [...new Set(common)]
+    }
+    case 'minimum':
+    case 'exclusiveMinimum':
+    case 'minItems':
+    case 'minLength':
+      return Math.max(left as number, right as number)
+    case 'maximum':
+    case 'exclusiveMaximum':
+    case 'maxItems':
+    case 'maxLength':
+      return Math.min(left as number, right as number)
+    case 'required':
+      return [...new Set([...(left as string[]), ...(right as string[])])]
+    case 'pattern':
+    case 'format':
+      return [...new Set([left, right].flat())]
+    case 'allOf':
+      return [...(left as unknown[]), ...(right as unknown[])]
+    case 'items':
+      return { allOf: [left, right] }
+    case 'properties': {
+      const both: Schema = { ...(left as Schema) }
+      for (const [name, schema] of Object.entries(right as Schema)) {
+        both[name] = Object.hasOwn(both, name) ? { allOf: [both[name], schema] } : schema
+      }
+      return both
+    }
+    case 'enum': {
+      const values = new Set((right as unknown[]).map((value) => JSON.stringify(value)))
+      const common = (left as unknown[]).filter((value) => values.has(JSON.stringify(value)))
+      return common.length === 0 ? refuse() : common
+    }
+    default:
+      return JSON.stringify(left) === JSON.stringify(right) ? left : refuse()
+  }
+}
+
+export function propertiesOf(schema: Schema): Schema {
+  return isSchema(schema['properties']) ? schema['properties'] : {}
+}
+
+/** The types that a schema without combinators accepts. */
+export function typesOf(schema: Schema): string[] {
+  if (schema['type'] !== undefined) return [schema['type']].flat() as string[]
+  const has = (...keywords: string[]): boolean => keywords.some((keyword) => schema[keyword] !== undefined)
+  if (has('properties', 'required', 'additionalProperties', 'propertyNames')) return ['object']
+  if (has('items', 'prefixItems', 'minItems', 'maxItems')) return ['array']
+  if (has('pattern', 'format', 'minLength', 'maxLength')) return ['string']
+  if (has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf')) return ['number']
+  return []
+}
+
+/** True when no value can match both schemas. False when unsure. */
+export function areDisjoint(left: Schema, right: Schema): boolean {
+  const [ours, theirs] = [typesOf(left), typesOf(right)].map((types) =>
+    types.map((type) => (type === 'integer' ? 'number' : type)),
+  )
+  if (ours!.length > 0 && theirs!.length > 0 && !ours!.some((type) => theirs!.includes(type))) return true
+  const [values, others] = [valuesOf(left), valuesOf(right)]
+  if (values !== null && others !== null) return !values.some((value) => others.includes(value))
+  const required = (schema: Schema): string[] => (schema['required'] as string[] | undefined) ?? []
+  return required(left).some((name) => {
+    const [one, another] = [propertiesOf(left)[name], propertiesOf(right)[name]]
+    return required(right).includes(name) && isSchema(one) && isSchema(another) && areDisjoint(one, another)
+  })
+}
+
+function valuesOf(schema: Schema): string[] | null {
+  if (schema['const'] !== undefined) return [JSON.stringify(schema['const'])]
+  return Array.isArray(schema['enum']) ? schema['enum'].map((value) => JSON.stringify(value)) : null
 }

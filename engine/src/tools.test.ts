@@ -8,11 +8,11 @@ const request = (parameters: Record<string, unknown>, choice?: ChatRequest['tool
   tools: [{ type: 'function', function: { name: 'one', parameters } }],
   tool_choice: choice,
 })
-const refused = { allOf: [] }
+const refused = { not: {} }
 
 test('tool_choice none needs neither tool support nor valid schemas', () => {
   expect(() => selectTools(request({}), false)).toThrow('does not support tools')
   expect(selectTools(request({}, 'none'), false)).toBeNull()
-  expect(() => selectTools(request(refused), true)).toThrow('"allOf" is not supported')
+  expect(() => selectTools(request(refused), true)).toThrow('"not" is not supported')
   expect(selectTools(request(refused, 'none'), true)).toBeNull()
 })

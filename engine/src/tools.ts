@@ -2,7 +2,8 @@ import type { ChatModelFunctions, ChatWrapper, GbnfJsonSchema } from 'node-llama
 import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
 import type { AnswerPiece } from './answer.ts'
-import { toGrammarSchema } from './json-schema.ts'
+import { toGrammar, type Grammar } from './grammar.ts'
+import { constraintsOf, type Schema } from './json-schema.ts'
 
 const MAX_PARALLEL_CALLS = 16
 
@@ -42,8 +43,10 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
     const description = tool.description == null ? {} : { description: tool.description }
     const param = `tools.${index}.function.parameters`
     const given = tool.parameters ?? {}
-    const schema = toGrammarSchema({ type: 'object', properties: {}, ...given }, { param, lenient: true })
-    const params = takesNothing(schema) ? {} : { params: schema }
+    if ((given['type'] ?? 'object') !== 'object')
+      throw invalid(param, `${param}: must have the type "object".`)
+    const grammar = toGrammar({ type: 'object', properties: {}, ...given }, param)
+    const params = takesNothing(given) ? {} : { params: toParams(grammar) }
     described.push([
       tool.name,
       { ...description, ...(tool.parameters == null ? {} : { params: given as never }) },
@@ -60,9 +63,29 @@ export function selectTools(request: ChatRequest, supported: boolean): SelectedT
   }
 }
 
-function takesNothing(schema: GbnfJsonSchema): boolean {
-  if (!('properties' in schema) || schema.additionalProperties !== false) return false
-  return Object.keys(schema.properties ?? {}).length === 0
+/** True when the only call has no arguments. */
+function takesNothing(schema: Schema): boolean {
+  const { properties, additionalProperties = false, ...rest } = constraintsOf(schema)
+  const others = Object.keys(rest).filter((keyword) => keyword !== 'type' && keyword !== 'required')
+  return isEmpty(properties) && additionalProperties === false && others.length === 0
+}
+
+function isEmpty(properties: unknown): boolean {
+  return Object.keys(properties ?? {}).length === 0
+}
+
+/**
+ * Returns a schema from which node-llama-cpp builds exactly this grammar. The library maps the alternatives of `oneOf` to terminals, so
+ * this list maps to a terminal of its own. Its only item is a reference that leads nowhere, which accepts every finished call.
+ */
+function toParams({ rules, start }: Grammar): GbnfJsonSchema {
+  const terminal = {
+    resolve: (generator: { rules: Map<string, string> }): string => {
+      for (const [name, text] of rules) generator.rules.set(name, text)
+      return start
+    },
+  }
+  return { oneOf: Object.assign([{ $ref: '#' }], { map: () => [terminal] }) } as unknown as GbnfJsonSchema
 }
 
 /**
@@ -70,10 +93,8 @@ function takesNothing(schema: GbnfJsonSchema): boolean {
  * immediately.
  */
 export function adaptWrapper(wrapper: ChatWrapper, tools: SelectedTools): ChatWrapper {
-  const readsJsonSchema = wrapper.wrapperName === 'JinjaTemplate'
   const generateContextState: ChatWrapper['generateContextState'] = (options) => {
-    const availableFunctions = readsJsonSchema ? tools.described : tools.callable
-    const state = wrapper.generateContextState({ ...options, availableFunctions })
+    const state = wrapper.generateContextState({ ...options, availableFunctions: tools.described })
     if (!tools.mustCall) return state
     const { contextText, stopGenerationTriggers } = state
     const functionCall = { initiallyEngaged: true, disengageInitiallyEngaged: [] }
@@ -87,30 +108,18 @@ export function createCallReporter(onPiece: (piece: AnswerPiece) => void) {
   const reported = new Set<number>()
   let finished = 0
   let blank = ''
-  let written = ''
   const begin = (index: number, name: string): void => {
     if (reported.has(index)) return
     reported.add(index)
     blank = ''
-    written = ''
     onPiece({ type: 'tool_call', index, name })
   }
   return {
-    /** True when the arguments of the last call are complete JSON. */
-    isComplete: (): boolean => {
-      try {
-        JSON.parse(written)
-        return true
-      } catch {
-        return false
-      }
-    },
     onChunk: (chunk: { callIndex: number; functionName: string; paramsChunk: string }): void => {
       begin(chunk.callIndex, chunk.functionName)
       const all = blank + chunk.paramsChunk
       const text = all.trimEnd()
       blank = all.slice(text.length)
-      written += text
       if (text !== '') onPiece({ type: 'tool_arguments', index: chunk.callIndex, text })
     },
     onCall: (call: { functionName: string }): void => {
