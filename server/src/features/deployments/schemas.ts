@@ -48,7 +48,7 @@ export const deploymentUsageBody = z
     output_tokens: z.int(),
     instance_seconds: z
       .number()
-      .describe('From the start of the instance to its release, or to now while it runs'),
+      .describe('From the start of each instance to its release or loss, or to now while it runs'),
     cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
     currency: z.string(),
   })
