@@ -45,9 +45,14 @@ export async function createApplication(config: Config, overrides: Overrides = {
     const databaseUrl = config.databaseUrl ?? database!.url
     if (runsWorker(config)) {
       // Lock first: if another server holds the lock, it also uses the database, which must keep running.
-      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, (cause) =>
-        lost.abort(new Error('The database session that locks DATA_DIR ended.', { cause })),
-      )
+      const lock = await lockDataDirectory(databaseUrl, config.dataDirectory, {
+        onLost: (cause) => lost.abort(new Error('The lock on DATA_DIR was lost.', { cause })),
+        // A server of the operator's comes back; the end of the embedded one ends Berth.
+        onInterrupted:
+          database === null
+            ? (error) => log.warn({ err: error }, 'the lock on DATA_DIR is interrupted; reacquiring it')
+            : undefined,
+      })
       opened.defer(async () => database?.stop())
       opened.defer(() => lock.release())
     }

@@ -19,18 +19,77 @@ export interface DataDirectoryLock {
   release(): Promise<void>
 }
 
-const timeoutMs = 5000
+export interface LockEvents {
+  /** Called at most once, when the lock is lost for good: the server must stop. */
+  onLost(error: Error): void
+  /** Called when the session ends and after each failed attempt to reacquire the lock. Without it, the end of the session is a loss. */
+  onInterrupted?: ((error: unknown) => void) | undefined
+}
+
+const timeoutMs = 5_000
+/** After a broken connection the database needs up to a minute to end the old session. */
+const reacquireTimeoutMs = 90_000
+const longestPauseMs = 5_000
 
 /**
  * Locks a DATA_DIR of this host for one server. The advisory lock belongs to a database session, so the database releases it when
- * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. `onLost` is called once if
- * the session ends unexpectedly: the server must stop. Doesn't work through a connection pooler in transaction mode.
+ * the server is killed. Throws `DataDirectoryInUseError` if another server holds the lock for 5 seconds. With `onInterrupted`, a
+ * lost session is replaced with backoff until the database is back, and only another server's lock is a loss. Doesn't work through
+ * a connection pooler in transaction mode.
  */
 export async function lockDataDirectory(
   databaseUrl: string,
   dataDirectory: string,
-  onLost: (error: Error) => void,
+  { onLost, onInterrupted }: LockEvents,
 ): Promise<DataDirectoryLock> {
+  const closing = new AbortController()
+  let client = await openLockedSession(databaseUrl, dataDirectory, timeoutMs, closing.signal, onSessionEnd)
+  let reacquiring: Promise<void> = Promise.resolve()
+
+  function onSessionEnd(error: Error): void {
+    if (closing.signal.aborted) return
+    if (onInterrupted === undefined) return onLost(error)
+    onInterrupted(error)
+    reacquiring = reacquire(onInterrupted)
+  }
+
+  async function reacquire(report: (error: unknown) => void): Promise<void> {
+    for (let pause = 100; !closing.signal.aborted; pause = Math.min(pause * 2, longestPauseMs)) {
+      try {
+        await delay(pause, undefined, { signal: closing.signal })
+        client = await openLockedSession(
+          databaseUrl,
+          dataDirectory,
+          reacquireTimeoutMs,
+          closing.signal,
+          onSessionEnd,
+        )
+        return
+      } catch (error) {
+        if (closing.signal.aborted) return
+        if (error instanceof DataDirectoryInUseError) return onLost(error)
+        report(error)
+      }
+    }
+  }
+
+  return {
+    async release() {
+      closing.abort()
+      await reacquiring
+      await client.end()
+    },
+  }
+}
+
+/** Opens a session that holds the lock. `onEnd` is called when the session ends later, also when the caller ends it. */
+async function openLockedSession(
+  databaseUrl: string,
+  dataDirectory: string,
+  timeout: number,
+  signal: AbortSignal,
+  onEnd: (error: Error) => void,
+): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: 'berth data directory lock',
@@ -42,8 +101,7 @@ export async function lockDataDirectory(
   let failure = new Error('The database session that locks DATA_DIR ended')
   client.on('error', (error) => (failure = error))
   client.once('end', () => {
-    if (held) onLost(failure)
-    held = false
+    if (held) onEnd(failure)
   })
   try {
     await client.connect()
@@ -52,21 +110,16 @@ export async function lockDataDirectory(
       'SET idle_session_timeout = 0; SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3',
     )
     const key = await hashPath(dataDirectory)
-    const deadline = Date.now() + timeoutMs
+    const deadline = Date.now() + timeout
     // The session of a killed server ends with a short delay.
     while (!(await tryLock(client, key))) {
       if (Date.now() > deadline) throw new DataDirectoryInUseError(dataDirectory)
-      await delay(100)
+      await delay(100, undefined, { signal })
     }
     held = true
+    return client
   } finally {
     if (!held) await client.end().catch(() => undefined)
-  }
-  return {
-    async release() {
-      held = false
-      await client.end()
-    },
   }
 }
 

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { query } from '../database/scratch.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { startGate } from '../support/database-gate.ts'
 import { deployBundled } from '../support/deployments.ts'
 import { listen } from '../support/listen.ts'
 import {
@@ -178,6 +179,35 @@ test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, an
     expect(server.output()).not.toContain(secretKey)
   }
 })
+
+test.each(['worker', 'all'])(
+  'ROLE=%s keeps running while PostgreSQL is away, and locks DATA_DIR again',
+  async (ROLE) => {
+    const settings = { ...(await createSettings()), SECRET_KEY: secretKey, ROLE }
+    const direct = settings.DATABASE_URL
+    const gate = await startGate(direct)
+    onTestFinished(() => gate.close())
+    const server = start({ ...settings, DATABASE_URL: gate.url })
+    const heldLocks = () =>
+      query(
+        direct,
+        `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+        WHERE locktype = 'advisory' AND granted AND application_name = 'berth data directory lock'
+          AND datname = current_database()`,
+      )
+    await expect.poll(() => server.output(), pollOptions).toMatch(/"msg":"(working|listening on .*)"/)
+    expect(await heldLocks()).toHaveLength(1)
+
+    await gate.shut()
+    await expect.poll(() => server.output(), pollOptions).toMatch(/ECONNREFUSED.*"msg":"the lock on DATA_DIR/)
+    expect(await heldLocks()).toEqual([])
+    await gate.open()
+    await expect.poll(heldLocks, pollOptions).toHaveLength(1)
+    expect(server.child.exitCode).toBeNull()
+    server.child.kill('SIGTERM')
+    expect(await server.exited, server.output()).toBe(0)
+  },
+)
 
 const oldNode = findOldNode()
 
