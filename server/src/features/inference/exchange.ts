@@ -38,7 +38,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
   refusedBy: ReadonlySet<string> = noRefusals
   call: UpstreamCall | null = null
   retried = false
-  /** The engine rejected the authorization, which is renewed once */
+  /** The engine rejected the authorization */
   unauthorized = false
   renewed = false
   relay: ResponseRelay | null = null
@@ -115,8 +115,8 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
   }
 
   onHead(head: ResponseHead): Buffer | null {
-    this.unauthorized = head.status === 401 && this.deps.runtime.authorizeEngine !== undefined
-    if (this.unauthorized && !this.renewed) return null
+    this.unauthorized = head.status === 401
+    if (this.unauthorized && this.canRenew) return null
     this.firstByteAt = performance.now()
     // The request is not retried from here on, so its body need not stay in memory during a long stream.
     this.request.body = ''
@@ -141,11 +141,15 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
 
   onEnd(): void {
     this.call = null
-    if (this.unauthorized && !this.renewed) return void this.renewAuthorization(this.target!)
+    if (this.unauthorized && this.canRenew) return void this.renewAuthorization(this.target!)
     this.release()
-    if (this.unauthorized)
-      this.fail(new UpstreamError('broken', 'the engine rejected a renewed authorization'))
-    else this.relay!.end()
+    if (!this.unauthorized) return this.relay!.end()
+    // The caller can't fix this 401, so it becomes a 502.
+    this.caller.request.log.error(
+      { deployment: this.deploymentId },
+      'the engine rejected its key; SECRET_KEY may differ from the one that the engine started with',
+    )
+    this.fail(new UpstreamError('broken', 'the engine rejected the authorization'))
   }
 
   /** Renews the authorization that the engine rejected and sends the same request again. */
@@ -259,6 +263,11 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
 
   get requestId(): string {
     return this.caller.request.id
+  }
+
+  /** True if the runtime issues the authorization and has not renewed it for this request */
+  get canRenew(): boolean {
+    return !this.renewed && this.deps.runtime.authorizeEngine !== undefined
   }
 
   get modelName(): string {

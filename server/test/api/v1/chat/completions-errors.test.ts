@@ -175,3 +175,12 @@ test('requests fail over from a deployment that refuses the connection to anothe
   const answers = await Promise.all([ask(), ask(), ask()])
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
 })
+
+test('POST /v1/chat/completions: an engine’s 401 is a 502 upstream_unavailable, and the log names SECRET_KEY', async () => {
+  const [engine] = engines
+  engine!.answer((response) => answerJson(response, '{"error":{"message":"Invalid API key"}}', 401))
+  const { ask } = await deployAt([engine!.url])
+  const answer = await ask()
+  expectOpenAiError(answer, 502, 'upstream_unavailable', 'server_error')
+  expect(server.logs.join('')).toContain('the engine rejected its key; SECRET_KEY may differ')
+})
