@@ -28,9 +28,32 @@ export function connectDatabase(
   })
   pool.on('error', onIdleError)
   // A lost connection fails the running query. Between two queries of a transaction, its unhandled error would end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  pool.on('connect', (client) => client.on('error', (error) => void connectionErrors.add(error)))
+  const connect = () =>
+    pool.connect().catch((error: Error) => {
+      connectionErrors.add(error)
+      throw error
+    })
+  const dialect = new PostgresDialect({ pool: { options: pool.options, connect, end: () => pool.end() } })
+  const db = new Kysely<Tables>({ dialect })
   return { db, pool, close: () => db.destroy() }
+}
+
+/** Errors of connections that could not be opened or were lost */
+const connectionErrors = new WeakSet<Error>()
+/** SQLSTATE class 08, administrator shutdown, crash, starting up, and too many connections */
+const unavailableCodes = /^(08...|57P0[123]|53300)$/
+
+/** True if a query failed because the database was unreachable, so that a retry may succeed. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof pg.DatabaseError && error.code !== undefined && unavailableCodes.test(error.code))
+    return true
+  return (
+    connectionErrors.has(error) ||
+    // What the driver says of a query on a connection that is already lost.
+    error.message === 'Client has encountered a connection error and is not queryable'
+  )
 }
 
 /** True for PostgreSQL's error that a row violates the unique index `constraint`. */

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { isDatabaseUnavailable } from '../database/connect.ts'
 import { ApplicationError } from '../errors.ts'
 import type { ErrorKind } from '../errors.ts'
 
@@ -103,6 +104,10 @@ export function toPublicError(error: unknown): PublicError {
     }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
+  if (isDatabaseUnavailable(error)) {
+    const detail = 'The database is unreachable. Retry in a few seconds.'
+    return { status: 503, code: 'database_unavailable', detail, retryAfterSeconds: 5 }
+  }
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>
   const known = frameworkErrors[code ?? '']
   if (known !== undefined) return known

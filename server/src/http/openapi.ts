@@ -128,13 +128,13 @@ const problemDescriptions: Record<number, string> = {
   415: 'The request body is not JSON',
   422: 'Some fields are invalid; `errors` lists them',
   429: 'Too many requests; retry after `Retry-After` seconds',
-  503: 'Temporarily unavailable; retry later',
+  503: 'Temporarily unavailable; retry after `Retry-After` seconds. `database_unavailable`: the database is unreachable',
 }
 
-/** Response schemas of a route's errors, for OpenAPI. */
+/** Response schemas of a route's errors, for OpenAPI. A 503 is among them, because every route needs the database. */
 export function problems<const Status extends number>(...statuses: Status[]) {
   return Object.fromEntries(
-    statuses.map((status) => [
+    [...new Set<number>([...statuses, 503])].map((status) => [
       status,
       {
         description: problemDescriptions[status] ?? 'Error',

@@ -78,7 +78,7 @@ export function inferenceRoutes(app: App, deps: Deps): void {
         operationId: 'listModels',
         summary: 'List the models that your running deployments serve',
         tags,
-        response: { 200: modelsBody, 401: openAiErrorBody, 403: openAiErrorBody },
+        response: { 200: modelsBody, 401: openAiErrorBody, 403: openAiErrorBody, 503: openAiErrorBody },
       },
     },
     async ({ viewer }) => {
