@@ -40,7 +40,7 @@ const publicOperations = new Set([
   'POST /v1/billing/webhook',
 ])
 
-const openAiPaths = new Set(['/v1/chat/completions', '/v1/embeddings', '/v1/models'])
+const openAiPaths = new Set(['/v1/chat/completions', '/v1/embeddings', '/v1/models', '/v1/models/{model}'])
 
 test('openapi.json in the repository matches the server; `npm run openapi` updates it', async () => {
   const committed = await readFile(resolve(import.meta.dirname, '../../../openapi.json'), 'utf8')

@@ -75,6 +75,7 @@ const matrix = parseMatrix(`
   GET    /api/v1/model-deployments/{deployment_id}/usage    401    200    200    200   200         404
   GET    /api/v1/model-deployments/{deployment_id}/statistics 401  200    200    200   200         404
   GET    /v1/models                                         401    200    200    200   200         200
+  GET    /v1/models/{model}                                 401    200    200    200   200         404
   POST   /v1/chat/completions                               401    200    200    200   200         404
   POST   /v1/embeddings                                     401    200    200    200   200         404
 `)

@@ -115,6 +115,7 @@ export const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/billing/portal/session': () => ({ body: {} }),
   'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
   'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),
+  'GET /v1/models/{model}': (caller) => ({ parameters: { model: findDeployment(caller) } }),
   'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),

@@ -22,8 +22,7 @@ export async function findTargets(
   if (ready !== undefined) return [ready, ...others]
   const newest = candidates.find(({ status }) => status === 'running') ?? candidates[0]
   if (newest === undefined) {
-    const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.`
-    throw new ApplicationError('not_found', 'model_not_found', message)
+    throw modelNotFound(model)
   }
   if (newest.status === 'failed') {
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
@@ -35,4 +34,10 @@ export async function findTargets(
     `The deployment of ${newest.modelName} is ${newest.status} and not ready for requests. Retry in a few seconds.`,
     retryAfterSeconds,
   )
+}
+
+/** A 404 for a model name without a deployment. */
+export function modelNotFound(model: string): ApplicationError {
+  const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.`
+  return new ApplicationError('not_found', 'model_not_found', message)
 }

@@ -4,7 +4,10 @@ import { logServerError, toPublicError } from '../../http/errors.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
 import type { Log } from '../../log.ts'
 import type { Services } from '../../services.ts'
-import { listServingDeployments } from '../deployments/serving-deployments.ts'
+import { listServingDeployments, resolveDeployments } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import type { Viewer } from '../../viewer.ts'
+import { modelNotFound } from './find-targets.ts'
 import { createAccessLog } from './access-log.ts'
 import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
@@ -17,6 +20,8 @@ import {
   chatBody,
   embeddingsBody,
   engineResponse,
+  modelBody,
+  modelParams,
   modelsBody,
   openAiErrorBody,
   toOpenAiError,
@@ -84,18 +89,54 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     async ({ viewer }) => {
       const serving = await listServingDeployments(deps, viewer)
       const byName = Map.groupBy(serving, ({ modelName }) => modelName)
-      return {
-        object: 'list' as const,
-        data: [...byName].map(([id, deployments]) => ({
-          id,
-          object: 'model' as const,
-          created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
-          owned_by: viewer.organizationName,
-          deployments: deployments.map(({ deploymentId }) => deploymentId),
-        })),
-      }
+      const data = [...byName].map(([id, deployments]) => toModel(id, deployments, viewer))
+      return { object: 'list' as const, data }
     },
   )
+
+  app.get(
+    '/v1/models/:model',
+    {
+      config: { permission: 'useOwnDeployments' },
+      schema: {
+        operationId: 'getModel',
+        summary: 'Get a model that your running deployments serve',
+        tags,
+        params: modelParams,
+        response: { 200: modelBody, 401: openAiErrorBody, 403: openAiErrorBody, 404: openAiErrorBody },
+      },
+    },
+    async ({ viewer, params: { model } }) => {
+      const found = await resolveDeployments(deps, viewer, model)
+      const serving = found.filter(({ status }) => status === 'running')
+      if (serving.length === 0) throw modelNotFound(model)
+      return toModel(model, serving, viewer)
+    },
+  )
+}
+
+/** The path segments below `/v1` of Berth's own API, whose errors are problem details. */
+const ownSegments = new Set(['', 'auth', 'billing', 'invitations', 'organization', 'sso', 'user'])
+
+/** Sends a 404 in OpenAI's shape if an unknown URL belongs to OpenAI's API. Returns true if it did. */
+export function sendUnknownOpenAiRoute(request: FastifyRequest, reply: FastifyReply): boolean {
+  const segment = /^\/v1\/([^/?]*)/.exec(request.url)?.[1]
+  if (segment === undefined || ownSegments.has(segment)) return false
+  const path = request.url.split('?', 1)[0]!.slice(0, 200)
+  const detail = `Berth has no route ${request.method} ${path}. The API documentation at /docs lists all routes.`
+  const { status, body } = toOpenAiError({ status: 404, code: 'unknown_url', detail })
+  void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
+  return true
+}
+
+function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
+  return {
+    id,
+    object: 'model' as const,
+    created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
+    owned_by: viewer.organizationName,
+    deployments: deployments.map(({ deploymentId }) => deploymentId),
+  }
 }
 
 /** Starts an exchange, which sends the response itself. Synchronous when the targets are cached. Errors are sent through Fastify. */

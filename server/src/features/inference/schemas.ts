@@ -27,20 +27,23 @@ export const engineResponse = z
   .looseObject({ object: z.string() })
   .describe('The engine’s response, unchanged; with `stream`, server-sent events with one chunk each')
 
-export const modelsBody = z
+export const modelBody = z
   .object({
-    object: z.literal('list'),
-    data: z.array(
-      z.object({
-        id: z.string().describe('Value for `model` in a request'),
-        object: z.literal('model'),
-        created: z.int().describe('Unix time in seconds'),
-        owned_by: z.string(),
-        deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
-      }),
-    ),
+    id: z.string().describe('Value for `model` in a request'),
+    object: z.literal('model'),
+    created: z.int().describe('Unix time in seconds'),
+    owned_by: z.string(),
+    deployments: z.array(z.string()).describe('Ids of the running deployments that serve the model'),
   })
+  .meta({ id: 'Model' })
+
+export const modelsBody = z
+  .object({ object: z.literal('list'), data: z.array(modelBody) })
   .meta({ id: 'Models' })
+
+export const modelParams = z.object({
+  model: z.string().describe('A model name, a deployment id or an `inference_model_uid`'),
+})
 
 export const openAiErrorBody = z
   .object({

@@ -64,6 +64,42 @@ test('GET /v1/models: deployments that are not running are omitted', async () =>
   expect((await client.get('/v1/models')).body.data).toEqual([])
 })
 
+test('GET /v1/models/{model}: one model by name, deployment id or uid; 404 model_not_found otherwise', async () => {
+  const client = await registerClient(server.url, { organization: 'Quay Ltd' })
+  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  const [listed] = (await client.get('/v1/models')).body.data
+  expect((await client.get('/v1/models/berth-tiny')).body).toEqual(listed)
+  for (const name of [id, `dep-${id}`]) {
+    const { status, body } = await client.get(`/v1/models/${name}`)
+    expect([status, body]).toEqual([200, { ...listed, id: name }])
+  }
+  const stranger = await registerClient(server.url)
+  for (const answer of [await client.get('/v1/models/nothing'), await stranger.get(`/v1/models/${id}`)]) {
+    expect(answer.status).toBe(404)
+    expect(answer.body.error).toMatchObject({ type: 'invalid_request_error', code: 'model_not_found' })
+  }
+})
+
+test('unknown routes of OpenAI’s API: 404 unknown_url in OpenAI’s shape', async () => {
+  const client = createClient(server.url)
+  for (const answer of [
+    await client.get('/v1/files?limit=1'),
+    await client.post('/v1/responses', { model: 'berth-tiny', input: 'Hi' }),
+    await client.get('/v1/chat/nothing'),
+  ]) {
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      404,
+      expect.stringContaining('application/json'),
+    ])
+    expect(answer.body.error).toMatchObject({
+      type: 'invalid_request_error',
+      param: null,
+      code: 'unknown_url',
+    })
+  }
+})
+
 test('GET /v1/models: 401 without a session, in OpenAI’s shape', async () => {
   const answer = await createClient(server.url).get('/v1/models')
   expect(answer.status).toBe(401)
