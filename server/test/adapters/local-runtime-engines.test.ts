@@ -395,8 +395,17 @@ describe('the memory of this host', () => {
       })
     }
     expect(await runtime.listDeploymentIds()).toEqual([])
-    const spec = makeSpec(FILE_MODEL)
-    expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'failed', code: 'instance_lost' })
+    expect(await runtime.ensureEngine(gpu)).toMatchObject({ phase: 'failed', code: 'no_feasible_instance' })
+  })
+
+  test('is reserved again for a deployment whose folder was lost', async () => {
+    const folder = await makeFolder()
+    const runtime = await openRuntime(folder)
+    const spec = await deploy(runtime)
+    await runtime.stopEngine(spec.deploymentId)
+    await rm(stateFolder(folder, spec), { recursive: true })
+    expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
+    await reach(runtime, spec, 'ready')
   })
 
   test('is tracked only under valid deployment ids', async () => {

@@ -64,6 +64,11 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     for (const id of await listDeploymentIds()) await limitLog(engineFiles(directoryOf(id)).log)
   }
 
+  /** Only one reservation runs at a time, so that two deployments can't reserve the same memory. */
+  function provision(spec: EngineSpec): Promise<ProvisionResult> {
+    return runExclusive('provision', () => reserve(spec))
+  }
+
   async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
     const directory = directoryOf(spec.deploymentId)
     const existing = await readReservation(directory)
@@ -101,9 +106,11 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
   async function ensure(spec: EngineSpec): Promise<EngineObservation> {
     const directory = directoryOf(spec.deploymentId)
-    if ((await readReservation(directory)) === null) {
-      const message = 'The memory reservation on this host was lost.'
-      return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
+    // A restored DATA_DIR has no reservations.
+    const provisioned = await provision(spec)
+    if (provisioned.outcome === 'refused') {
+      const { code, message } = provisioned
+      return { phase: 'failed', stage: 'engine_startup', code, message }
     }
     const before = await observe(spec.deploymentId)
     if (before.phase !== 'absent') return before
@@ -135,9 +142,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   return {
     name: 'local',
     listOffers: async () => [host],
-    // Only one reservation runs at a time, so that two deployments can't reserve the same memory.
-    provision: (spec) =>
-      runExclusive(spec.deploymentId, () => runExclusive('provision', () => reserve(spec))),
+    provision: (spec) => runExclusive(spec.deploymentId, () => provision(spec)),
     ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensure(spec)),
     observeEngine: observe,
     stopEngine: (deploymentId) => runExclusive(deploymentId, () => stop(deploymentId)),
