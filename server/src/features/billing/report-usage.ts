@@ -86,7 +86,9 @@ async function reportHour(
   if (earlierAttemptAt !== null) {
     await insertReport(db, row, now, {
       since: earlierAttemptAt,
-      reason: 'the hour may have been reported before the database was restored',
+      reason:
+        'the hour ended more than 23 hours ago, for example because no worker ran or the database was restored; ' +
+        "the report is sent after a comparison with the payment processor's total",
     })
   } else if (reporter.isPaused(priceKey)) {
     await insertReport(db, row, now, { since: now, reason: 'earlier reports of this price failed' })

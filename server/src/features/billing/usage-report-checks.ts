@@ -18,8 +18,9 @@ export function usageReportChecks({ db, clock }: Pick<Services, 'db' | 'clock'>)
       async find() {
         const { rows } = await sql<{ organization_id: number; subject: string; message: string }>`
           SELECT organization_id, identifier AS subject,
-            format('The report of %s units of %s in the hour of %s is not confirmed after %s attempts: %s', quantity, price_key,
-              hour, attempts, coalesce(last_error, 'the process ended')) AS message
+            format('The report of %s units of %s in the hour of %s %s: %s.', quantity, price_key, hour,
+              CASE attempts WHEN 0 THEN 'waits' ELSE format('is not confirmed after %s attempts', attempts) END,
+              rtrim(coalesce(last_error, 'the process ended'), '.')) AS message
           FROM usage_reports
           WHERE status <> 'sent' AND first_attempt_at < ${clock()}::timestamptz - ${confirmationDeadline}
           UNION ALL

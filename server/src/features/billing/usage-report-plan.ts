@@ -49,8 +49,9 @@ export function planAttempt(
 }
 
 /**
- * The assumed time of an earlier attempt to report an hour that has no report yet; null for a recent hour. The database may have
- * been restored from a backup, and the idempotency key of an old hour may have expired: treat the hour as reported when it ended.
+ * The assumed time of an earlier attempt to report an hour that has no report yet; null for a recent hour. An old hour has no
+ * report after an outage of all workers, or after the restore of a backup. In the second case the processor may have counted the
+ * hour, and its idempotency key may have expired: treat the hour as reported when it ended.
  */
 export function assumeEarlierAttempt(hour: Date, now: Date): Date | null {
   const end = new Date(hour.getTime() + hourMilliseconds)
