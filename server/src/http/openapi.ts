@@ -5,6 +5,7 @@ import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { problemSchema } from './errors.ts'
 
 const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
@@ -142,6 +143,17 @@ export function problems<const Status extends number>(...statuses: Status[]) {
       },
     ]),
   ) as unknown as Record<Status, typeof problemSchema>
+}
+
+/** Response schema of a route that answers with JSON or with server-sent events, for OpenAPI. */
+export function jsonOrEvents<Body extends z.ZodType>(body: Body): Body {
+  return {
+    description: body.description ?? 'JSON, or server-sent events',
+    content: {
+      'application/json': { schema: body },
+      'text/event-stream': { schema: z.string().describe('Server-sent events, each with JSON as `data`') },
+    },
+  } as unknown as Body
 }
 
 /** Errors that every protected route may return. */

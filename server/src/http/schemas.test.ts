@@ -50,7 +50,7 @@ test('queryBoolean accepts true and false and has a default', () => {
 })
 
 describe('queryInteger', () => {
-  const schema = queryInteger({ min: 1, max: 500, fallback: 100 })
+  const schema = queryInteger({ min: 1, max: 500 }).default(100)
 
   test.each([
     ['1', 1],

@@ -46,14 +46,13 @@ export function queryBoolean(fallback: boolean) {
 }
 
 /** A whole number in a query, in decimal digits: unlike `Number()`, rejects `1e2`, `0x10` and an empty value. */
-export function queryInteger(limits: { min: number; max: number; fallback: number }) {
+export function queryInteger(limits: { min: number; max: number }) {
   const message = `Must be a whole number from ${limits.min} to ${limits.max}.`
   return z
     .string()
     .refine((word) => /^\d{1,16}$/.test(word), message)
     .transform(Number)
     .refine((value) => value >= limits.min && value <= limits.max, message)
-    .default(limits.fallback)
     .meta({ type: 'integer', minimum: limits.min, maximum: limits.max })
 }
 
@@ -66,10 +65,10 @@ export const pathId = z
 
 /** Query parameters of a paginated list. */
 export const pageQuery = z.object({
-  limit: queryInteger({ min: 1, max: 500, fallback: 100 }).describe('Maximum number of items'),
-  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }).describe(
-    'Number of items to skip',
-  ),
+  limit: queryInteger({ min: 1, max: 500 }).default(100).describe('Maximum number of items'),
+  offset: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER })
+    .default(0)
+    .describe('Number of items to skip'),
 })
 
 /** The envelope of a paginated list. */

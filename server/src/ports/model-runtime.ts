@@ -217,8 +217,8 @@ export interface ModelRuntime {
   listDeploymentIds(): Promise<string[]>
   /** The last `limit` lines of the engine's log, oldest first. */
   readLogs(deploymentId: string, limit: number): Promise<LogLine[]>
-  /** New lines of the engine's log, until the signal aborts. */
-  followLogs(deploymentId: string, signal: AbortSignal): AsyncIterable<LogLine>
+  /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
+  followLogs(deploymentId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
   /**
    * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that don't use the spec's
    * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.

@@ -167,3 +167,27 @@ function listRoutes(tree: string): string[] {
     return methods === undefined ? [] : methods.split(', ').map((method) => `${method} ${path}`)
   })
 }
+
+test.each([
+  ['POST /v1/chat/completions', ['application/json', 'text/event-stream']],
+  ['GET /api/v1/model-deployments/{deployment_id}/events', ['application/json', 'text/event-stream']],
+  ['GET /api/v1/model-deployments/{deployment_id}/logs', ['application/json', 'text/event-stream']],
+  ['POST /v1/embeddings', ['application/json']],
+])('%s answers 200 with %j', (wanted, types) => {
+  const operation = operations.find((each) => name(each) === wanted)!
+  expect(Object.keys(operation.description.responses['200'].content)).toEqual(types)
+})
+
+test('request bodies: a size above 0, `stream: null` and the webhook’s event', () => {
+  const { schemas } = document.components
+  const find = (id: string) => schemas[id] ?? schemas[`${id}Input`]
+  const [size] = find('DeploymentRequest').properties.model_size_in_billions.anyOf
+  expect(size).toEqual({ type: 'number', exclusiveMinimum: 0 })
+  expect(JSON.stringify(find('ChatCompletionRequest').properties.stream)).toContain('"null"')
+  const { requestBody } = operations.find((each) => name(each) === 'POST /v1/billing/webhook')!.description
+  expect(requestBody.required).toBe(true)
+  expect(find('WebhookEvent').properties).toMatchObject({
+    id: { type: 'string' },
+    object: { const: 'event' },
+  })
+})

@@ -130,7 +130,9 @@ export function createScriptedRuntime(
       }),
     listDeploymentIds: async () => [...allocated],
     readLogs: async (_id, limit) => logs.slice(-limit),
-    async *followLogs() {},
+    async *followLogs(_id, tail) {
+      yield* logs.slice(Math.max(0, logs.length - tail))
+    },
     close: async () => {},
   }
 }

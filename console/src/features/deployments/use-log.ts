@@ -25,7 +25,7 @@ export function useLog(deployment: Deployment) {
   useEffect(() => {
     if (!live) void loadHistory()
   }, [live, loadHistory])
-  useEventStream<DeploymentLogLine>(deploymentPath(id, '/logs'), {
+  useEventStream<DeploymentLogLine>(deploymentPath(id, '/logs?tail=0'), {
     event: 'line',
     enabled: live,
     onOpen: () => {

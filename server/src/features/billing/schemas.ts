@@ -147,6 +147,22 @@ export const invoiceBody = z
 
 export const invoicesBody = z.array(invoiceBody)
 
+export const webhookHeaders = z.object({
+  'stripe-signature': z
+    .string()
+    .describe('`t=<seconds since 1970>,v1=<HMAC-SHA256 of "<t>.<raw body>" in hex>`, at most 5 minutes old'),
+})
+
+export const webhookBody = z
+  .looseObject({
+    id: z.string().meta({ examples: ['evt_1'] }),
+    object: z.literal('event'),
+    type: z.string().meta({ examples: ['invoice.paid'] }),
+    created: z.int().describe('Unix time in seconds'),
+    data: z.object({ object: z.looseObject({ id: z.string(), object: z.string() }) }),
+  })
+  .meta({ id: 'WebhookEvent', description: 'An event of Stripe or of the payment sandbox' })
+
 export const receivedBody = z.object({ received: z.literal(true) }).meta({ id: 'WebhookReceived' })
 
 export function toAccountBody(

@@ -8,7 +8,9 @@ const enabledOnly = queryBoolean(true).describe('false to include disabled model
 
 export const listModelsQuery = z.object({
   enabled_only: enabledOnly,
-  model_type: z.enum(['LLM', 'embedding']).default('LLM'),
+  model_type: unicodeText()
+    .default('LLM')
+    .describe('`LLM` or `embedding`; any other word gives an empty list'),
   provider: unicodeText().trim().min(1).optional().describe('Exact provider name, case-insensitive'),
   q: unicodeText()
     .optional()

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { ModelType } from '../../ports/model-runtime.ts'
 import type { CatalogModel } from './catalog-file.ts'
 
 export interface ModelFilter {
   enabledOnly: boolean
-  modelType: ModelType
+  /** An unknown type matches no model */
+  modelType: string
   provider?: string | undefined
   /** Words that must all occur in the name, display name, family, description or tags, case-insensitive */
   query?: string | undefined
@@ -15,7 +15,7 @@ export function listModels(db: Database, filter: ModelFilter) {
   let query = db
     .selectFrom('deployable_models')
     .selectAll()
-    .where('model_type', '=', filter.modelType)
+    .where(sql<string>`model_type`, '=', filter.modelType)
     .orderBy('sort_order')
     .orderBy('model_name')
   if (filter.enabledOnly) query = query.where('enabled', '=', true)

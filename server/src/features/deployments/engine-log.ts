@@ -4,7 +4,8 @@ import type { Services } from '../../services.ts'
 import { queryRuntime } from './query-runtime.ts'
 import type { Deployment } from './store.ts'
 
-const maxLines = 1_000
+/** The largest number of lines that a caller can ask for */
+export const maxLogLines = 1_000
 /** Size limit of a saved log, in characters */
 const maxSavedCharacters = 256 * 1024
 
@@ -14,17 +15,40 @@ type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
  * The last lines of the engine's log, oldest first: the saved lines of a failed deployment, otherwise the runtime's. Throws
  * `runtime_unavailable`.
  */
-export async function readEngineLog(deps: Deps, { id, status }: Deployment): Promise<LogLine[]> {
-  const { db, runtime } = deps
+export async function readEngineLog(deps: Deps, deployment: Deployment, tail: number): Promise<LogLine[]> {
+  return (
+    (await readSavedLog(deps, deployment, tail)) ??
+    queryRuntime(deps, 'engine log', () => deps.runtime.readLogs(deployment.id, tail))
+  )
+}
+
+/** The lines of `readEngineLog`, then each new line until the signal aborts. */
+export async function* followEngineLog(
+  deps: Deps,
+  deployment: Deployment,
+  tail: number,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  const saved = await readSavedLog(deps, deployment, tail)
+  if (saved !== null) yield* saved
+  yield* deps.runtime.followLogs(deployment.id, saved === null ? tail : 0, signal)
+}
+
+async function readSavedLog(
+  { db }: Deps,
+  { id, status }: Deployment,
+  tail: number,
+): Promise<LogLine[] | null> {
   const saved = status === 'failed' ? await findSavedLog(db, id) : undefined
-  if (saved) return saved.lines.map(({ at, line }) => ({ at: new Date(at), line }))
-  return queryRuntime(deps, 'engine log', () => runtime.readLogs(id, maxLines))
+  if (saved === undefined) return null
+  const lines = saved.lines.slice(Math.max(0, saved.lines.length - tail))
+  return lines.map(({ at, line }) => ({ at: new Date(at), line }))
 }
 
 /** Saves the last log lines of a failed engine before its instance is released. Does nothing if they are already saved. */
 export async function saveEngineLog({ db, log, runtime }: Deps, { id }: Deployment): Promise<void> {
   if (await findSavedLog(db, id)) return
-  const lines = await runtime.readLogs(id, maxLines).catch((error: unknown) => {
+  const lines = await runtime.readLogs(id, maxLogLines).catch((error: unknown) => {
     // Losing the log is better than paying for the instance until the log is readable.
     log.warn({ err: error, deployment_id: id }, 'could not save the log of a failed engine')
     return []

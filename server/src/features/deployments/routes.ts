@@ -3,12 +3,12 @@ import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
 import { readSessionToken } from '../../http/current-viewer.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
-import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { bodyProblems, jsonOrEvents, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { watchSession } from '../accounts/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import type { Price } from '../metering/prices.ts'
-import { readEngineLog } from './engine-log.ts'
+import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
 import { listPlacements, planDeployment } from './plan.ts'
@@ -22,6 +22,7 @@ import {
   eventsBody,
   listDeploymentsQuery,
   logsBody,
+  logsQuery,
   placementsBody,
   planBody,
   toDeploymentBody,
@@ -41,6 +42,8 @@ type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' |
 
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
+/** The lines that a stream of a log begins with, unless the caller asks for another number */
+const followedLines = 200
 
 export function deploymentRoutes(app: App, deps: Deps): void {
   const watchSessionOf = (request: FastifyRequest) => (signal: AbortSignal) => {
@@ -165,10 +168,11 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         operationId: 'listDeploymentEvents',
         summary: 'List the events of a deployment, oldest first',
         description:
-          'With `Accept: text/event-stream` the response streams new events: `event: status`, with an item as `data`.',
+          'With `Accept: text/event-stream` the response streams all events so far and then each new one: `event: status`, ' +
+          'with an item as `data`.',
         tags,
         params: deploymentParams,
-        response: { 200: eventsBody, ...protectedProblems, ...problems(404) },
+        response: { 200: jsonOrEvents(eventsBody), ...protectedProblems, ...problems(404) },
       },
     },
     async (request, reply) => {
@@ -194,24 +198,27 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         operationId: 'listDeploymentLogs',
         summary: 'List the last log lines of the engine, oldest first',
         description:
-          'With `Accept: text/event-stream` the response streams new lines: `event: line`, with an item as `data`.',
+          'With `Accept: text/event-stream` the response streams the last lines and then each new one: `event: line`, with an ' +
+          'item as `data`.',
         tags,
         params: deploymentParams,
-        response: { 200: logsBody, ...protectedProblems, ...problems(404, 503) },
+        querystring: logsQuery,
+        response: { 200: jsonOrEvents(logsBody), ...protectedProblems, ...problems(404, 422, 503) },
       },
     },
     async (request, reply) => {
+      const { tail } = request.query
       const deployment = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
         return sendEventStream(
           reply,
           'line',
           toLogItem,
-          (signal) => deps.runtime.followLogs(deployment.id, signal),
+          (signal) => followEngineLog(deps, deployment, tail ?? followedLines, signal),
           watchSessionOf(request),
         )
       }
-      return { items: (await readEngineLog(deps, deployment)).map(toLogItem) }
+      return { items: (await readEngineLog(deps, deployment, tail ?? maxLogLines)).map(toLogItem) }
     },
   )
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { page, pageQuery, queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import { page, pageQuery, queryBoolean, queryInteger, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
+import { maxLogLines } from './engine-log.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { deploymentStatuses } from './lifecycle.ts'
 import type { Placement } from './plan.ts'
@@ -14,11 +15,10 @@ const choiceText = unicodeText()
 
 const sizeInBillions = z
   .union(
-    [z.number(), z.string().regex(/^\d{1,6}([._]\d{1,6})?$/)],
-    'Enter a size such as 7, 1.5, "1.5" or "1_5".',
+    [z.number().positive(), z.string().regex(/^(?=.*[1-9])\d{1,6}([._]\d{1,6})?$/)],
+    'Enter a size greater than 0, such as 7, 1.5, "1.5" or "1_5".',
   )
   .transform((value) => (typeof value === 'string' ? Number(value.replace('_', '.')) : value))
-  .refine((value) => value > 0, 'Enter a size greater than 0.')
   .meta({ examples: [7, 1.5, '1.5', '1_5'] })
 
 export const createDeploymentBody = z
@@ -124,6 +124,12 @@ export const placementsBody = z
 
 export const listDeploymentsQuery = pageQuery.extend({
   active: queryBoolean(false).describe('true to exclude terminated deployments'),
+})
+
+export const logsQuery = z.object({
+  tail: queryInteger({ min: 0, max: maxLogLines })
+    .optional()
+    .describe(`The number of last lines; ${maxLogLines} by default, and 200 for a stream`),
 })
 
 export const deploymentParams = z.object({ deployment_id: z.string() })

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
+import { jsonOrEvents } from '../../http/openapi.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
 import type { Log } from '../../log.ts'
 import type { Services } from '../../services.ts'
@@ -60,16 +61,28 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     recordStatistics(deps.inference.statistics, exchange)
     log(exchange)
   }
-  for (const [path, operationId, summary, body] of [
-    ['/v1/chat/completions', 'createChatCompletion', 'Chat with a deployed model', chatBody],
-    ['/v1/embeddings', 'createEmbeddings', 'Embed texts with a deployed model', embeddingsBody],
+  for (const [path, operationId, summary, body, ok] of [
+    [
+      '/v1/chat/completions',
+      'createChatCompletion',
+      'Chat with a deployed model',
+      chatBody,
+      jsonOrEvents(engineResponse),
+    ],
+    [
+      '/v1/embeddings',
+      'createEmbeddings',
+      'Embed texts with a deployed model',
+      embeddingsBody,
+      engineResponse,
+    ],
   ] as const) {
     app.post(
       path,
       {
         bodyLimit: deps.config.inferenceBodyLimit,
         config: { permission: 'useOwnDeployments', cachesViewer: true },
-        schema: { operationId, summary, tags, body, response: { 200: engineResponse, ...errors } },
+        schema: { operationId, summary, tags, body, response: { 200: ok, ...errors } },
       },
       (request, reply) => infer(deps, path, { request, reply, onFinished }),
     )

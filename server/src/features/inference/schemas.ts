@@ -7,7 +7,7 @@ export const chatBody = z
   .looseObject({
     model,
     messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })),
-    stream: z.boolean().optional(),
+    stream: z.boolean().nullish(),
   })
   .meta({
     id: 'ChatCompletionRequest',
@@ -25,7 +25,7 @@ export const embeddingsBody = z
 
 export const engineResponse = z
   .looseObject({ object: z.string() })
-  .describe('The engine’s response, unchanged; with `stream`, server-sent events with one chunk each')
+  .describe('The engine’s response, unchanged; with `stream: true`, server-sent events with one chunk each')
 
 export const modelBody = z
   .object({

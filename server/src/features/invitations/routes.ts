@@ -93,6 +93,9 @@ export function invitationRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',
+        description:
+          'Emails a link. If an earlier invitation to the same email has expired, it is renewed: it keeps its id, gets a new ' +
+          'link, role, inviter and `created_at`, and its old link is invalid. An answered invitation stays, and a new one is created.',
         tags,
         body: inviteBody,
         response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },

@@ -167,7 +167,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     const stop = new AbortController()
     const followed: string[] = []
     const following = (async () => {
-      for await (const { line } of testBed.runtime.followLogs(spec.deploymentId, stop.signal)) {
+      for await (const { line } of testBed.runtime.followLogs(spec.deploymentId, 1, stop.signal)) {
         followed.push(line)
       }
     })()
@@ -175,6 +175,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       testBed.kubelet.appendLog(spec.deploymentId, 'a new line')
       expect(followed).toContain('a new line')
     }, waitOptions)
+    expect(followed[0]).toMatch(/ready after/)
     stop.abort()
     await following
     expect(await testBed.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])

@@ -47,13 +47,17 @@ async function collect(
   return body === null ? [] : Array.fromAsync(toLines(body))
 }
 
-/** Streams new log lines across restarts and new pods until the signal aborts. */
+/** Yields the last `tail` lines, then each new one across restarts and new pods until the signal aborts. */
 export async function* followEngineLog(
   cluster: Cluster,
   deploymentId: string,
+  tail: number,
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
-  let seenUntil = new Date()
+  const startedAt = new Date()
+  const recent = await readEngineLog(cluster, deploymentId, tail)
+  yield* recent
+  let seenUntil = recent.at(-1)?.at ?? startedAt
   while (!signal.aborted) {
     try {
       const pod = await findServingPod(cluster, deploymentId)

@@ -307,7 +307,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     release,
     listDeploymentIds,
     readLogs: (deploymentId, limit) => readEngineLog(cluster, deploymentId, limit),
-    followLogs: (deploymentId, signal) => followEngineLog(cluster, deploymentId, signal),
+    followLogs: (deploymentId, tail, signal) => followEngineLog(cluster, deploymentId, tail, signal),
     async close() {},
   }
 }

@@ -36,17 +36,18 @@ export async function limitLog(path: string): Promise<void> {
 
 /** The last lines of a log, including the rotated file, oldest first. */
 export async function readLog(path: string, limit: number): Promise<LogLine[]> {
-  if (limit <= 0) return []
-  const lines = await readTail(path)
-  const earlier = lines.length < limit ? await readTail(`${path}.1`) : []
-  return [...earlier, ...lines].slice(-limit)
+  const file = await identify(path)
+  return withEarlierLines(path, toLines(await readTail(path, file.size), file.changedAt), limit)
 }
 
-/** Yields new lines until the signal aborts. The log may be created later or be replaced. */
-export async function* followLog(path: string, signal: AbortSignal): AsyncIterable<LogLine> {
+/** Yields the last `tail` lines, then each new one until the signal aborts. The log may be created later or be replaced. */
+export async function* followLog(path: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine> {
   let file = await identify(path)
   let offset = file.size
-  let rest = Buffer.alloc(0)
+  let rest = await readTail(path, file.size)
+  const complete = rest.subarray(0, rest.lastIndexOf(0x0a) + 1)
+  rest = rest.subarray(complete.length)
+  yield* await withEarlierLines(path, toLines(complete, file.changedAt), tail)
   while (!signal.aborted) {
     const now = await identify(path)
     if (now.inode !== file.inode || now.size < offset) {
@@ -70,12 +71,19 @@ export async function* followLog(path: string, signal: AbortSignal): AsyncIterab
   }
 }
 
-async function readTail(path: string): Promise<LogLine[]> {
-  const { size, changedAt } = await identify(path)
+/** The last `limit` of a log's lines, with lines of the rotated file if there are fewer. */
+async function withEarlierLines(path: string, lines: LogLine[], limit: number): Promise<LogLine[]> {
+  if (limit <= 0) return []
+  if (lines.length >= limit) return lines.slice(-limit)
+  const { size, changedAt } = await identify(`${path}.1`)
+  return [...toLines(await readTail(`${path}.1`, size), changedAt), ...lines].slice(-limit)
+}
+
+/** The end of a file of `size` bytes, without the first line if it may be cut off. */
+async function readTail(path: string, size: number): Promise<Buffer> {
   const start = Math.max(0, size - TAIL_BYTES)
   const bytes = await readRange(path, start, size)
-  // Skip the first line of the tail, which may be cut off.
-  return toLines(start === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1), changedAt)
+  return start === 0 ? bytes : bytes.subarray(bytes.indexOf(0x0a) + 1)
 }
 
 /** Engines prefix each line with a timestamp. A line without one, as in a stack trace, gets the time of the previous line. */

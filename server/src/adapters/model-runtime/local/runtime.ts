@@ -154,7 +154,8 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       }),
     listDeploymentIds,
     readLogs: (deploymentId, limit) => readLog(engineFiles(directoryOf(deploymentId)).log, limit),
-    followLogs: (deploymentId, signal) => followLog(engineFiles(directoryOf(deploymentId)).log, signal),
+    followLogs: (deploymentId, tail, signal) =>
+      followLog(engineFiles(directoryOf(deploymentId)).log, tail, signal),
     async close() {
       clearInterval(logCheck)
       await weights.close()

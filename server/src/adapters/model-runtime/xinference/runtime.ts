@@ -274,9 +274,11 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       }),
     listDeploymentIds,
     readLogs: async (deploymentId, limit) => (await readEvents(deploymentId)).slice(-limit),
-    async *followLogs(deploymentId, signal) {
+    async *followLogs(deploymentId, tail, signal) {
       const toKey = ({ at, line }: LogLine) => `${at.getTime()} ${line}`
-      const sent = new Set((await readEvents(deploymentId)).map(toKey))
+      const existing = await readEvents(deploymentId)
+      yield* existing.slice(Math.max(0, existing.length - tail))
+      const sent = new Set(existing.map(toKey))
       while (!signal.aborted) {
         await sleep(settings.followIntervalMs ?? defaultFollowMs, undefined, { signal }).catch(() => {})
         const lines = signal.aborted ? [] : await readEvents(deploymentId)

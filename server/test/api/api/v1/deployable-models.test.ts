@@ -112,6 +112,10 @@ test('GET /api/v1/deployable-models: model_type=embedding lists only embedding m
   expect(await listIds('?model_type=embedding')).toEqual(['vector'])
 })
 
+test('GET /api/v1/deployable-models: an unknown model_type gives an empty list', async () => {
+  for (const word of ['video', 'llm', '']) expect(await listIds(`?model_type=${word}`)).toEqual([])
+})
+
 test('GET /api/v1/deployable-models: enabled_only=false shows disabled models too', async () => {
   expect(await listIds('?enabled_only=false')).toEqual(['under_score', 'zebra', 'albatross', 'retired'])
 })
@@ -141,7 +145,7 @@ test.each([
   expect(await listIds(`?q=${encodeURIComponent(q)}`)).toEqual(expected)
 })
 
-test.each(['?enabled_only=maybe', '?model_type=video', '?q=%00', '?provider='])(
+test.each(['?enabled_only=maybe', '?model_type=%00', '?q=%00', '?provider='])(
   'GET /api/v1/deployable-models: %s: 422',
   async (query) => {
     const answer = await client.get(`${path}${query}`)

@@ -155,8 +155,8 @@ test('POST /v1/organization/invitations: a rejected invitation can be followed b
   expect(statuses).toEqual(['pending', 'rejected'])
 })
 
-test('POST /v1/organization/invitations: an expired invitation can be followed by a new one; the old link is invalid', async () => {
-  const { token } = await invite(server, owner, { email, role: 'viewer' })
+test('POST /v1/organization/invitations: a new invitation to the email of an expired one renews it; the old link is invalid', async () => {
+  const { invitation, token } = await invite(server, owner, { email, role: 'viewer' })
   now += 7 * day - 1
   expect((await owner.post(path, { email })).body.code).toBe('invitation_pending')
   now += 1
@@ -166,6 +166,7 @@ test('POST /v1/organization/invitations: an expired invitation can be followed b
   const renewed = answers.filter(({ status }) => status === 200)
   expect(renewed).toHaveLength(1)
   expect(renewed[0]?.body).toMatchObject({
+    id: invitation.id,
     role: 'admin',
     status: 'pending',
     created_at: new Date(now).toISOString(),

@@ -96,11 +96,37 @@ test('GET …/{id}/events with Accept: text/event-stream: 404 for an unknown dep
   stream.close()
 })
 
+test('GET …/{id}/logs with Accept: text/event-stream: begins with the last lines, 200 or ?tail=N', async () => {
+  const { client, runtime, server } = world
+  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+  await waitForStatus(client, id, 'running')
+  const lines = Array.from({ length: 201 }, (_, index) => `line ${index}`)
+  runtime.logs.push(...lines.map((line) => ({ at: new Date(), line })))
+  for (const [query, expected] of [
+    ['', lines.slice(1)],
+    ['?tail=2', lines.slice(-2)],
+    ['?tail=0', []],
+  ] as const) {
+    const stream = await openEventStream(server.url, `${path}/${id}/logs${query}`, client)
+    const seen: unknown[] = []
+    for (let event = await stream.next(); event !== null; event = await stream.next())
+      seen.push(event.data.line)
+    expect(seen).toEqual(expected)
+  }
+  expect((await client.get(`${path}/${id}/logs`)).body.items).toHaveLength(201)
+  expect((await client.get(`${path}/${id}/logs?tail=2`)).body.items).toMatchObject(
+    lines.slice(-2).map((line) => ({ line })),
+  )
+  for (const tail of ['-1', '1001', 'all']) {
+    expect((await client.get(`${path}/${id}/logs?tail=${tail}`)).status).toBe(422)
+  }
+})
+
 test.each(['events', 'logs'])(
   'GET …/{id}/%s: a stream ends with the session that opened it',
   async (what) => {
     const { client, runtime, server } = world
-    runtime.followLogs = async function* (_id, signal) {
+    runtime.followLogs = async function* (_id, _tail, signal) {
       yield { at: new Date(), line: 'ready' }
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     }
