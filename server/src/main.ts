@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { listWarnings } from './config/warnings.ts'
 import { createApplication } from './create-application.ts'
 import type { App } from './http/app.ts'
+import { differOnlyInLoopbackName } from './http/loopback.ts'
 import { openLog } from './log.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
 import { buildServer } from './server.ts'
@@ -63,9 +64,11 @@ interface Part {
 }
 
 async function listen(application: Application, config: Config): Promise<Part> {
-  const { host, port, metricsPort } = config
+  const { host, port, publicUrl, metricsPort } = config
   const app = await buildServer(application)
-  const address = await app.listen({ host, port })
+  const listenAddress = await app.listen({ host, port })
+  const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
+  const address = isSameServer ? publicUrl.origin : listenAddress
   const metricsApp = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
   if (config.apiProcesses === 1) application.log.info(`listening on ${address}`)
   else reportListening(address)

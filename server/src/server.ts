@@ -61,6 +61,7 @@ export async function buildServer(application: Application): Promise<App> {
   const allowedMethods = trackAllowedMethods(app)
   const sendConsole = await serveConsole(app, {
     sessionCookie: config.sessionCookie,
+    publicUrl: config.publicUrl,
     stripe: config.billing.stripe !== null,
   })
   app.setNotFoundHandler((request, reply) => {

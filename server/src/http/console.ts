@@ -6,6 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '../config.ts'
 import type { App } from './app.ts'
 import { readSessionToken } from './current-viewer.ts'
+import { differOnlyInLoopbackName } from './loopback.ts'
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url))
 
@@ -17,6 +18,7 @@ export type SendConsole = (request: FastifyRequest, reply: FastifyReply) => bool
 
 interface ConsoleOptions {
   sessionCookie: Config['sessionCookie']
+  publicUrl: URL
   /** True if pages embed Stripe's card form */
   stripe: boolean
 }
@@ -27,7 +29,7 @@ interface ConsoleOptions {
  */
 export async function serveConsole(
   app: App,
-  { sessionCookie, stripe }: ConsoleOptions,
+  { sessionCookie, publicUrl, stripe }: ConsoleOptions,
 ): Promise<SendConsole> {
   if (!existsSync(`${dist}index.html`)) {
     app.log.warn('The web console is not built, so / redirects to /docs. Run `npm run build`.')
@@ -50,6 +52,11 @@ export async function serveConsole(
   )
 
   const send = (request: FastifyRequest, reply: FastifyReply) => {
+    // A session of the other name would be lost on the way back from the payment or identity provider.
+    const requested = URL.parse(`${request.protocol}://${request.host}`)
+    if (requested !== null && differOnlyInLoopbackName(requested, publicUrl)) {
+      return reply.header('cache-control', 'no-store').redirect(publicUrl.origin + request.url, 302)
+    }
     // With SameSite=Strict, a browser omits the cookie when a link on another site leads here.
     const mayHaveSession =
       sessionCookie.sameSite === 'strict' || readSessionToken(request, sessionCookie) !== null

@@ -138,6 +138,15 @@ test("a DATA_DIR that can't be written: exit code 1, the setting and the remedy"
   }
 })
 
+test('the printed address is PUBLIC_URL where the listen address differs from it only in the loopback name', async () => {
+  const settings = await createSettings()
+  const free = createServer()
+  const PORT = String(await listen(free))
+  await new Promise((closed) => free.close(closed))
+  const server = start({ ...settings, PORT })
+  expect(await server.listening).toBe(`http://localhost:${PORT}`)
+})
+
 test('ROLE=migrate migrates the database and exits 0, also when repeated', async () => {
   const settings = await createSettings()
   for (const _ of [1, 2]) {

@@ -1,5 +1,6 @@
 import { request as rawRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildServer } from '../../src/server.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -142,4 +143,29 @@ test('/ allows GET and HEAD', async () => {
   const post = await browse('/', { method: 'POST' })
   expect(post.status).toBe(405)
   expect(post.headers.get('allow')).toContain('GET')
+})
+
+test('a page of the other loopback name redirects to PUBLIC_URL; the API and other hosts do not', async () => {
+  const { port } = new URL(server.url)
+  const publicUrl = new URL(`http://localhost:${port}`)
+  const app = await buildServer({
+    ...server.application,
+    config: { ...server.application.config, publicUrl },
+  })
+  const load = (url: string, host: string, method: 'GET' | 'HEAD' | 'POST' = 'GET') =>
+    app.inject({ method, url, headers: { host: `${host}:${port}`, accept: 'text/html' } })
+  for (const path of [...pages, '//evil.test/']) {
+    for (const host of ['127.0.0.1', '[::1]']) {
+      const answer = await load(path, host)
+      expect(answer.statusCode).toBe(302)
+      expect(answer.headers.location).toBe(`http://localhost:${port}${path}`)
+      expect(answer.headers['cache-control']).toBe('no-store')
+    }
+    for (const host of ['localhost', '192.0.2.1', 'berth.test', '127.0.0.1:1', '']) {
+      expect((await load(path, host)).statusCode).not.toBe(302)
+    }
+  }
+  expect((await load('/v1/auth/session', '127.0.0.1')).statusCode).toBe(401)
+  expect((await load('/healthz', '127.0.0.1')).statusCode).toBe(200)
+  await app.close()
 })
