@@ -22,6 +22,7 @@ import { serveConsole } from './http/console.ts'
 import { rejectCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
 import { rejectDuplicateHost } from './http/duplicate-host.ts'
+import { sendEntityTag } from './http/entity-tag.ts'
 import { sendProblem, sendPublicError } from './http/errors.ts'
 import { healthRoutes } from './http/health.ts'
 import { parseJsonBodies } from './http/json-body.ts'
@@ -121,6 +122,7 @@ export async function buildServer(application: Application): Promise<App> {
         findAndCache: (token) => findAndCacheViewer(application, token),
       }),
     )
+    scope.addHook('onSend', sendEntityTag)
     accountRoutes(scope, application)
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)

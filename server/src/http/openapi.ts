@@ -11,7 +11,9 @@ import { problemSchema } from './errors.ts'
 const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
 
 Sign up or sign in to get the session cookie and send it with every other request. Deploy a model, wait until its status is
-\`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.`
+\`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.
+
+To poll a GET route cheaply, send the last \`ETag\` as \`If-None-Match\`: the response is a 304 until something changes.`
 
 const tags = [
   { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
