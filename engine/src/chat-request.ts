@@ -52,7 +52,7 @@ export const ChatRequestBody = z.object({
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   stop: z.union([Stop, z.array(Stop).max(4)]).nullish(),
   seed: z.int().nullish(),
-  n: z.literal(1, 'must be 1: this engine returns one choice per request').nullish(),
+  n: z.int().min(1).max(16).nullish(),
   logprobs: z.literal(false, 'is not supported: this engine does not compute log probabilities').nullish(),
   top_logprobs: z.literal(0, 'is not supported: this engine does not compute log probabilities').nullish(),
   response_format: z

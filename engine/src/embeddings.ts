@@ -1,3 +1,4 @@
+import type { Token } from 'node-llama-cpp'
 import { z } from 'zod'
 import { invalid } from './errors.ts'
 import { MAX_CHARACTERS_PER_TOKEN } from './generate.ts'
@@ -6,13 +7,15 @@ import type { LoadedModel } from './model.ts'
 const MAX_INPUTS = 2048
 
 const Text = z.string().min(1, 'must not be empty')
+/** Token ids of the model's own vocabulary */
+const Tokens = z.array(z.int().min(0)).min(1, 'must not be empty')
 
 /** The body of POST /v1/embeddings. Unknown fields are dropped. */
 export const EmbeddingsRequestBody = z.object({
   model: z.string(),
   input: z.union(
-    [Text, z.array(Text).min(1, 'needs at least one text').max(MAX_INPUTS)],
-    `must be a non-empty string or a list of 1 to ${MAX_INPUTS} non-empty strings; token arrays are not supported`,
+    [Text, Tokens, z.array(Text).min(1).max(MAX_INPUTS), z.array(Tokens).min(1).max(MAX_INPUTS)],
+    `must be a non-empty string or token array, or a list of 1 to ${MAX_INPUTS} of them`,
   ),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: z.int().min(1).nullish(),
@@ -39,13 +42,23 @@ export async function computeEmbeddings(
   }
   const context = await loaded.embeddings()
   const limit = loaded.embeddingContextSize
-  const inputs = [request.input].flat()
+  const inputs = listInputs(request.input)
+  const vocabulary = loaded.model.fileInfo.metadata.tokenizer.ggml.tokens.length
+  for (const [index, input] of inputs.entries()) {
+    if (typeof input === 'string' || input.every((token) => token < vocabulary)) continue
+    throw invalid(
+      `input.${index}`,
+      `The tokens of input.${index} must be less than ${vocabulary}, the size of this model's vocabulary.`,
+    )
+  }
   const lengths = inputs.map((input) =>
-    input.length > limit * MAX_CHARACTERS_PER_TOKEN ? input.length : context.calculateInputLength(input),
+    input.length > limit * MAX_CHARACTERS_PER_TOKEN
+      ? input.length
+      : context.calculateInputLength(toLlamaInput(input)),
   )
   for (const [index, length] of lengths.entries()) {
     if (length < limit) continue
-    const param = Array.isArray(request.input) ? `input.${index}` : 'input'
+    const param = inputs.length > 1 ? `input.${index}` : 'input'
     const message = `${param} is too long: this model accepts fewer than ${limit} tokens per input.`
     throw invalid(param, message, 'context_length_exceeded')
   }
@@ -53,10 +66,22 @@ export async function computeEmbeddings(
   const vectors: number[][] = []
   for (const input of inputs) {
     signal.throwIfAborted()
-    const { vector } = await context.getEmbeddingFor(input)
+    const { vector } = await context.getEmbeddingFor(toLlamaInput(input))
     vectors.push(normalize(vector))
   }
   return { vectors, promptTokens: lengths.reduce((sum, length) => sum + length, 0) }
+}
+
+type EmbeddingsInput = string | number[]
+
+function listInputs(input: EmbeddingsRequest['input']): EmbeddingsInput[] {
+  if (typeof input === 'string') return [input]
+  return typeof input[0] === 'number' ? [input as number[]] : (input as EmbeddingsInput[])
+}
+
+/** Copies token arrays, because node-llama-cpp adds special tokens in place. */
+function toLlamaInput(input: EmbeddingsInput): string | Token[] {
+  return typeof input === 'string' ? input : ([...input] as Token[])
 }
 
 /** Scales a vector to length 1. A zero vector is returned unchanged. */

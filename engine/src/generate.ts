@@ -75,17 +75,18 @@ export async function prepareChat(loaded: LoadedModel, request: ChatRequest): Pr
 }
 
 /**
- * Generates the answer in a slot that `prefill` has prepared and reports each piece. Rejects with the signal's reason when the signal
+ * Generates the choice `index` of the answer in a slot that `prefill` has prepared and reports each piece. Rejects with the signal's reason when the signal
  * aborts.
  */
 export async function writeAnswer(
   prepared: PreparedChat,
   slot: Slot,
   {
+    index,
     cachedTokens,
     signal,
     onPiece,
-  }: { cachedTokens: number; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
+  }: { index: number; cachedTokens: number; signal: AbortSignal; onPiece: (piece: AnswerPiece) => void },
 ): Promise<AnswerEnd> {
   const { request, prompt, grammar, tools } = prepared
   const { sequence } = slot
@@ -103,7 +104,7 @@ export async function writeAnswer(
   const chat = new LlamaChat({ contextSequence: sequence, chatWrapper: prepared.wrapper })
   try {
     const result = await chat.generateResponse(prepared.history, {
-      ...samplingOf(request),
+      ...samplingOf(request, index),
       maxTokens: prepared.maxTokens,
       signal: AbortSignal.any([signal, stopping.signal]),
       contextShift: {
@@ -219,7 +220,7 @@ export async function prefill(
   return cached
 }
 
-function samplingOf(request: ChatRequest) {
+function samplingOf(request: ChatRequest, index: number) {
   const { presence_penalty: presence, frequency_penalty: frequency } = request
   const penalized = (presence ?? 0) !== 0 || (frequency ?? 0) !== 0
   return {
@@ -228,7 +229,10 @@ function samplingOf(request: ChatRequest) {
     topK: request.top_k ?? DEFAULTS.topK,
     minP: request.min_p ?? DEFAULTS.minP,
     // node-llama-cpp's default seed is the current second, which concurrent requests share.
-    seed: request.seed == null ? randomInt(2 ** 32) : Number(BigInt.asUintN(32, BigInt(request.seed))),
+    seed:
+      request.seed == null
+        ? randomInt(2 ** 32)
+        : Number(BigInt.asUintN(32, BigInt(request.seed) + BigInt(index))),
     repeatPenalty: penalized
       ? ({
           lastTokens: PENALTY_TOKENS,

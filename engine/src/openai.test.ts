@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { RequestError } from './errors.ts'
-import { createCollector, createHead, openEventStream, toErrorBody } from './openai.ts'
+import { createCollector, createHead, openEventStream, toCompletion, toErrorBody } from './openai.ts'
 
 /** A response whose reader pauses until `read` is called. */
 function slowResponse() {
@@ -58,7 +58,7 @@ test('the pieces add up to the complete answer', () => {
   collector.add({ type: 'tool_arguments', index: 0, text: '{"a"' })
   collector.add({ type: 'tool_arguments', index: 0, text: ':1}' })
   const end = { finishReason: 'tool_calls', promptTokens: 3, completionTokens: 4, cachedTokens: 1 } as const
-  expect(collector.toCompletion(createHead('m'), end)).toMatchObject({
+  expect(toCompletion(createHead('m'), [collector.toChoice(0, end)], end)).toMatchObject({
     object: 'chat.completion',
     model: 'm',
     choices: [

@@ -43,7 +43,7 @@ export function createHead(model: string): CompletionHead {
   return { id: createId('chatcmpl-'), created: Math.floor(Date.now() / 1000), model }
 }
 
-/** Collects the pieces of a non-streamed answer. */
+/** Collects the pieces of one choice of a non-streamed answer. */
 export function createCollector() {
   let content = ''
   let reasoning = ''
@@ -58,27 +58,30 @@ export function createCollector() {
         calls[piece.index] = { id: createId('call_'), type: 'function', function: called }
       }
     },
-    toCompletion: (head: CompletionHead, end: AnswerEnd) => ({
-      id: head.id,
-      object: 'chat.completion',
-      created: head.created,
-      model: head.model,
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: content === '' && calls.length > 0 ? null : content,
-            refusal: null,
-            ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-            ...(calls.length === 0 ? {} : { tool_calls: calls }),
-          },
-          logprobs: null,
-          finish_reason: end.finishReason,
-        },
-      ],
-      usage: toUsage(end),
+    toChoice: (index: number, { finishReason }: AnswerEnd) => ({
+      index,
+      message: {
+        role: 'assistant',
+        content: content === '' && calls.length > 0 ? null : content,
+        refusal: null,
+        ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      },
+      logprobs: null,
+      finish_reason: finishReason,
     }),
+  }
+}
+
+/** A non-streamed answer. */
+export function toCompletion(head: CompletionHead, choices: readonly unknown[], end: AnswerEnd) {
+  return {
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices,
+    usage: toUsage(end),
   }
 }
 
@@ -92,9 +95,10 @@ export function toUsage({ promptTokens, completionTokens, cachedTokens }: Answer
   }
 }
 
-/** A chunk with a delta, a finish reason or both. */
+/** A chunk with a delta, a finish reason or both, of the choice with this index. */
 export function toChunk(
   head: CompletionHead,
+  index: number,
   delta: Record<string, unknown>,
   finishReason: AnswerEnd['finishReason'] | null = null,
 ) {
@@ -103,13 +107,13 @@ export function toChunk(
     object: 'chat.completion.chunk',
     created: head.created,
     model: head.model,
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }],
+    choices: [{ index, delta, logprobs: null, finish_reason: finishReason }],
   }
 }
 
 /** The final chunk, sent when `stream_options.include_usage` is set. */
 export function toUsageChunk(head: CompletionHead, end: AnswerEnd) {
-  return { ...toChunk(head, {}), choices: [], usage: toUsage(end) }
+  return { ...toChunk(head, 0, {}), choices: [], usage: toUsage(end) }
 }
 
 export function toDelta(piece: AnswerPiece): Record<string, unknown> {

@@ -3,12 +3,12 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { ChatRequestBody, parseBody } from './chat-request.ts'
 import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings.ts'
 import { overloaded, RequestError, shuttingDown } from './errors.ts'
-import type { AnswerEnd } from './answer.ts'
+import type { AnswerEnd, AnswerPiece } from './answer.ts'
 import { prefill, prepareChat, writeAnswer, type PreparedChat } from './generate.ts'
 import type { Log } from './log.ts'
 import { MAX_WAITING, type LoadedModel } from './model.ts'
 import { createCollector, createHead, openEventStream } from './openai.ts'
-import { toChunk, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
+import { toChunk, toCompletion, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
 
 const BODY_LIMIT = 32 * 1024 * 1024
 const HANG_UP_MS = 20
@@ -140,19 +140,33 @@ async function answerChat(
   const pool = loaded.chat!.pool
   const slot = await pool.acquire(prepared.prompt, request.left)
   const head = createHead(loaded.alias)
-  const note = (end: AnswerEnd): void => {
-    const { promptTokens, cachedTokens, completionTokens } = end
-    request.used = `prompt=${promptTokens} cached=${cachedTokens} completion=${completionTokens}`
-  }
   const signal = request.left
+  const { stream: isStreamed, stream_options: options, n } = prepared.request
+  const count = n ?? 1
+  const ends: AnswerEnd[] = []
+  const write = async (onPiece: (piece: AnswerPiece) => void, cachedTokens: number): Promise<AnswerEnd> => {
+    const index = ends.length
+    const cached = index === 0 ? cachedTokens : await prefill(slot, prepared, signal)
+    const end = await writeAnswer(prepared, slot, { index, cachedTokens: cached, signal, onPiece })
+    ends.push(end)
+    return end
+  }
+  const sum = (): AnswerEnd => {
+    const completionTokens = ends.reduce((tokens, end) => tokens + end.completionTokens, 0)
+    const total = { ...ends[0]!, completionTokens }
+    request.used = `prompt=${total.promptTokens} cached=${total.cachedTokens} completion=${completionTokens}`
+    return total
+  }
   try {
     // The stream starts after the prefill, because callers allow more time for the first byte than between bytes.
     const cachedTokens = await prefill(slot, prepared, signal)
-    if (prepared.request.stream !== true) {
-      const collector = createCollector()
-      const end = await writeAnswer(prepared, slot, { cachedTokens, signal, onPiece: collector.add })
-      note(end)
-      await reply.send(collector.toCompletion(head, end))
+    if (isStreamed !== true) {
+      const choices: unknown[] = []
+      for (let index = 0; index < count; index++) {
+        const collector = createCollector()
+        choices.push(collector.toChoice(index, await write(collector.add, cachedTokens)))
+      }
+      await reply.send(toCompletion(head, choices, sum()))
       return
     }
 
@@ -160,14 +174,13 @@ async function answerChat(
     const stream = openEventStream(reply.raw)
     slot.pace = stream.drained
     try {
-      stream.send(toChunk(head, { role: 'assistant', content: '' }))
-      const onPiece = (piece: Parameters<typeof toDelta>[0]): void => {
-        stream.send(toChunk(head, toDelta(piece)))
+      for (let index = 0; index < count; index++) {
+        stream.send(toChunk(head, index, { role: 'assistant', content: '' }))
+        const end = await write((piece) => stream.send(toChunk(head, index, toDelta(piece))), cachedTokens)
+        stream.send(toChunk(head, index, {}, end.finishReason))
       }
-      const end = await writeAnswer(prepared, slot, { cachedTokens, signal, onPiece })
-      note(end)
-      stream.send(toChunk(head, {}, end.finishReason))
-      if (prepared.request.stream_options?.include_usage === true) stream.send(toUsageChunk(head, end))
+      const total = sum()
+      if (options?.include_usage === true) stream.send(toUsageChunk(head, total))
     } catch (error) {
       stream.send(toErrorBody(toRequestError(error, log, request)).body)
     }

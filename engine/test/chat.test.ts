@@ -106,6 +106,40 @@ test('rejects a prompt that does not fit and names both sizes', async () => {
   })
 })
 
+describe('n', () => {
+  test('several choices in one completion, each with its own seed', async () => {
+    const ask = (n: number, seed: number) => complete({ n, seed, max_tokens: 12, temperature: 1 })
+    const { choices, usage } = await ask(3, 7)
+    expect(choices.map(({ index }) => index)).toEqual([0, 1, 2])
+    expect(usage!.completion_tokens).toBeGreaterThan(3)
+    expect(usage!.total_tokens).toBe(usage!.prompt_tokens + usage!.completion_tokens)
+    for (const [index, choice] of choices.entries()) {
+      const alone = await ask(1, 7 + index)
+      expect(choice.message.content).toBe(alone.choices[0]!.message.content)
+    }
+  })
+
+  test('several choices in a stream, each with its index and finish reason', async () => {
+    const stream = await client.chat.completions.create({
+      model: ALIAS,
+      messages,
+      n: 2,
+      max_tokens: 5,
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const finished: [number, string][] = []
+    let usage: OpenAI.CompletionUsage | null | undefined
+    for await (const chunk of stream) {
+      for (const { index, finish_reason } of chunk.choices)
+        if (finish_reason) finished.push([index, finish_reason])
+      usage = chunk.usage ?? usage
+    }
+    expect(finished.map(([index]) => index)).toEqual([0, 1])
+    expect(usage!.completion_tokens).toBeLessThanOrEqual(10)
+  })
+})
+
 describe('structured output', () => {
   test('a JSON Schema', async () => {
     const schema = {

@@ -14,7 +14,7 @@ describe.each([
   })
   afterAll(() => engine.stop())
 
-  const embed = (input: string | string[], options: { dimensions?: number } = {}) =>
+  const embed = (input: OpenAI.EmbeddingCreateParams['input'], options: { dimensions?: number } = {}) =>
     client.embeddings.create({ model: ALIAS, input, encoding_format: 'float', ...options })
 
   test('returns unit vectors in the order of the inputs', async () => {
@@ -46,7 +46,8 @@ describe.each([
     ['nothing', '', 'input'],
     ['an empty list', [], 'input'],
     ['a list with an empty text', ['a', ''], 'input'],
-    ['tokens', [1, 2, 3], 'input'],
+    ['tokens outside the vocabulary', [1, 2, 10_000_000], 'input'],
+    ['an empty token array', [[1], []], 'input'],
     ['more than the context', ['a', 'word '.repeat(3000)], 'input.1'],
   ])('refuses %s', async (_, input, param) => {
     const response = await engine.post('/v1/embeddings', { model: ALIAS, input })
@@ -54,6 +55,13 @@ describe.each([
     expect(await response.json()).toMatchObject({
       error: { param: expect.stringContaining(param) as string },
     })
+  })
+
+  test('embeds token arrays of the model’s vocabulary', async () => {
+    const { data, usage } = await embed([[5, 6, 7], [8]])
+    expect(data).toHaveLength(2)
+    expect(usage.prompt_tokens).toBeGreaterThanOrEqual(4)
+    expect((await embed([5, 6, 7])).data[0]!.embedding).toEqual(data[0]!.embedding)
   })
 
   test("rejects dimensions other than the model's", async () => {

@@ -46,7 +46,7 @@ test.each<[string, unknown, number]>([
   ['a text for a number', { ...user('x'), temperature: 'hot' }, 400],
   ['a negative number of tokens', { ...user('x'), max_tokens: -1 }, 400],
   ['half a token', { ...user('x'), max_tokens: 1.5 }, 400],
-  ['several answers', { ...user('x'), n: 2 }, 400],
+  ['too many answers', { ...user('x'), n: 17 }, 400],
   ['log probabilities', { ...user('x'), logprobs: true }, 400],
   ['an empty stop string', { ...user('x'), stop: [''] }, 400],
   ['five stop strings', { ...user('x'), stop: ['1', '2', '3', '4', '5'] }, 400],
