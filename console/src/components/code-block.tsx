@@ -1,16 +1,24 @@
+import type { ReactNode } from 'react'
 import { text } from '../text/index.ts'
 import { CopyButton } from './copy-button.tsx'
 
+interface CodeBlockProps {
+  code: string
+  label: string
+  /** The code with highlighting. */
+  children?: ReactNode
+}
+
 /** Code or a command with a copy button. */
-export function CodeBlock({ code, label }: { code: string; label: string }) {
+export function CodeBlock({ code, label, children }: CodeBlockProps) {
   return (
-    <div className="relative min-w-0 rounded-lg border bg-subtle">
+    <div dir="ltr" className="relative min-w-0 rounded-lg border bg-subtle">
       <pre
         tabIndex={0}
         aria-label={label}
         className="overflow-x-auto p-4 pr-12 font-mono text-[0.8125rem] leading-relaxed"
       >
-        <code>{code}</code>
+        <code>{children || code}</code>
       </pre>
       <div className="absolute top-2 right-2 rounded-md bg-subtle">
         <CopyButton value={code} label={text.common.copy(label)} />

@@ -51,11 +51,19 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
       {reasoning && (
         <details open={!content && isPending(answer)} className="rounded-lg bg-subtle px-4 py-2.5 text-muted">
           <summary className="cursor-pointer font-medium">{text.playground.reasoning}</summary>
-          <p className="pt-2 whitespace-pre-wrap wrap-anywhere">{reasoning}</p>
+          <p dir="auto" className="pt-2 whitespace-pre-wrap wrap-anywhere">
+            {reasoning}
+          </p>
         </details>
       )}
       {content && (
-        <Suspense fallback={<p className="leading-relaxed whitespace-pre-wrap wrap-anywhere">{content}</p>}>
+        <Suspense
+          fallback={
+            <p dir="auto" className="leading-relaxed whitespace-pre-wrap wrap-anywhere">
+              {content}
+            </p>
+          }
+        >
           <Markdown source={content} />
         </Suspense>
       )}

@@ -24,6 +24,7 @@ export function Composer({ readyIds, busy, valid }: ComposerProps) {
   return (
     <div className="mx-auto grid w-full max-w-3xl rounded-xl border border-line-strong/70 bg-surface focus-within:outline-2 focus-within:outline-accent">
       <textarea
+        dir="auto"
         id={composerId}
         aria-label={text.playground.message}
         aria-keyshortcuts="Enter"

@@ -1,15 +1,18 @@
-import { memo, type ReactNode } from 'react'
-import ReactMarkdown, { type Components } from 'react-markdown'
+import { memo, Suspense } from 'react'
 import remarkGfm from 'remark-gfm'
-import { classNames } from '../../class-names.ts'
-import { CodeBlock } from '../../components/code-block.tsx'
-import { text } from '../../text/index.ts'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import { delimitMath } from './delimit-math.ts'
+import { MarkdownBlock, type MarkdownPlugins } from './markdown-block.tsx'
 import { splitMarkdown } from './split-markdown.ts'
 
-/** Renders a model's Markdown. HTML stays text, and images are not loaded. */
+const MarkdownMath = lazyPart(() => import('./markdown-math.tsx').then((module) => module.MarkdownMath))
+
+const plugins: MarkdownPlugins = { remarkPlugins: [remarkGfm] }
+
+/** Renders a model's Markdown, each block in the direction of its script. */
 export function Markdown({ source }: { source: string }) {
   return (
-    <div className="grid grid-cols-[minmax(0,1fr)] gap-3 leading-relaxed wrap-break-word">
+    <div className={`${layout} leading-relaxed wrap-break-word`}>
       {splitMarkdown(source).map((piece, place) => (
         // Chunks are only appended, and only the last one grows.
         <Piece key={place} source={piece} />
@@ -18,84 +21,20 @@ export function Markdown({ source }: { source: string }) {
   )
 }
 
+const layout = 'grid grid-cols-[minmax(0,1fr)] gap-3'
+
 const Piece = memo(function Piece({ source }: { source: string }) {
+  const math = delimitMath(source)
+  const plain = <MarkdownBlock source={source} plugins={plugins} />
   return (
-    <ReactMarkdown remarkPlugins={plugins} components={components}>
-      {source}
-    </ReactMarkdown>
+    <div dir="auto" className={layout}>
+      {math === null ? (
+        plain
+      ) : (
+        <Suspense fallback={plain}>
+          <MarkdownMath source={math} />
+        </Suspense>
+      )}
+    </div>
   )
 })
-
-const plugins = [remarkGfm]
-
-const Heading = ({ children }: { children?: ReactNode }) => (
-  <h3 className="mt-2 text-base font-semibold first:mt-0">{children}</h3>
-)
-const cell = 'border-b px-3 py-1.5 text-left align-top'
-
-const components: Components = {
-  // The answer has an h2. Deeper levels would leave gaps in the outline.
-  h1: Heading,
-  h2: Heading,
-  h3: Heading,
-  h4: Heading,
-  h5: Heading,
-  h6: Heading,
-  p: ({ children }) => <p>{children}</p>,
-  ul: ({ children }) => <ul className="grid list-disc gap-1 pl-6">{children}</ul>,
-  ol: ({ children, start }) => (
-    <ol start={start} className="grid list-decimal gap-1 pl-6">
-      {children}
-    </ol>
-  ),
-  li: ({ children, className }) => (
-    <li
-      className={classNames(
-        '[&>ol]:mt-1 [&>p+p]:mt-2 [&>ul]:mt-1',
-        className?.includes('task-list-item') && '-ml-5 list-none',
-      )}
-    >
-      {children}
-    </li>
-  ),
-  // Task list checkboxes are not interactive.
-  input: ({ checked }) => (checked ? '☑' : '☐'),
-  blockquote: ({ children }) => (
-    <blockquote className="grid gap-3 border-l-2 border-line-strong pl-4 text-muted">{children}</blockquote>
-  ),
-  hr: () => <hr className="my-2" />,
-  a: ({ children, href }) => (
-    <a
-      href={href}
-      target="_blank"
-      rel="noopener noreferrer nofollow"
-      className="text-accent underline underline-offset-4"
-    >
-      {children}
-    </a>
-  ),
-  // Loading the image would reveal to another server that the answer is read.
-  img: ({ alt, src }) => <span className="text-muted">{text.playground.image(alt || String(src))}</span>,
-  code: ({ children }) => (
-    <code className="rounded bg-subtle px-1 py-0.5 font-mono text-[0.8125rem]">{children}</code>
-  ),
-  pre: ({ node }) => {
-    const [code] = node?.children ?? []
-    if (code?.type !== 'element') return null
-    const [content] = code.children
-    const [, language] = /language-([^\s,]+)/.exec(String(code.properties.className)) ?? []
-    return (
-      <CodeBlock
-        code={content?.type === 'text' ? content.value.replace(/\n$/, '') : ''}
-        label={language || text.playground.code}
-      />
-    )
-  },
-  table: ({ children }) => (
-    <div role="region" aria-label={text.playground.table} tabIndex={0} className="overflow-x-auto">
-      <table className="border-collapse">{children}</table>
-    </div>
-  ),
-  th: ({ children }) => <th className={`${cell} font-semibold whitespace-nowrap`}>{children}</th>,
-  td: ({ children }) => <td className={cell}>{children}</td>,
-}

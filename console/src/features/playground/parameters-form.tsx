@@ -18,6 +18,7 @@ export function ParametersForm({ errors }: { errors: ParameterErrors }) {
   return (
     <div className="grid gap-4">
       <TextArea
+        dir="auto"
         label={text.playground.system}
         placeholder={text.playground.systemPlaceholder}
         className="field-sizing-content max-h-60"

@@ -99,6 +99,7 @@ function Prompt({
     return (
       <div className="grid gap-2 rounded-xl bg-subtle p-4">
         <TextArea
+          dir="auto"
           label={text.playground.edit}
           hint={last ? undefined : text.playground.editHint}
           className="field-sizing-content max-h-60"
@@ -119,7 +120,9 @@ function Prompt({
   return (
     <div className="group ml-auto grid max-w-[85%] justify-items-end gap-1">
       <p className="sr-only">{text.playground.you}</p>
-      <p className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">{turn.prompt}</p>
+      <p dir="auto" className="rounded-xl bg-subtle px-4 py-2.5 whitespace-pre-wrap wrap-anywhere">
+        {turn.prompt}
+      </p>
       <div className="flex pointer-fine:opacity-0 pointer-fine:group-focus-within:opacity-100 pointer-fine:group-hover:opacity-100">
         <CopyButton value={turn.prompt} label={text.common.copy(text.playground.copyMessage)} />
         {editable && (
