@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
@@ -17,6 +18,12 @@ export default defineConfig({
   plugins: [react(), tailwindcss(), writePages(), precompress()],
   // The server replaces this placeholder with the nonce of each response.
   html: { cspNonce: '__CSP_NONCE__' },
+  resolve: {
+    alias: {
+      // Its browser build parses KaTeX's HTML in the document, where the content security policy reports every inline style.
+      'hast-util-from-html-isomorphic': fileURLToPath(import.meta.resolve('hast-util-from-html-isomorphic')),
+    },
+  },
   build: {
     target: 'es2024',
     assetsInlineLimit: 0,
