@@ -12,7 +12,7 @@ export interface Turn {
   readonly answers: Readonly<Record<string, Answer>>
 }
 
-/** The chat. It lives in memory, so it survives navigation but not the session. */
+/** The chat. It lives in memory, and `saved-conversation.ts` keeps it over a reload. */
 export interface Conversation {
   readonly turns: readonly Turn[]
   /** The unsent message. */
@@ -110,6 +110,19 @@ export function stopAllAnswers() {
 export function startNewChat() {
   stopAllAnswers()
   conversation.set((state) => ({ ...state, turns: [] }))
+}
+
+/** Continues an earlier conversation, unless a new one has begun. */
+export function restoreConversation(saved: Conversation) {
+  nextTurnId = Math.max(nextTurnId, ...saved.turns.map(({ id }) => id + 1))
+  conversation.set((state) =>
+    state.turns.length > 0 || state.draft !== ''
+      ? state
+      : {
+          ...saved,
+          deploymentIds: state.deploymentIds.length > 0 ? state.deploymentIds : saved.deploymentIds,
+        },
+  )
 }
 
 /** Removes everything, for another person or organization. */

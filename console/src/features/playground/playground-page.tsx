@@ -12,6 +12,7 @@ import { EmbeddingsView } from './embeddings-view.tsx'
 import { clearComparison } from './comparison.ts'
 import { clearOnOwnerChange } from './clear-on-owner-change.ts'
 import { usePlaygroundDeployments } from './queries.ts'
+import { forgetSavedConversation, keepConversation } from './saved-conversation.ts'
 import { ViewFrame } from './view-frame.tsx'
 
 /** Chat with up to four deployments, or compare embedded texts. */
@@ -69,7 +70,9 @@ function useClearOnOwnerChange() {
     clearOnOwnerChange(queryClient, { userId: user.id, organizationId: organization.id }, () => {
       clearConversation()
       clearComparison()
+      forgetSavedConversation()
     })
+    keepConversation(`${user.id} ${organization.id}`)
   }, [queryClient, user.id, organization.id])
 }
 
