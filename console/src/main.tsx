@@ -18,7 +18,7 @@ applyTheme()
 // Radix adds a style element while a dialog is open. The content security policy requires its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
-const onSessionEnd = () => redirectToSignIn(router)
+const onSessionEnd = (email?: string) => redirectToSignIn(router, { email, sessionEnded: true })
 const queryClient = createQueryClient(onSessionEnd)
 const router = createAppRouter(queryClient)
 // The server has already seen that the browser has no session cookie, so a session request would return 401.

@@ -2,12 +2,15 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiError } from './client.ts'
 import { sessionQuery } from './session.ts'
 
-/** Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd`. */
-export function createQueryClient(onSessionEnd: () => void): QueryClient {
+/** Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd` with the person's email. */
+export function createQueryClient(onSessionEnd: (email: string | undefined) => void): QueryClient {
   const watch = (error: unknown) => {
     if (!(error instanceof ApiError) || error.code !== 'not_authenticated') return
+    const session = client.getQueryData(sessionQuery.queryKey)
+    // Several calls may fail at once.
+    if (session === null) return
     client.setQueryData(sessionQuery.queryKey, null)
-    onSessionEnd()
+    onSessionEnd(session?.user.email)
   }
   const client = new QueryClient({
     queryCache: new QueryCache({ onError: watch }),

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState, type ChangeEvent, type ReactNode } from 'r
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
 import { Button } from './button.tsx'
+import { useFormDraft } from './form-draft.ts'
 import { ErrorMessage } from './states.tsx'
 
 interface FormProps<Name extends string> {
@@ -21,7 +22,7 @@ interface FormProps<Name extends string> {
   children: ReactNode
 }
 
-/** A form with a submit button. After an error it focuses the first invalid field. */
+/** A form with a submit button. After an error it focuses the first invalid field. Entries survive the end of the session. */
 export function Form<Name extends string>({
   onSubmit,
   submitLabel,
@@ -34,6 +35,7 @@ export function Form<Name extends string>({
   children,
 }: FormProps<Name>) {
   const form = useRef<HTMLFormElement>(null)
+  useFormDraft(form)
   const [submittedNames, setSubmittedNames] = useState<string[]>([])
   useEffect(() => {
     if (error) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()

@@ -1,15 +1,15 @@
 import type { QueryClient } from '@tanstack/react-query'
-import type { RegisteredRouter } from '@tanstack/react-router'
+import type { HistoryState, RegisteredRouter } from '@tanstack/react-router'
 import { sessionQuery } from '../api/session.ts'
 import { listenToOtherTabs } from '../domain/session/other-tabs.ts'
 
 const authPaths = ['/sign-in', '/register', '/forgot-password', '/reset-password', '/invitations/']
 
-/** Redirects to the sign-in page with a return path to the current page. */
-export function redirectToSignIn(router: RegisteredRouter) {
+/** Redirects to the sign-in page with a return path to the current page. `state` tells it the reason and the email. */
+export function redirectToSignIn(router: RegisteredRouter, state: HistoryState = {}) {
   if (!isSignedInPage(router)) return
   const { href } = router.state.location
-  void router.navigate({ to: '/sign-in', search: { return_to: href }, replace: true })
+  void router.navigate({ to: '/sign-in', search: { return_to: href }, state, replace: true })
 }
 
 /** Follows sign-outs and organization switches of other tabs, so that no data of the former session stays on screen. */

@@ -21,6 +21,7 @@ export const auth = {
   forgotLink: 'Forgot your password?',
   noAccount: 'New here?',
   createAccount: 'Create an account',
+  sessionEnded: 'Your session has ended. Sign in again to continue where you left off.',
   passwordSet: 'Your new password is set. Sign in to continue.',
   ssoFailure: (code: string) =>
     ssoFailures[code] ?? 'Sign-in failed. Try again, or use another way to sign in.',

@@ -6,6 +6,8 @@ declare module '@tanstack/react-router' {
   interface HistoryState {
     email?: string | undefined
     passwordSet?: boolean | undefined
+    /** The session ended while a page was open. */
+    sessionEnded?: boolean | undefined
   }
 }
 

@@ -10,7 +10,7 @@ import { useSignIn } from './queries.ts'
 
 export function SignInPage() {
   const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
-  const { email: knownEmail = '', passwordSet } = useLocation({ select: ({ state }) => state })
+  const { email: knownEmail = '', passwordSet, sessionEnded } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
   const signIn = useSignIn()
   const registerLink = (
@@ -28,6 +28,7 @@ export function SignInPage() {
         </>
       }
     >
+      {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
       {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
       {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
       <AuthForm<'email' | 'password'>
