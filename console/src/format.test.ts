@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatDuration, formatHours, formatRelative } from './format.ts'
+import { formatDuration, formatHours, formatRelative, formatBytes } from './format.ts'
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ')
 
@@ -38,4 +38,10 @@ test('future times round to the nearest unit, past times round down', () => {
     '3 hr ago',
     'yesterday',
   ])
+})
+
+test('formats memory in the units of the server', () => {
+  expect(formatBytes(320 * 2 ** 20)).toBe('320\u00a0MiB')
+  expect(formatBytes(22.5 * 2 ** 30)).toBe('22.5\u00a0GiB')
+  expect(formatBytes(24 * 2 ** 30)).toBe('24.0\u00a0GiB')
 })

@@ -110,21 +110,12 @@ export function formatHours(hours: number): string {
   return `${number.format(hours)}\u00a0h`
 }
 
-/** Formats a size in powers of 1024 with the familiar names kB, MB, GB. */
+/** Formats an amount of memory in the binary units of the server's messages: 320 MiB, 22.5 GiB */
 export function formatBytes(bytes: number): string {
-  const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
-  const power = Math.min(units.length - 1, bytes > 0 ? Math.floor(Math.log(bytes) / Math.log(1024)) : 0)
-  const value = bytes / 1024 ** power
-  return unit(value, units[power] ?? 'byte', value < 10 && power > 0 ? 1 : 0)
-}
-
-function unit(value: number, name: string, digits = 0): string {
-  return new Intl.NumberFormat(locale, {
-    style: 'unit',
-    unit: name,
-    unitDisplay: 'short',
-    maximumFractionDigits: digits,
-  }).format(value)
+  const gib = bytes / 2 ** 30
+  if (gib < 1) return withSign(Math.max(1, Math.round(bytes / 2 ** 20)), 'MiB')
+  const number = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
+  return `${number.format(gib)}\u00a0GiB`
 }
 
 /** A number and its unit, joined by a no-break space. */

@@ -35,7 +35,6 @@ const Commands = lazyPart(() => import('./commands.tsx').then((module) => module
 
 const root = createRootRouteWithContext<{ queryClient: QueryClient }>()({
   component: Outlet,
-  notFoundComponent: NotFoundPage,
   errorComponent: RouteError,
 })
 
@@ -100,6 +99,7 @@ const appRoutes = [
   createRoute({ ...inApp, ...billingPage }),
   createRoute({ ...inApp, ...organizationPage }),
   createRoute({ ...inApp, ...profilePage }),
+  createRoute({ ...inApp, path: '$', component: NotFoundPage }),
 ] as const
 
 /** Creates the router. A page's code loads on the first visit, or when a pointer nears a link to the page. */

@@ -39,6 +39,7 @@ test('stopping an answer keeps the received text and cancels the request at the 
   await see(page.getByText('Once upon a time'))
   await page.getByRole('button', { name: 'Stop' }).click()
   await see(page.getByText('Stopped.', { exact: true }))
+  await see(page.getByText('about 2 tokens out'))
   await see(page.getByRole('status').getByText('The answer was stopped.'))
   await see(page.getByText('Once upon a time'))
   await expect.poll(() => engine.last().ended, { timeout: 20_000 }).toBe(true)
@@ -68,6 +69,24 @@ test('an answer that ends early keeps the received text and offers a retry', asy
   await see(page.getByText('All of it.'))
 })
 
+test('a reload keeps the conversation and the draft, and another person does not see them', async () => {
+  const { page, send } = await openPlayground()
+  engine.answer((socket) => socket.write(`${streamHead}${piece('Once upon a time')}`))
+  await send()
+  await see(page.getByText('Once upon a time'))
+  await page.getByRole('textbox', { name: 'Message' }).fill('And then?')
+  await page.reload()
+  await see(page.getByText('Tell me a story.'))
+  await see(page.getByText('Once upon a time'))
+  expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('And then?')
+
+  await registerByApi(page, createPerson())
+  await deployByApi(page)
+  await page.goto('/playground')
+  await see(page.getByRole('button', { name: 'What is 27 + 15?' }))
+  expect(await page.getByText('Tell me a story.').count()).toBe(0)
+})
+
 test('the prompts that the catalog suggests for the model fill in the message', async () => {
   const { page } = await openPlayground()
   await page.getByRole('button', { name: 'What is 27 + 15?' }).click()
@@ -94,9 +113,6 @@ test('an answer shows formulas, highlighted code and the direction of its script
   expect(await answer.getByText('The roots are').evaluate(direction)).toBe('ltr')
   await page.getByRole('textbox', { name: 'Message' }).fill('שלום')
   expect(await page.getByRole('textbox', { name: 'Message' }).evaluate(direction)).toBe('rtl')
-  await page.screenshot({ path: '/tmp/rich.png' })
-  await page.emulateMedia({ colorScheme: 'dark' })
-  await page.screenshot({ path: '/tmp/rich-dark.png' })
 })
 
 test('an answer renders as Markdown without HTML, images or javascript: links', async () => {

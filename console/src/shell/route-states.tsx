@@ -10,7 +10,7 @@ import { text } from '../text/index.ts'
 export function NotFoundPage() {
   useDocumentTitle(text.errors.notFoundTitle)
   return (
-    <main className="grid min-h-[60dvh] place-items-center">
+    <div className="grid min-h-[60dvh] place-items-center">
       <EmptyState
         icon={<Compass />}
         heading="h1"
@@ -23,7 +23,7 @@ export function NotFoundPage() {
       >
         {text.errors.notFound}
       </EmptyState>
-    </main>
+    </div>
   )
 }
 

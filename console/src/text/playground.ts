@@ -93,6 +93,7 @@ export const playground = {
   brokenOff: 'The connection was lost before the answer finished.',
 
   tokensIn: (count: string) => `${count} tokens in`,
+  aboutTokensOut: (count: string) => `about ${count} tokens out`,
   tokensOut: (count: string) => `${count} out`,
   tokensPerSecond: (count: string) => `${count} tokens/s`,
   firstToken: (time: string) => `${time} to first token`,

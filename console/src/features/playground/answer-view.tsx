@@ -99,10 +99,12 @@ export const AnswerView = memo(function AnswerView(props: AnswerViewProps) {
 
 /** The answer's finish reason, if it is unusual, and its metrics. */
 function AnswerMetrics({ answer }: { answer: Answer }) {
-  const { state, finishReason, usage, firstTokenMs } = answer
+  const { state, finishReason, usage, chunkCount, firstTokenMs } = answer
   const ending = state === 'stopped' ? text.playground.stopped : text.playground.finish[finishReason ?? '']
   const rate = tokensPerSecond(answer)
   const measures = [
+    // An answer that was stopped has no usage, which comes at its end.
+    !usage && chunkCount > 0 && text.playground.aboutTokensOut(formatNumber(chunkCount)),
     usage && text.playground.tokensIn(formatNumber(usage.promptTokens)),
     usage && text.playground.tokensOut(formatNumber(usage.completionTokens)),
     rate !== null && text.playground.tokensPerSecond(formatNumber(rate)),

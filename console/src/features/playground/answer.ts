@@ -7,6 +7,8 @@ export interface Answer {
   readonly toolCalls: readonly ToolCall[]
   /** Why the model stopped: `stop`, `length`, `tool_calls`, `content_filter`. */
   readonly finishReason: string | null
+  /** The chunks with generated text so far: about one per token. */
+  readonly chunkCount: number
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number } | null
   /** Milliseconds from the request to the first token. */
   readonly firstTokenMs: number | null
@@ -44,6 +46,7 @@ export const pendingAnswer: Answer = {
   reasoning: '',
   toolCalls: [],
   finishReason: null,
+  chunkCount: 0,
   usage: null,
   firstTokenMs: null,
   lastTokenMs: null,
@@ -73,6 +76,7 @@ export function addChunk(answer: Answer, chunk: ChatChunk, afterMs: number): Ans
     reasoning: answer.reasoning + (reasoning ?? ''),
     toolCalls: (calls ?? []).reduce(addToolCall, answer.toolCalls),
     finishReason,
+    chunkCount: answer.chunkCount + 1,
     usage,
     firstTokenMs: answer.firstTokenMs ?? afterMs,
     lastTokenMs: afterMs,

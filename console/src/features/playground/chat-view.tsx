@@ -43,7 +43,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
     () => chosen.filter((id) => deployments.some((one) => one.id === id && one.status === 'running')),
     [chosen, deployments],
   )
-  const modelName = deployments.find(({ id }) => id === chosen[0])?.model_name
+  const first = deployments.find(({ id }) => id === chosen[0])
   const { errors } = useMemo(() => readParameters(parameters), [parameters])
   const valid = Object.keys(errors).length === 0
   const isWide = useMedia('(min-width: 80rem)')
@@ -102,7 +102,7 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         }
       >
         <Transcript
-          modelName={modelName}
+          modelName={first?.model_name}
           names={names}
           readyIds={readyIds}
           many={chosen.length > 1}
@@ -147,7 +147,10 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         open={codeOpen}
         onOpenChange={setCodeOpen}
         kind="chat"
-        writeBody={() => previewRequest(chosen[0] ?? '', text.playground.exampleMessage)}
+        writeBody={() => ({
+          ...previewRequest(chosen[0] ?? '', text.playground.exampleMessage),
+          ...(first && { model: first.inference_model_uid }),
+        })}
       />
     </>
   )

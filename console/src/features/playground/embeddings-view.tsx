@@ -95,7 +95,10 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
         open={codeOpen}
         onOpenChange={setCodeOpen}
         kind="embeddings"
-        writeBody={() => ({ model: id, input: written })}
+        writeBody={() => ({
+          model: deployments.find((one) => one.id === id)?.inference_model_uid ?? id,
+          input: written,
+        })}
       />
     </ViewFrame>
   )
