@@ -47,6 +47,8 @@ export const billing = {
   estimateLink: 'See usage',
   trialCredit: 'Trial credit',
   creditLeft: (remaining: string, granted: string) => `${remaining} of ${granted} left`,
+  creditEnds: (remaining: string) =>
+    `Your remaining trial credit of ${remaining} ends when you activate billing.`,
   creditUsed: 'Trial credit used',
 
   notices: {

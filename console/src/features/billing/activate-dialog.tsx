@@ -6,6 +6,8 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { billingAccountQuery } from '../../domain/billing/queries.ts'
+import { formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import type { CardSetup } from './add-card.tsx'
 import { formatExpiry, nameCard, expiryStatus } from './card.ts'
@@ -70,6 +72,7 @@ export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
           ) : (
             <Skeleton className="h-24" />
           ))}
+        <RemainingCredit />
         {cards && !chosen && <p>{text.billing.needsCard}</p>}
         {cards && chosen && (
           <>
@@ -82,6 +85,13 @@ export function ActivateDialog({ cardSetup }: { cardSetup: CardSetup }) {
       </div>
     </Dialog>
   )
+}
+
+/** Announces that activation ends the trial, if credit remains. */
+function RemainingCredit() {
+  const { data: account } = useQuery(billingAccountQuery)
+  if (!account?.trial_credit || Number(account.trial_credit.remaining) <= 0) return null
+  return <p>{text.billing.creditEnds(formatMoney(account.trial_credit.remaining, account.currency))}</p>
 }
 
 function CardChoice({
