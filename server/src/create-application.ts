@@ -17,6 +17,7 @@ import { listenToNotifications } from './database/notifications.ts'
 import { createSessionCache } from './features/accounts/session-cache.ts'
 import { readCatalogFile } from './features/catalog/catalog-file.ts'
 import { replaceCatalog } from './features/catalog/replace-catalog.ts'
+import { checkSecretKey } from './features/deployments/check-secret-key.ts'
 import { readInstanceTypesFile } from './features/deployments/instance-types-file.ts'
 import { openInference } from './features/inference/inference.ts'
 import { readPrices } from './features/metering/read-prices.ts'
@@ -80,6 +81,11 @@ export async function createApplication(config: Config, overrides: Overrides = {
     })
     opened.defer(() => jobs.close())
     const secretKey = config.secretKey ?? (await readOrCreateSecretKey(config.dataDirectory))
+    // ROLE=migrate may run without the key.
+    if (config.role !== 'migrate' || config.secretKey !== null) {
+      const mayChange = config.role === 'migrate' || config.databaseUrl === null
+      await checkSecretKey(db, secretKey, mayChange)
+    }
     const paymentSandbox =
       config.billing.stripe === null
         ? await openSandbox(config, log, clock, connection, jobs, secretKey)

@@ -158,6 +158,30 @@ test('ROLE=migrate migrates the database and exits 0, also when repeated', async
   expect(models.length).toBeGreaterThan(0)
 })
 
+test('a process with another SECRET_KEY refuses to start; ROLE=migrate changes it unless deployments are left', async () => {
+  const settings = await createSettings()
+  const migrate = async (key: string) => {
+    const server = start({ ...settings, SECRET_KEY: key, ROLE: 'migrate' })
+    return { code: await server.exited, output: server.output() }
+  }
+  const refuse = async (key: string) => {
+    const server = start({ ...settings, SECRET_KEY: key, ROLE: 'api', API_PROCESSES: '1' })
+    expect(await server.exited).toBe(1)
+    expect(server.output()).toContain('SECRET_KEY differs from the key that the other processes')
+    expect(server.output()).not.toContain(key)
+  }
+  const other = randomBytes(32).toString('hex')
+  const api = start({ ...settings, SECRET_KEY: secretKey, ROLE: 'api', API_PROCESSES: '1' })
+  const client = await registerClient(await api.listening)
+  await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
+  await refuse(other)
+  const refused = await migrate(other)
+  expect(refused).toMatchObject({ code: 1, output: expect.stringContaining('engines of 1 deployments') })
+  await query(settings.DATABASE_URL, `UPDATE deployments SET status = 'terminated', terminated_at = now()`)
+  expect(await migrate(other)).toMatchObject({ code: 0 })
+  await refuse(secretKey)
+})
+
 test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, and the API serves it', async () => {
   const settings = { ...(await createSettings()), SECRET_KEY: secretKey }
   const api = start({ ...settings, ROLE: 'api' })

@@ -8,6 +8,7 @@ declare module '../../database/tables.ts' {
     deployment_events: DeploymentEventsTable
     failure_logs: FailureLogsTable
     deployment_counts: DeploymentCountsTable
+    secret_key_fingerprints: SecretKeyFingerprintsTable
   }
 }
 
@@ -70,4 +71,10 @@ export interface FailureLogsTable {
 export interface DeploymentCountsTable {
   user_id: number
   total: number
+}
+
+/** At most one row */
+export interface SecretKeyFingerprintsTable {
+  only_row: Generated<boolean>
+  fingerprint: Buffer
 }

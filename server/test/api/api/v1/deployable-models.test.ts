@@ -192,7 +192,7 @@ test('a restart with another catalog file updates, disables, restores and rename
     items.find((item) => item.id === id)
   const settings = {
     ROLE: 'api',
-    SECRET_KEY: 'x'.repeat(32),
+    SECRET_KEY: server.application.secretKey,
     DATABASE_URL: server.application.config.databaseUrl!,
     DATA_DIR: server.dataDirectory,
     CATALOG_FILE: catalogFile,
