@@ -21,20 +21,21 @@ const Message = z.discriminatedUnion('role', [
     role: z.literal('assistant'),
     content: Content.nullish(),
     tool_calls: z.array(ToolCall).max(128).nullish(),
+    function_call: ToolCall.shape.function.nullish(),
   }),
   z.object({ role: z.literal('tool'), content: Content, tool_call_id: z.string() }),
+  z.object({ role: z.literal('function'), content: Content.nullish(), name: z.string() }),
 ])
 
 const FunctionName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"')
 
-const Tool = z.object({
-  type: z.literal('function'),
-  function: z.object({
-    name: FunctionName,
-    description: z.string().nullish(),
-    parameters: z.record(z.string(), z.unknown()).nullish(),
-  }),
+const Function = z.object({
+  name: FunctionName,
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
 })
+
+const Tool = z.object({ type: z.literal('function'), function: Function })
 
 const Stop = z.string().min(1, 'must not be empty').max(1000)
 
@@ -70,13 +71,22 @@ export const ChatRequestBody = z.object({
     ])
     .nullish(),
   parallel_tool_calls: z.boolean().nullish(),
+  functions: z.array(Function).min(1).max(128).nullish(),
+  function_call: z.union([z.enum(['auto', 'none']), z.object({ name: z.string() })]).nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
 })
 
+/** A request that may use OpenAI's deprecated functions instead of tools. */
+export type LegacyChatRequest = z.infer<typeof ChatRequestBody>
+export type ChatMessage = Exclude<LegacyChatRequest['messages'][number], { role: 'function' }>
+
 /** A validated chat request. */
-export type ChatRequest = z.infer<typeof ChatRequestBody>
-export type ChatMessage = ChatRequest['messages'][number]
+export interface ChatRequest extends Omit<LegacyChatRequest, 'messages' | 'functions' | 'function_call'> {
+  messages: ChatMessage[]
+  /** True when the answer reports a call as `function_call` */
+  usesFunctions?: boolean
+}
 
 /** Validates a body. Throws a RequestError (400) that names the first invalid field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {

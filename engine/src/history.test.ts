@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { ChatRequestBody, parseBody } from './chat-request.ts'
 import { toHistory } from './history.ts'
+import { toToolRequest } from './legacy-functions.ts'
 
 const historyOf = (messages: unknown) =>
-  toHistory(parseBody(ChatRequestBody, { model: 'm', messages }).messages)
+  toHistory(toToolRequest(parseBody(ChatRequestBody, { model: 'm', messages })).messages)
 
 test('keeps the turns and ends with the answer to generate', () => {
   expect(

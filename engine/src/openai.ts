@@ -85,6 +85,9 @@ export function toCompletion(head: CompletionHead, choices: readonly unknown[], 
   }
 }
 
+export type Choice = ReturnType<ReturnType<typeof createCollector>['toChoice']>
+export type Chunk = ReturnType<typeof toChunk>
+
 /** Token counts in OpenAI's format. */
 export function toUsage({ promptTokens, completionTokens, cachedTokens }: AnswerEnd) {
   return {

@@ -5,9 +5,10 @@ import { computeEmbeddings, EmbeddingsRequestBody, toBase64 } from './embeddings
 import { overloaded, RequestError, shuttingDown } from './errors.ts'
 import type { AnswerEnd, AnswerPiece } from './answer.ts'
 import { prefill, prepareChat, writeAnswer, type PreparedChat } from './generate.ts'
+import { toFunctionChoice, toFunctionChunk, toToolRequest } from './legacy-functions.ts'
 import type { Log } from './log.ts'
 import { MAX_WAITING, type LoadedModel } from './model.ts'
-import { createCollector, createHead, openEventStream } from './openai.ts'
+import { createCollector, createHead, openEventStream, type Chunk } from './openai.ts'
 import { toChunk, toCompletion, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
 
 const BODY_LIMIT = 32 * 1024 * 1024
@@ -110,7 +111,7 @@ export function buildServer({ key, log }: { key: string; log: Log }): EngineServ
       }
     })
     guarded.post('/v1/chat/completions', async (request, reply) => {
-      const body = parseBody(ChatRequestBody, request.body)
+      const body = toToolRequest(parseBody(ChatRequestBody, request.body))
       const serving = ready(body.model)
       await answerChat(serving, await prepareChat(serving, body), { request, reply, log })
       return reply
@@ -141,7 +142,8 @@ async function answerChat(
   const slot = await pool.acquire(prepared.prompt, request.left)
   const head = createHead(loaded.alias)
   const signal = request.left
-  const { stream: isStreamed, stream_options: options, n } = prepared.request
+  const { stream: isStreamed, stream_options: options, n, usesFunctions } = prepared.request
+  const toWire = usesFunctions === true ? toFunctionChunk : (chunk: Chunk) => chunk
   const count = n ?? 1
   const ends: AnswerEnd[] = []
   const write = async (onPiece: (piece: AnswerPiece) => void, cachedTokens: number): Promise<AnswerEnd> => {
@@ -164,7 +166,8 @@ async function answerChat(
       const choices: unknown[] = []
       for (let index = 0; index < count; index++) {
         const collector = createCollector()
-        choices.push(collector.toChoice(index, await write(collector.add, cachedTokens)))
+        const choice = collector.toChoice(index, await write(collector.add, cachedTokens))
+        choices.push(usesFunctions === true ? toFunctionChoice(choice) : choice)
       }
       await reply.send(toCompletion(head, choices, sum()))
       return
@@ -176,8 +179,11 @@ async function answerChat(
     try {
       for (let index = 0; index < count; index++) {
         stream.send(toChunk(head, index, { role: 'assistant', content: '' }))
-        const end = await write((piece) => stream.send(toChunk(head, index, toDelta(piece))), cachedTokens)
-        stream.send(toChunk(head, index, {}, end.finishReason))
+        const end = await write(
+          (piece) => stream.send(toWire(toChunk(head, index, toDelta(piece)))),
+          cachedTokens,
+        )
+        stream.send(toWire(toChunk(head, index, {}, end.finishReason)))
       }
       const total = sum()
       if (options?.include_usage === true) stream.send(toUsageChunk(head, total))

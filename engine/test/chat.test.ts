@@ -247,6 +247,29 @@ describe('tools', () => {
     expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'ping', arguments: '{}' } }])
   })
 
+  test('the deprecated functions: a call, its result and a streamed call', async () => {
+    const { function: one } = tool('one') as OpenAI.ChatCompletionFunctionTool
+    const body = { model: ALIAS, messages, functions: [one], function_call: { name: 'one' } }
+    const { choices } = await client.chat.completions.create(body)
+    const { message, finish_reason } = choices[0]!
+    expect([finish_reason, message.tool_calls]).toEqual(['function_call', undefined])
+    expect(message.function_call!.name).toBe('one')
+    expectWeatherCall({ function: message.function_call! })
+
+    const result = { role: 'function' as const, name: 'one', content: 'rain' }
+    const { usage } = await complete({
+      functions: [one],
+      messages: [...messages, message, result],
+      max_tokens: 5,
+    })
+    expect(usage!.prompt_tokens).toBeGreaterThan(60)
+
+    const stream = client.chat.completions.stream(body)
+    const streamed = (await stream.finalChatCompletion()).choices[0]!
+    expect(streamed.finish_reason).toBe('function_call')
+    expectWeatherCall({ function: streamed.message.function_call! })
+  })
+
   test('a tool result continues the conversation', async () => {
     const call = {
       id: 'c1',
