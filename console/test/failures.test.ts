@@ -154,6 +154,8 @@ test('an ended session redirects to the sign-in page, and signing in returns to 
   await registerByApi(page, person)
   await page.goto('/usage?from=2026-01-01&to=2026-01-31')
   await see(heading(page, 'Usage by day'))
+  // A request in flight would notice the end of the session before the click.
+  await page.waitForLoadState('networkidle')
 
   // The session ends on the server; the browser keeps the cookie.
   const cookies = await context.cookies()
