@@ -81,7 +81,7 @@ test.skipIf(process.platform !== 'linux')(
     const children = await findChildren(server)
     server.child.kill('SIGKILL')
     await expect.poll(() => children.filter(isAlive), pollOptions).toEqual([])
-    const next = start({ ...settings, PORT: new URL(url).port })
+    const next = start({ ...settings, PORT: new URL(url).port, PUBLIC_URL: url })
     expect(await next.listening).toBe(url)
   },
 )
