@@ -162,7 +162,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     await startEngine(testBed.runtime, spec)
     const lines = await testBed.runtime.readLogs(spec.deploymentId, 3)
     expect(lines.length).toBeGreaterThan(0)
-    expect(lines.at(-1)?.line).toMatch(/ready after/)
+    expect(lines.at(-1)?.line).toMatch(/ready in/)
     expect(lines.at(-1)?.at.getTime()).toBeGreaterThan(Date.now() - 60_000)
     const stop = new AbortController()
     const followed: string[] = []
@@ -175,7 +175,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
       testBed.kubelet.appendLog(spec.deploymentId, 'a new line')
       expect(followed).toContain('a new line')
     }, waitOptions)
-    expect(followed[0]).toMatch(/ready after/)
+    expect(followed[0]).toMatch(/ready in/)
     stop.abort()
     await following
     expect(await testBed.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])

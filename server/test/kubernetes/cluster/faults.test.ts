@@ -126,11 +126,11 @@ describe.skipIf(adminKubeconfig === undefined)('faults on a real control plane',
       {
         stage: 'model_launch',
         code: 'engine_crashed',
-        message: 'The engine keeps crashing with exit code 139. Last log line: Segmentation fault',
+        message: 'The engine keeps crashing with exit code 139. Last log line: Segmentation fault.',
       },
     ],
   ]
-  test.each(faults)('%s: reports testBed, code and message', async (_name, container, lines, expected) => {
+  test.each(faults)('%s: reports stage, code and message', async (_name, container, lines, expected) => {
     const script: PodScript = (pod) => statusOf(pod, container)
     testBed.kubelet.script(script)
     testBed.kubelet.logLines.push(...lines)

@@ -40,7 +40,7 @@ test('GET …/{id}/logs: the real engine’s lines, oldest first, without its ke
 })
 
 test('GET …/{id}/logs with Accept: text/event-stream: streams new lines', async () => {
-  const stream = await openEventStream(server.url, `${path}/${id}/logs`, client)
+  const stream = await openEventStream(server.url, `${path}/${id}/logs?tail=0`, client)
   expect(stream.status).toBe(200)
   expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
   const log = join(server.dataDirectory, 'engines', id, 'engine.log')
