@@ -12,7 +12,7 @@ const pollOptions = { timeout: 30_000, interval: 50 }
 test('a worker frozen during a step is replaced by the other one, and writes nothing when it resumes', async () => {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
-  const simulator = await startXinferenceSimulator({ withEngines: false })
+  const simulator = await startXinferenceSimulator()
   onTestFinished(() => simulator.close())
   const shared = {
     DATABASE_URL: database.url,

@@ -171,11 +171,11 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
         followed.push(line)
       }
     })()
+    await vi.waitFor(() => expect(followed[0]).toMatch(/ready in/), waitOptions)
     await vi.waitFor(async () => {
       testBed.kubelet.appendLog(spec.deploymentId, 'a new line')
       expect(followed).toContain('a new line')
     }, waitOptions)
-    expect(followed[0]).toMatch(/ready in/)
     stop.abort()
     await following
     expect(await testBed.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])
