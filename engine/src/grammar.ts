@@ -305,7 +305,7 @@ export function toGrammar(root: unknown, param: string): Grammar {
         not(
           or(
             ...described.map((name) =>
-              [...name].reduceRight(
+              Array.from(name).reduceRight(
                 (rest, part) => sequence(set([[part.codePointAt(0)!, part.codePointAt(0)!]]), rest),
                 empty,
               ),

@@ -96,7 +96,7 @@ function hasAssertion(tree: Tree): boolean {
 
 function parsePattern(source: string): Tree {
   checkSyntax(source)
-  const characters = [...source]
+  const characters = Array.from(source)
   let at = 0
   const next = (): string => characters[at++]!
   const take = (text: string): boolean => {

@@ -21,7 +21,7 @@ export interface DataDirectoryLock {
 
 export interface LockEvents {
   /** Called at most once, when the lock is lost for good: the server must stop. */
-  onLost(error: Error): void
+  onLost: (error: Error) => void
   /** Called when the session ends and after each failed attempt to reacquire the lock. Without it, the end of the session is a loss. */
   onInterrupted?: ((error: unknown) => void) | undefined
 }

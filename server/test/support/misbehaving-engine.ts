@@ -14,7 +14,7 @@ export interface RawRequest {
 
 export interface MisbehavingEngine extends EngineDouble<RawRequest> {
   /** Sets the handler that writes the raw response to each complete request */
-  answer(script: (socket: Socket, request: RawRequest) => void): void
+  answer(script: (socket: Socket, request: RawRequest) => unknown): void
   /** The number of open connections */
   open(): number
 }
@@ -23,7 +23,7 @@ export interface MisbehavingEngine extends EngineDouble<RawRequest> {
 export async function startMisbehavingEngine(): Promise<MisbehavingEngine> {
   const requests: RawRequest[] = []
   const sockets = new Set<Socket>()
-  let answer: (socket: Socket, request: RawRequest) => void = (socket) => socket.destroy()
+  let answer: (socket: Socket, request: RawRequest) => unknown = (socket) => socket.destroy()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     let received = Buffer.alloc(0)

@@ -63,7 +63,7 @@ function readSaved(): Saved | null {
 /** JSON omits the message of an error. */
 function writeError(_name: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
-  return { status: 0, code: 'unknown', ...value, detail: value.message }
+  return Object.assign({ status: 0, code: 'unknown' }, value, { detail: value.message })
 }
 
 /** A reload has stopped the answers that were pending. */

@@ -159,7 +159,7 @@ function describeFailure({ variant }: EngineSpec, status: number, text: string):
 function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
-    return value instanceof Object ? { ...value } : {}
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
     return {}
   }

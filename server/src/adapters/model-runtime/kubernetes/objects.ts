@@ -160,7 +160,7 @@ function buildWeightParts({ deploymentId }: EngineSpec, metadata: V1ObjectMeta, 
   return Array.from({ length: count }, (_, index) => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { ...metadata, name: weightPartName(deploymentId, index) },
+    metadata: Object.assign({}, metadata, { name: weightPartName(deploymentId, index) }),
     type: 'Opaque',
     data: {
       part: weights.subarray(index * weightPartBytes, (index + 1) * weightPartBytes).toString('base64'),
