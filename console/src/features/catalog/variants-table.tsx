@@ -111,10 +111,10 @@ function VariantRow({ choice, placement, currency, onDeploy }: VariantRowProps) 
     placement?.feasible && currency
       ? placement.price_per_hour === null
         ? words.priceUnknown
-        : formatMoney(placement.price_per_hour, currency)
+        : words.perHour(formatMoney(placement.price_per_hour, currency))
       : null
   const summary = placement?.feasible
-    ? [memory, placement.instance_type, price && words.perHour(price)]
+    ? [memory, placement.instance_type, price]
     : placement && [words.doesNotFit, memory && words.needs(memory)]
   return (
     <tr>
