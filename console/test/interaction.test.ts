@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
-import { callByApi, deployByApi, heading, createPerson, registerByApi, see } from './support/steps.ts'
+import {
+  callByApi,
+  createPerson,
+  deployByApi,
+  enterCard,
+  heading,
+  register,
+  registerByApi,
+  see,
+} from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
 
@@ -38,6 +47,23 @@ test('copying works without TLS, where browsers have no navigator.clipboard', as
   await search.focus()
   await page.keyboard.press('Control+v')
   expect(await search.inputValue()).toBe('berth-tiny')
+})
+
+test('on a default install, adding a card keeps the session, from the printed address and from its other name', async () => {
+  const printed = new URL(site.server.url)
+  const other = new URL(printed)
+  other.hostname = printed.hostname === 'localhost' ? '127.0.0.1' : 'localhost'
+  for (const { href } of [printed, other]) {
+    const { page } = await site.visit({ baseURL: href })
+    const person = createPerson()
+    await register(page, person)
+    await page.getByRole('link', { name: 'Billing', exact: true }).click()
+    await page.getByRole('button', { name: 'Add a card' }).click()
+    await enterCard(page)
+    await see(page.getByText(/^Saved /))
+    await see(page.getByRole('listitem').filter({ hasText: '4242' }))
+    await see(page.getByText(person.email, { exact: true }))
+  }
 })
 
 test('signing out in one tab opens the sign-in page in the other tabs', async () => {

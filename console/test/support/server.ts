@@ -19,6 +19,7 @@ export const waitTimeout = 60_000
 
 /** A server as started by `npm start`, with its own data directory, and a URL that survives restarts. */
 export interface ConsoleServer {
+  /** The address that the server prints. */
   url: string
   dataDirectory: string
   start(): Promise<void>
@@ -32,16 +33,16 @@ export interface ConsoleServer {
   close(): Promise<void>
 }
 
-/** Starts a server with these settings. */
+/** Starts a server with these settings; otherwise with the defaults of an installation. */
 export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
   const port = await findFreePort()
-  const url = `http://127.0.0.1:${port}`
+  let url = ''
   const dataDirectory = await createDataDirectory()
   let running: ServerProcess | null = null
 
   const start = async () => {
-    running = spawnServer({ DATA_DIR: dataDirectory, PORT: String(port), PUBLIC_URL: url, ...settings })
-    await running.listening
+    running = spawnServer({ DATA_DIR: dataDirectory, PORT: String(port), ...settings })
+    url = await running.listening
   }
   const stop = async () => {
     running?.child.kill('SIGTERM')
