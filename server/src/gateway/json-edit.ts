@@ -39,6 +39,23 @@ export function replaceValues(
   return edited + text.slice(end)
 }
 
+/** Returns the nesting depth at `to` of JSON that has `depth` at `from`, outside a string; or -1 if `to` is inside a string. */
+export function depthAt(text: string, from: number, to: number, depth = 0): number {
+  let reached = depth
+  let position = search(structural, text, from)
+  while (position < to) {
+    if (text[position] === '"') {
+      position = endOfString(text, position)
+      if (position > to) return -1
+    } else {
+      reached += text[position] === '{' || text[position] === '[' ? 1 : -1
+      position += 1
+    }
+    position = search(structural, text, position)
+  }
+  return reached
+}
+
 const notSpace = /[^ \t\n\r]/g
 const endOfScalar = /[,}\] \t\n\r]/g
 const structural = /["{}[\]]/g

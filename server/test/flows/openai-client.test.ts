@@ -31,6 +31,7 @@ afterAll(() => server.close())
 test('openai: chat.completions.create', async () => {
   const answer = await openai.chat.completions.create({ model: 'berth-tiny', messages, max_tokens: 4 })
   expect(answer.object).toBe('chat.completion')
+  expect(answer.model).toBe('berth-tiny')
   expect(answer.choices[0]?.message).toMatchObject({ role: 'assistant', content: expect.any(String) })
   expect(answer.usage?.prompt_tokens).toBeGreaterThan(0)
 })
@@ -40,6 +41,7 @@ test('openai: a stream has the text of the complete response, and usage only wit
   const whole = await openai.chat.completions.create(asked)
   let text = ''
   for await (const chunk of await openai.chat.completions.create({ ...asked, stream: true })) {
+    expect(chunk.model).toBe('berth-tiny')
     expect(chunk.usage ?? null).toBeNull()
     text += chunk.choices[0]?.delta.content ?? ''
   }
@@ -75,10 +77,11 @@ test('openai: aborting a stream ends it, and the received chunks are metered', a
 })
 
 test('openai: embeddings.create, whose default encoding is base64', async () => {
-  const { data } = await openai.embeddings.create({
+  const { data, model } = await openai.embeddings.create({
     model: 'berth-tiny-embedding',
     input: ['a ship', 'a harbor'],
   })
+  expect(model).toBe('berth-tiny-embedding')
   expect(data.map(({ index }) => index)).toEqual([0, 1])
   const floats = await openai.embeddings.create({
     model: 'berth-tiny-embedding',

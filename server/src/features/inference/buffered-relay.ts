@@ -16,7 +16,7 @@ const maxRewrittenBytes = 128 * 1024 * 1024
 
 /**
  * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
- * streamed instead. Embeddings that the caller wants in base64 are rewritten.
+ * streamed instead. The model gets the name of the request, and embeddings that the caller wants in base64 are rewritten.
  */
 export class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly deps: RelayDeps
@@ -65,7 +65,10 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   switchToStream(bytes: Buffer): ResponseRelay {
-    const stream = new StreamRelay(this.deps, this.owner, this.head, new EdgeMeter(), false)
+    const { head, owner } = this
+    const renaming = head.status === 200 ? owner.renaming : null
+    const length = renaming === null ? head.length : null
+    const stream = new StreamRelay(this.deps, owner, { ...head, length }, new EdgeMeter(renaming), false)
     if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
     this.releaseBuffer()
     return stream.take(bytes)
@@ -96,13 +99,20 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
   }
 
+  renamedBody(): string | Buffer {
+    const body = this.body()
+    const { renaming } = this.owner
+    if (renaming === null || this.head.status !== 200) return body
+    return typeof body === 'string' ? (renaming.atStart(body) ?? renaming.atEnd(body)) : renaming.inBody(body)
+  }
+
   flush(): void {
     if (this.closed) return
     // The journal must survive a crash before the caller has the response.
     this.deps.tokens.write()
     try {
       if (this.head.status >= 400) this.sendError()
-      else this.send(this.head, this.body())
+      else this.send(this.head, this.renamedBody())
     } catch (error) {
       this.owner.onWriteError(error)
     }

@@ -1,21 +1,37 @@
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
+import type { ModelRenaming } from './model-renaming.ts'
 import { edgeLength, readEdgeUsage } from './usage.ts'
 
-/** Meters a long JSON body by its first and its last bytes: some engines report the usage before everything else. */
+/**
+ * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything else. Forwards the bytes
+ * unchanged, except for the model's name.
+ */
 export class EdgeMeter implements BodyMeter {
+  /** null once the model was renamed, or if it keeps its name */
+  renaming: ModelRenaming | null
   start = ''
   tail = ''
 
-  take(bytes: string): string {
-    // A copy, because a slice would keep all of `bytes` in memory.
-    if (this.start === '') this.start = Buffer.from(bytes.slice(0, edgeLength), 'latin1').toString('latin1')
-    this.tail = (bytes.length < edgeLength ? this.tail + bytes : bytes).slice(-edgeLength)
-    return bytes
+  constructor(renaming: ModelRenaming | null) {
+    this.renaming = renaming
   }
 
+  take(bytes: string): string {
+    const first = this.start === ''
+    // A copy, because a slice would keep all of `bytes` in memory.
+    if (first) this.start = copy(bytes.slice(0, edgeLength))
+    const renamed = first && this.renaming !== null ? this.renaming.atStart(bytes) : null
+    if (renamed !== null) this.renaming = null
+    const held = this.tail
+    const all = this.renaming !== null || bytes.length < edgeLength ? held + bytes : bytes
+    this.tail = copy(all.slice(-edgeLength))
+    return this.renaming === null ? (renamed ?? bytes) : all.slice(0, -edgeLength)
+  }
+
+  /** The end of the body is held back while it may contain the model. */
   finish(): string {
-    return ''
+    return this.renaming === null ? '' : this.renaming.atEnd(this.tail)
   }
 
   usage(): TokenUsage | null {
@@ -25,4 +41,8 @@ export class EdgeMeter implements BodyMeter {
   partialUsage(): null {
     return null
   }
+}
+
+function copy(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
 }

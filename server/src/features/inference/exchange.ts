@@ -10,6 +10,7 @@ import type { Caller, CallerReply } from './caller.ts'
 import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
 import { modelLost, toGatewayError } from './gateway-errors.ts'
 import type { Inference } from './inference.ts'
+import { ModelRenaming } from './model-renaming.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 import type { RelayOwner, ResponseRelay } from './response-relay.ts'
@@ -130,7 +131,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
   openRelay(head: ResponseHead): ResponseRelay {
     const { deps, request } = this
     if (head.headers['content-type']?.startsWith('text/event-stream')) {
-      return new StreamRelay(deps, this, head, new StreamMeter(!request.includesUsage), true)
+      return new StreamRelay(deps, this, head, new StreamMeter(!request.includesUsage, this.renaming), true)
     }
     return new BufferedRelay(deps, this, head, head.status === 200 && request.wantsBase64)
   }
@@ -276,6 +277,11 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
 
   get modelUid(): string {
     return this.target!.modelUid
+  }
+
+  get renaming(): ModelRenaming | null {
+    const { request, modelUid } = this
+    return request.model === modelUid ? null : new ModelRenaming(modelUid, request.model)
   }
 
   get streams(): boolean {

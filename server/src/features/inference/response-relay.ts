@@ -3,6 +3,7 @@ import type { TokenJournal } from '../metering/token-journal.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { CallerReply } from './caller.ts'
 import type { Inference } from './inference.ts'
+import type { ModelRenaming } from './model-renaming.ts'
 import type { InferenceRequest } from './request-body.ts'
 
 /** Forwards the response of an engine to the caller. */
@@ -34,6 +35,8 @@ export interface RelayOwner {
   readonly reply: CallerReply
   /** The engine's name for the model */
   readonly modelUid: string
+  /** null if the caller used the engine's name for the model */
+  readonly renaming: ModelRenaming | null
   readonly call: FlowControl | null
   /** Meters the request; null when the engine reported no usage. */
   recordUsage(usage: TokenUsage | null): void

@@ -25,7 +25,9 @@ export const embeddingsBody = z
 
 export const engineResponse = z
   .looseObject({ object: z.string() })
-  .describe('The engine’s response, unchanged; with `stream: true`, server-sent events with one chunk each')
+  .describe(
+    'The engine’s response; only `model` is replaced by the one of the request. With `stream: true`, server-sent events with one chunk each',
+  )
 
 export const modelBody = z
   .object({

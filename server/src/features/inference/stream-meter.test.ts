@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { ModelRenaming } from './model-renaming.ts'
 import { StreamMeter } from './stream-meter.ts'
 
-function run(input: Buffer, { dropsUsage = true, cuts = [] as number[] } = {}) {
-  const meter = new StreamMeter(dropsUsage)
+const renaming = new ModelRenaming('dep-1', 'my “model”')
+
+function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {
+  const meter = new StreamMeter(dropsUsage, renames ? renaming : null)
   let out = ''
   const text = input.toString('latin1')
   const edges = [
@@ -77,7 +80,7 @@ test('the output is the same at every split, also for invalid UTF-8 and a byte o
 })
 
 test('an event without an end is rejected before it fills the memory', () => {
-  const meter = new StreamMeter(true)
+  const meter = new StreamMeter(true, null)
   expect(() => {
     for (let written = 0; written <= 9; written += 1) meter.take('a'.repeat(1024 * 1024))
   }).toThrow('too long')
@@ -106,9 +109,27 @@ test('chunks with null usage are forwarded', () => {
 })
 
 test('an event is forwarded when its blank line arrives; bytes are forwarded immediately when nothing is dropped', () => {
-  const meter = new StreamMeter(true)
+  const meter = new StreamMeter(true, null)
   const contentBytes = Buffer.from(content).toString('latin1')
   expect(meter.take(contentBytes + '\n')).toBe('')
   expect(meter.take('\ndata:')).toBe(`${contentBytes}\n\n`)
-  expect(new StreamMeter(false).take('dat')).toBe('dat')
+  expect(new StreamMeter(false, null).take('dat')).toBe('dat')
 })
+
+test.each([true, false])(
+  'the model gets the name of the request at every split, and no other byte changes; dropsUsage %j',
+  (dropsUsage) => {
+    const pieces = [
+      '"id":"a","model":"dep-1",',
+      '"choices":[{"delta":{"content":"dep-1"}}],"model": "dep-1",',
+    ]
+    const events = pieces.map((piece) => `data: {${piece}"x":"\\"model\\":\\"dep-1\\""}\n\n`).join('')
+    const text = `${events}: "model":"dep-1"\n\ndata: [DONE]\n\n`
+    const renamed = text.replaceAll(/"model": ?"dep-1",/g, (member) => member.replace('dep-1', 'my “model”'))
+    const input = Buffer.from(text)
+    for (let cut = 0; cut <= input.length; cut += 1) {
+      const { output } = run(input, { dropsUsage, renames: true, cuts: [cut, cut + 3] })
+      expect(output.toString()).toBe(renamed)
+    }
+  },
+)

@@ -1,6 +1,7 @@
 import { endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
+import type { ModelRenaming } from './model-renaming.ts'
 import { readUsage } from './usage.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
@@ -9,19 +10,24 @@ const usageName = 'usage"'
 const deltaName = 'delta"'
 
 /**
- * Reads the usage of a chat stream and forwards the server-sent events unchanged. With `dropsUsage` it removes the chunk that
- * holds only usage, because the caller did not ask for it; events are then forwarded once they are complete. If the engine
- * reports no usage, each chunk seen counts as one output token.
+ * Reads the usage of a chat stream and forwards the server-sent events unchanged, except for the model's name. With `dropsUsage` it
+ * removes the chunk that holds only usage, because the caller did not ask for it. With either change, events are forwarded once they
+ * are complete. If the engine reports no usage, each chunk seen counts as one output token.
  */
 export class StreamMeter implements BodyMeter {
   readonly dropsUsage: boolean
+  readonly renaming: ModelRenaming | null
+  /** False if bytes are forwarded as they arrive */
+  readonly changesEvents: boolean
   /** An incomplete event */
   rest = ''
   reported: TokenUsage | null = null
   chunks = 0
 
-  constructor(dropsUsage: boolean) {
+  constructor(dropsUsage: boolean, renaming: ModelRenaming | null) {
     this.dropsUsage = dropsUsage
+    this.renaming = renaming
+    this.changesEvents = dropsUsage || renaming !== null
   }
 
   take(bytes: string): string {
@@ -30,18 +36,18 @@ export class StreamMeter implements BodyMeter {
     if (end === all.length) {
       this.rest = ''
       const forwarded = this.readEvents(all)
-      return this.dropsUsage ? forwarded : bytes
+      return this.changesEvents ? forwarded : bytes
     }
     if (all.length - end > maxEventBytes) throw new Error('the engine sent an event that is too long')
     this.rest = copyFrom(all, end)
     const forwarded = this.readEvents(all.slice(0, end))
-    return this.dropsUsage ? forwarded : bytes
+    return this.changesEvents ? forwarded : bytes
   }
 
   finish(): string {
     const last = this.readEvents(this.rest)
     this.rest = ''
-    return this.dropsUsage ? last : ''
+    return this.changesEvents ? last : ''
   }
 
   usage(): TokenUsage {
@@ -66,7 +72,8 @@ export class StreamMeter implements BodyMeter {
       }
       usageAt = findUsage(events, end)
     }
-    return copied === 0 ? events : forwarded + events.slice(copied)
+    const kept = copied === 0 ? events : forwarded + events.slice(copied)
+    return this.renaming === null ? kept : this.renaming.inEvents(kept)
   }
 
   /** Reads the usage of an event; true when the event must not be forwarded. */

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { deriveEngineKey } from '../../../../src/features/deployments/engine-spec.ts'
 import { registerClient } from '../../../support/client.ts'
@@ -88,6 +89,68 @@ test.each([
     expect(answer.headers.get('content-type')).toBe(type)
     expect(answer.headers.get('retry-after')).toBe('3')
     expect(await answer.text()).toBe(body)
+  },
+)
+
+test('`model` in a response is the one of the request, and generated text that repeats the engine’s name stays', async () => {
+  const uid = `dep-${id}`
+  const said = JSON.stringify(`{"model":"${uid}"}`)
+  const toBody = (model: string) => `{"id":"é","model": "${model}","choices":[{"message":${said}},"${uid}"]}`
+  engine.answer((response) => answerJson(response, toBody(uid)))
+  for (const model of [id, 'berth-tiny', uid]) {
+    const answer = await call(JSON.stringify({ model }))
+    expect(await answer.text()).toBe(toBody(model))
+  }
+  engine.answer((response) => answerJson(response, toBody('org/weights.gguf')))
+  expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(toBody('org/weights.gguf'))
+  const error = `{"model":"${uid}","error":{"message":"no"}}`
+  engine.answer((response) => answerJson(response, error, 400))
+  expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(error)
+})
+
+test.each([20_000, 200_000, 700_000])(
+  '`model` at the start and at the end of a response of %i bytes is the one of the request',
+  async (length) => {
+    const data = JSON.stringify('x'.repeat(length))
+    for (const toBody of [
+      (model: string) => `{"model":"${model}","data":[${data}]}`,
+      (model: string) => `{"data":[${data}],"model":"${model}","usage":{"prompt_tokens":1}}`,
+    ]) {
+      engine.answer((response) => answerJson(response, toBody(`dep-${id}`)))
+      const answer = await call(JSON.stringify({ model: 'berth-tiny' }))
+      expect((await answer.text()) === toBody('berth-tiny')).toBe(true)
+    }
+  },
+)
+
+test('`model` in a compressed response stays, and its bytes are forwarded unchanged', async () => {
+  const compressed = gzipSync(`{"model":"dep-${id}"}`)
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+    response.end(compressed)
+  })
+  expect(await (await call(JSON.stringify({ model: id }))).text()).toBe(`{"model":"dep-${id}"}`)
+})
+
+test.each([true, false])(
+  '`model` in a stream is the one of the request wherever the engine splits it; include_usage %j',
+  async (includes) => {
+    const toEvents = (model: string) =>
+      ['"delta":{"content":"é"}', `"text":"dep-${id}"`]
+        .map((choice) => `data: {"id":"a","model":"${model}","choices":[{${choice}}]}\n\n`)
+        .join('')
+    engine.answer((response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const bytes = Buffer.from(toEvents(`dep-${id}`))
+      const writeFrom = (at: number) => {
+        response.write(bytes.subarray(at, at + 11))
+        if (at + 11 < bytes.length) setImmediate(() => writeFrom(at + 11))
+        else response.end()
+      }
+      writeFrom(0)
+    })
+    const request = { model: 'berth-tiny', stream: true, stream_options: { include_usage: includes } }
+    expect(await (await call(JSON.stringify(request))).text()).toBe(toEvents('berth-tiny'))
   },
 )
 
