@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { startConsoleServer } from './support/server.ts'
@@ -10,6 +11,7 @@ import {
   register,
   registerByApi,
   see,
+  waitForStatus,
 } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
@@ -115,6 +117,42 @@ test('switching the organization in another tab or browser discards drafts', asy
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
   await expect.poll(() => name.inputValue()).toBe('Abstractions')
 })
+
+test('a viewer of another organization can switch and terminate a deployment that the first one pays for', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, createPerson('Barbara Liskov', 'Abstractions'))
+  for (const terminate of [terminateInList, terminateOnPage]) {
+    const { page } = await site.visit()
+    const ada = createPerson()
+    await registerByApi(page, ada)
+    const id = await deployByApi(page)
+    const invitation = { email: ada.email, role: 'viewer' }
+    await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
+    await page.goto(await site.server.waitForMailedLink(ada.email, 'Abstractions'))
+    await page.getByRole('button', { name: 'Accept' }).click()
+    await see(page.getByText('You joined Abstractions.'))
+    await see(page.getByText('Paid by Analytical Engines'))
+
+    await terminate(page)
+    await see(page.getByText('Switched to Analytical Engines.'))
+    await waitForStatus(page.request, id, 'terminated')
+    await see(page.getByText('Owner', { exact: true }))
+  }
+})
+
+async function terminateInList(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Actions for/ }).click()
+  await page.getByRole('menuitem', { name: 'Switch and terminate' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Switch and terminate' }).click()
+}
+
+async function terminateOnPage(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'berth-tiny' }).click()
+  await see(page.getByText('Paid by', { exact: true }))
+  await see(page.getByRole('definition').getByText('Analytical Engines'))
+  await page.getByRole('button', { name: 'Switch and terminate' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Switch and terminate' }).click()
+}
 
 test('edits made while a form is being saved survive', async () => {
   const { page } = await site.visit()

@@ -9,7 +9,7 @@ import { useSignOut } from '../domain/session/sign-out.ts'
 import { text } from '../text/index.ts'
 import { chooseTheme } from '../theme.ts'
 import { useNavigation } from './navigation.ts'
-import { organizationsQuery, useSwitchOrganization } from './switch-organization.ts'
+import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
 import { themes } from './themes.ts'
 
 const words = text.shell

@@ -2,8 +2,8 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Check, ChevronsUpDown } from 'lucide-react'
 import { organizationQuery } from '../api/session.ts'
 import { Menu, MenuItem, MenuLabel } from '../components/menu.tsx'
+import { organizationsQuery, useSwitchOrganization } from '../domain/session/organizations.ts'
 import { text } from '../text/index.ts'
-import { organizationsQuery, useSwitchOrganization } from './switch-organization.ts'
 
 /** The current organization; a menu for members of several organizations. */
 export function OrganizationSwitcher() {

@@ -92,6 +92,7 @@ export const deployment = {
   instanceId: 'Instance ID',
   clusterId: 'Cluster',
   allocationId: 'GPU allocation',
+  paidBy: 'Paid by',
   requestedAt: 'Requested',
   terminatedAt: 'Terminated',
 

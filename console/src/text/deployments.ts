@@ -48,6 +48,12 @@ export const deployments = {
   emptyPage: 'There are fewer deployments now.',
   firstPage: 'Go to the first page',
 
+  paidBy: (organization: string) => `Paid by ${organization}`,
+  formerOrganization: 'an organization you left',
+  switchAndTerminate: 'Switch and terminate',
+  switchAndRemove: 'Switch and delete',
+  switchFirst: (organization: string) =>
+    `${organization} pays for this deployment, and your role there may terminate it. This makes ${organization} your current organization first.`,
   terminate: 'Terminate',
   terminateTitle: (model: string) => `Terminate ${model}?`,
   terminateWords: 'Requests will fail, and the instance is released. You cannot undo this.',

@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { MessagesSquare } from 'lucide-react'
 import { useState } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment, OwnOrganization } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 import { DeployDialog } from '../../domain/deploy/deploy-dialog.tsx'
-import { isEnding } from '../../domain/deployments/status.ts'
+import { nameTermination, useTermination } from './payer.ts'
 import { TerminateDialog } from './terminate-dialog.tsx'
 
 const words = text.deployments
@@ -16,10 +16,11 @@ const words = text.deployments
 /** The actions that a deployment's status and the person's role allow. */
 export function DeploymentActions({ deployment }: { deployment: Deployment }) {
   const can = useCan()
+  const termination = useTermination(deployment)
   const { id, status } = deployment
   return (
     <>
-      {can('terminateOwnDeployments') && !isEnding(deployment) && <TerminateButton deployment={deployment} />}
+      {termination && <TerminateButton deployment={deployment} switchTo={termination.switchTo} />}
       {can('createDeployments') && (status === 'failed' || status === 'terminated') && (
         <DeployAgainButton deployment={deployment} />
       )}
@@ -35,14 +36,17 @@ export function DeploymentActions({ deployment }: { deployment: Deployment }) {
   )
 }
 
-function TerminateButton({ deployment }: { deployment: Deployment }) {
+interface TerminateButtonProps {
+  deployment: Deployment
+  switchTo: OwnOrganization | null
+}
+
+function TerminateButton({ deployment, switchTo }: TerminateButtonProps) {
   const [asking, setAsking] = useState(false)
   return (
     <>
-      <Button onClick={() => setAsking(true)}>
-        {deployment.status === 'failed' ? words.remove : words.terminate}
-      </Button>
-      <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
+      <Button onClick={() => setAsking(true)}>{nameTermination(deployment, switchTo)}</Button>
+      <TerminateDialog deployment={deployment} switchTo={switchTo} open={asking} onOpenChange={setAsking} />
     </>
   )
 }

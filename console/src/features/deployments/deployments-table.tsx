@@ -9,6 +9,7 @@ import { formatMoment, formatMoney, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { placementsQuery } from '../../domain/models/queries.ts'
 import { parseFailure } from './failure-reason.ts'
+import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
 import { isChanging, isMoving } from '../../domain/deployments/status.ts'
@@ -73,6 +74,7 @@ function Row({ deployment, idSuffix, price }: RowProps) {
         <p className="truncate text-[0.8125rem] text-muted" title={idSuffix && deployment.id}>
           {nameVariant(deployment, idSuffix)}
         </p>
+        <Payer deployment={deployment} />
         <div className="mt-2 sm:hidden">
           <Status deployment={deployment} />
         </div>
@@ -96,6 +98,13 @@ function Row({ deployment, idSuffix, price }: RowProps) {
       </Cell>
     </tr>
   )
+}
+
+/** The paying organization, if it isn't the current one. */
+function Payer({ deployment }: { deployment: Deployment }) {
+  const { name, isCurrent } = usePayer(deployment)
+  if (isCurrent || name === null) return null
+  return <p className="truncate text-[0.8125rem] text-muted">{words.paidBy(name)}</p>
 }
 
 function Status({ deployment }: { deployment: Deployment }) {

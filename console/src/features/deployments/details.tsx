@@ -7,6 +7,7 @@ import { Figure, Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { formatDuration, formatMoment, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { usePayer } from './payer.ts'
 import { deploymentUsageQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
@@ -25,6 +26,7 @@ export function Details({ deployment }: { deployment: Deployment }) {
           <Fact label={words.instanceId} value={deployment.instance_id} copied />
           <Fact label={words.clusterId} value={deployment.cluster_id} copied />
           <Fact label={words.allocationId} value={deployment.gpu_allocation_id} copied />
+          <Fact label={words.paidBy} value={usePayer(deployment).name} plain />
           <Fact label={words.requestedAt} value={formatMoment(deployment.created_at)} plain />
           {deployment.terminated_at !== null && (
             <Fact label={words.terminatedAt} value={formatMoment(deployment.terminated_at)} plain />

@@ -7,7 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
-import { isEnding } from '../../domain/deployments/status.ts'
+import { nameTermination, useTermination } from './payer.ts'
 
 const words = text.deployments
 
@@ -18,6 +18,7 @@ const TerminateDialog = lazyPart(() =>
 /** The actions of a deployment in the list. */
 export function RowMenu({ deployment }: { deployment: Deployment }) {
   const can = useCan()
+  const termination = useTermination(deployment)
   const button = useRef<HTMLButtonElement>(null)
   const wantsDialog = useRef(false)
   // Null until the dialog first opens, so that its code is loaded only then.
@@ -64,16 +65,21 @@ export function RowMenu({ deployment }: { deployment: Deployment }) {
             </Link>
           </MenuItem>
         )}
-        {can('terminateOwnDeployments') && !isEnding(deployment) && (
+        {termination && (
           <MenuItem dangerous onSelect={() => (wantsDialog.current = true)}>
             <Trash2 aria-hidden />
-            {status === 'failed' ? words.remove : words.terminate}
+            {nameTermination(deployment, termination.switchTo)}
           </MenuItem>
         )}
       </Menu>
       {asking !== null && (
         <Suspense>
-          <TerminateDialog deployment={deployment} open={asking} onOpenChange={setAsking} />
+          <TerminateDialog
+            deployment={deployment}
+            switchTo={termination?.switchTo ?? null}
+            open={asking}
+            onOpenChange={setAsking}
+          />
         </Suspense>
       )}
     </>

@@ -34,6 +34,7 @@ export const ownOrganizationBody = z
     name: z.string(),
     slug: z.string(),
     role: roleName.describe('Your role in this organization'),
+    permissions: z.array(permissionName).describe('Your permissions in this organization'),
     current: z.boolean().describe('Whether this is your current organization'),
   })
   .meta({ id: 'OwnOrganization' })
@@ -74,7 +75,7 @@ export function toOwnOrganizationBody(
   { id, name, slug, role }: OwnOrganization,
   currentId: number,
 ): z.infer<typeof ownOrganizationBody> {
-  return { id, name, slug, role, current: id === currentId }
+  return { id, name, slug, role, permissions: permissionsOf(role), current: id === currentId }
 }
 
 export function toMemberBody(member: Member): z.infer<typeof memberBody> {

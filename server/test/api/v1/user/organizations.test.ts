@@ -19,8 +19,9 @@ test('GET /v1/user/organizations: 401 without a session', async () => {
 test('GET /v1/user/organizations: lists all memberships by name, with role and current organization', async () => {
   const client = await registerClient(server.url, { organization: 'engines' })
   const { body: own } = await client.get('/v1/organization')
+  const { id, slug, permissions } = own
   expect((await client.get(path)).body).toEqual([
-    { id: own.id, name: 'engines', slug: own.slug, role: 'super_admin', current: true },
+    { id, name: 'engines', slug, role: 'super_admin', permissions, current: true },
   ])
   for (const [organization, role] of [
     ['Looms', 'viewer'],
@@ -41,6 +42,8 @@ test('GET /v1/user/organizations: lists all memberships by name, with role and c
     ['engines', 'super_admin', false],
     ['Looms', 'viewer', false],
   ])
+  const looms = (await client.get(path)).body.find(({ name }: { name: string }) => name === 'Looms')
+  expect(looms.permissions).not.toContain('terminateOwnDeployments')
   await client.patch('/v1/user/profile', { current_organization_id: own.id })
   expect(await list()).toEqual([
     ['Docks', 'admin', false],

@@ -1,10 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { OwnOrganization, Session } from '../../../server/src/contract.ts'
-import { callApi } from '../api/client.ts'
-import { useToasts } from '../components/toast.tsx'
-import { notifyOtherTabs } from '../domain/session/other-tabs.ts'
-import { text } from '../text/index.ts'
+import type { OwnOrganization, Session } from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { useToasts } from '../../components/toast.tsx'
+import { text } from '../../text/index.ts'
+import { notifyOtherTabs } from './other-tabs.ts'
 
 /** The organizations of the signed-in person. */
 export const organizationsQuery = queryOptions({
@@ -13,8 +13,8 @@ export const organizationsQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** Switches to another organization of the signed-in person. */
-export function useSwitchOrganization() {
+/** Switches to another organization of the signed-in person, does `andThen` there, and opens the list of deployments. */
+export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   const toasts = useToasts()
@@ -23,6 +23,7 @@ export function useSwitchOrganization() {
       callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
     onSuccess: async (_session, chosen) => {
       notifyOtherTabs('switched')
+      await andThen?.().catch(toasts.error)
       // Almost all data belongs to an organization, so data of the previous one must not stay on screen.
       await navigate({ to: '/deployments' })
       await queryClient.resetQueries()
