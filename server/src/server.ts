@@ -12,7 +12,8 @@ import { billingRoutes, billingWebhookRoute } from './features/billing/routes.ts
 import { usageRoutes } from './features/billing/usage-routes.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
 import { deploymentRoutes } from './features/deployments/routes.ts'
-import { inferenceRoutes, sendUnknownOpenAiRoute } from './features/inference/routes.ts'
+import { inferenceRoutes } from './features/inference/routes.ts'
+import { sendUnknownOpenAiRoute } from './features/inference/unknown-routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
@@ -67,8 +68,8 @@ export async function buildServer(application: Application): Promise<App> {
   })
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
-    if (allowed.length === 0 && (sendUnknownOpenAiRoute(request, reply) || sendConsole(request, reply)))
-      return
+    if (sendUnknownOpenAiRoute(request, reply, allowed)) return
+    if (allowed.length === 0 && sendConsole(request, reply)) return
     // If the method is allowed, a static file was not found.
     if (allowed.length === 0 || allowed.includes(request.method)) {
       const detail = 'Nothing exists at this address.'

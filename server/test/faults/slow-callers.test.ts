@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { composeResponse, streamHead, toChunk } from '../support/misbehaving-engine.ts'
-import { openRawSocket, path, startGateway } from './gateway.ts'
+import { deployModel, openRawSocket, path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
 const patience = { timeout: 20_000 }
@@ -128,7 +128,8 @@ test('a large response in one write reaches a caller that reads slowly but above
   const length = 24 * megabyte
   const item = { object: 'embedding', index: 0, embedding: Array.from({ length: length / 4 }, () => 0) }
   engine.answer((socket) => socket.write(composeResponse(JSON.stringify({ object: 'list', data: [item] }))))
-  const text = JSON.stringify({ model: id, input: 'x', encoding_format: 'base64' })
+  const model = await deployModel(gateway.client, 'berth-tiny-embedding')
+  const text = JSON.stringify({ model, input: 'x', encoding_format: 'base64' })
   const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
   socket.write(head('/v1/embeddings', text.length, ['connection: close']) + text)
   const startedAt = performance.now()

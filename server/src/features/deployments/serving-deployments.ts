@@ -1,3 +1,4 @@
+import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
@@ -9,6 +10,7 @@ export interface ServingDeployment {
   deploymentId: string
   organizationId: number
   modelName: string
+  modelType: ModelType
   modelUid: string
   status: DeploymentStatus
   failureReason: string | null
@@ -54,6 +56,7 @@ function toServing(row: Deployment): ServingDeployment {
     deploymentId: row.id,
     organizationId: row.organization_id,
     modelName: row.model_name,
+    modelType: row.variant.modelType,
     modelUid: row.inference_model_uid,
     status: row.status,
     failureReason: row.failure_reason,

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApplicationError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { jsonOrEvents } from '../../http/openapi.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
 import type { Log } from '../../log.ts'
+import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { listServingDeployments, resolveDeployments } from '../deployments/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
@@ -128,20 +130,6 @@ export function inferenceRoutes(app: App, deps: Deps): void {
   )
 }
 
-/** The path segments below `/v1` of Berth's own API, whose errors are problem details. */
-const ownSegments = new Set(['', 'auth', 'billing', 'invitations', 'organization', 'sso', 'user'])
-
-/** Sends a 404 in OpenAI's shape if an unknown URL belongs to OpenAI's API. Returns true if it did. */
-export function sendUnknownOpenAiRoute(request: FastifyRequest, reply: FastifyReply): boolean {
-  const segment = /^\/v1\/([^/?]*)/.exec(request.url)?.[1]
-  if (segment === undefined || ownSegments.has(segment)) return false
-  const path = request.url.split('?', 1)[0]!.slice(0, 200)
-  const detail = `Berth has no route ${request.method} ${path}. The API documentation at /docs lists all routes.`
-  const { status, body } = toOpenAiError({ status: 404, code: 'unknown_url', detail })
-  void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
-  return true
-}
-
 function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
   return {
     id,
@@ -165,6 +153,7 @@ function infer(
   const start = (targets: readonly EngineTarget[]) => {
     // The caller may have left during the lookup.
     if (reply.raw.destroyed) return
+    requireModelType(targets[0]!, path)
     const exchange = new Exchange(deps, path, caller, inferenceRequest, targets, receivedAt)
     exchange.start()
     reply.raw.once('close', () => exchange.close())
@@ -174,4 +163,17 @@ function infer(
   loadTargets(deps, request.viewer, inferenceRequest.model)
     .then(start)
     .catch((error: unknown) => reply.send(error))
+}
+
+const pathOfType: Record<ModelType, InferencePath> = {
+  LLM: '/v1/chat/completions',
+  embedding: '/v1/embeddings',
+}
+
+/** Throws a 400 for chat with an embedding model, and for embeddings of a chat model. */
+function requireModelType({ modelName, modelType }: EngineTarget, path: InferencePath): void {
+  if (pathOfType[modelType] === path) return
+  const kind = modelType === 'LLM' ? 'a chat model' : 'an embedding model'
+  const message = `${modelName} is ${kind}. Send its requests to ${pathOfType[modelType]}.`
+  throw new ApplicationError('malformed', 'invalid_request_error', message)
 }

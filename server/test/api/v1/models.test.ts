@@ -100,6 +100,21 @@ test('unknown routes of OpenAI’s API: 404 unknown_url in OpenAI’s shape', as
   }
 })
 
+test.each([
+  ['GET', '/v1/chat/completions', 'POST'],
+  ['DELETE', '/v1/embeddings?x=1', 'POST'],
+  ['POST', '/v1/models', 'GET, HEAD'],
+  ['PUT', '/v1/models/berth-tiny', 'GET, HEAD'],
+])('405 with Allow in OpenAI’s shape: %s %s', async (method, path, allow) => {
+  const answer = await createClient(server.url).request(method, path)
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow])
+  const message = expect.stringContaining(allow)
+  expect(answer.body).toEqual({
+    error: { message, type: 'invalid_request_error', param: null, code: 'method_not_allowed' },
+  })
+})
+
 test('GET /v1/models: 401 without a session, in OpenAI’s shape', async () => {
   const answer = await createClient(server.url).get('/v1/models')
   expect(answer.status).toBe(401)

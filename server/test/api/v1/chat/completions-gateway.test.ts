@@ -17,12 +17,16 @@ let engine: RecordingEngine
 let server: TestServer
 let client: Client
 let id: string
+let embeddingId: string
 beforeAll(async () => {
   engine = await startRecordingEngine()
   server = await startTestServer({ runtime: createScriptedRuntime(engine.url) })
   client = await registerClient(server.url)
   id = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body.id
+  const embedding = { model_name: 'berth-tiny-embedding' }
+  embeddingId = (await client.post('/api/v1/model-deployments', embedding)).body.id
   await waitForStatus(client, id, 'running')
+  await waitForStatus(client, embeddingId, 'running')
 })
 afterEach(() => engine.answer((response) => answerJson(response, '{}')))
 afterAll(async () => {
@@ -43,9 +47,13 @@ function call(
   })
 }
 
-test.each(['/v1/chat/completions', '/v1/embeddings'])(
+test.each([
+  ['/v1/chat/completions', () => id],
+  ['/v1/embeddings', () => embeddingId],
+])(
   'POST %s: everything except `model` reaches the engine byte for byte: unknown fields, numbers, spacing, duplicate keys',
-  async (each) => {
+  async (each, toId) => {
+    const id = toId()
     const rest =
       ' , "n":1.0,"big":1e400,\n "seed":12345678901234567890,"t":"\\u00e9/é","t":2, "own":{"model":"x"}}'
     const answer = await client.request('POST', each, `{"model": "${id}"${rest}`)
@@ -53,6 +61,27 @@ test.each(['/v1/chat/completions', '/v1/embeddings'])(
     expect(engine.last()).toMatchObject({ path: each, body: `{"model": "dep-${id}"${rest}` })
   },
 )
+
+test('embeddings of a chat model and chat with an embedding model: 400 before anything reaches the engine', async () => {
+  const received = engine.requests.length
+  for (const [each, model, right] of [
+    ['/v1/embeddings', id, path],
+    ['/v1/embeddings', 'berth-tiny', path],
+    [path, embeddingId, '/v1/embeddings'],
+    [path, embeddingId, '/v1/embeddings'],
+  ] as const) {
+    const answer = await client.post(each, { model, input: 'a', messages: [], stream: true })
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+    const message = expect.stringContaining(right)
+    expect(answer.body.error).toMatchObject({
+      type: 'invalid_request_error',
+      code: 'invalid_request_error',
+      message,
+    })
+  }
+  expect(engine.requests).toHaveLength(received)
+})
 
 test('duplicate `model` keys are all rewritten, so that the engine uses the model that the gateway checked', async () => {
   await client.request(

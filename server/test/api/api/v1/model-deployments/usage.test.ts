@@ -27,8 +27,8 @@ afterAll(async () => {
   await engine.close()
 })
 
-async function deploy(): Promise<string> {
-  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
+async function deploy(model_name = 'berth-tiny'): Promise<string> {
+  const { id } = (await client.post(path, { model_name })).body
   await waitForStatus(client, id, 'running')
   return id
 }
@@ -83,7 +83,7 @@ test('GET …/{id}/usage: sums non-streamed responses', async () => {
 })
 
 test('GET …/{id}/usage: embeddings have only input tokens', async () => {
-  const id = await deploy()
+  const id = await deploy('berth-tiny-embedding')
   engine.answer((response) =>
     answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
   )
@@ -150,7 +150,7 @@ test('GET …/{id}/usage: engine errors and invalid usage count nothing', async 
   ] as const
   for (const [body, status] of useless) {
     engine.answer((response) => answerJson(response, body, status))
-    const answer = await client.request('POST', '/v1/embeddings', { model: id, input: 'a' }).catch(() => null)
+    const answer = await client.request('POST', '/v1/chat/completions', { model: id }).catch(() => null)
     if (body !== 'not JSON') expect(answer?.status).toBe(status)
   }
   engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
