@@ -82,6 +82,7 @@ function openRuntime(
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    maxWeightBytes: config.localEngine.maxWeightBytes,
     expectedEngines: config.localEngine.expectedEngines,
     proxy: config.proxy,
     environment: process.env,

@@ -12,6 +12,8 @@ export interface LocalEngineConfig {
   expectedEngines: number
   /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
+  /** Limit of the weight cache in bytes; null for the disk except a tenth */
+  maxWeightBytes: number | null
 }
 
 /** The Kubernetes cluster that runs models. */
@@ -62,6 +64,7 @@ export const runtimesSettings = {
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
   LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  WEIGHTS_MAX_BYTES: wholeNumber(1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
   XINFERENCE_URLS: commaList
     .pipe(z.array(supervisor))
     .transform((origins) => [...new Set(origins)])
@@ -108,6 +111,7 @@ export function readLocalEngine(settings: Settings): LocalEngineConfig {
     parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
     expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
     memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+    maxWeightBytes: settings.WEIGHTS_MAX_BYTES ?? null,
   }
 }
 

@@ -224,6 +224,8 @@ export interface ModelRuntime {
    * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
+  /** The size and the limit in bytes of the weights that this runtime caches on its host. Defined only for runtimes that do. */
+  measureWeightCache?(): Promise<{ bytes: number; limitBytes: number }>
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -19,8 +19,11 @@ import {
 const MODEL = makeModelBytes(3_000_000)
 const ONE = 'one'
 
-function openStore(settings: Parameters<typeof createWeightStore>[0]): WeightStore {
-  const store = createWeightStore(settings)
+function openStore(
+  settings: Parameters<typeof createWeightStore>[0],
+  listNeeded: () => Promise<string[]> = async () => [],
+): WeightStore {
+  const store = createWeightStore(settings, listNeeded)
   onTestFinished(() => store.close())
   return store
 }
@@ -417,7 +420,7 @@ describe('a process killed during a download', () => {
     const module = new URL('../../src/adapters/model-runtime/local/weights.ts', import.meta.url).href
     const program = `
       import { createWeightStore } from ${JSON.stringify(module)}
-      const store = createWeightStore({ ...${JSON.stringify(settings)}, logger: { info() {}, warn() {} } })
+      const store = createWeightStore({ ...${JSON.stringify(settings)}, logger: { info() {}, warn() {} } }, async () => [])
       await store.ensure('one', ${JSON.stringify(variant)})
       setInterval(() => {}, 1000)`
     const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })

@@ -92,6 +92,7 @@ export function sha256(bytes: Buffer): string {
 export interface FileServer {
   origin: string
   requests: { path: string; headers: IncomingMessage['headers'] }[]
+  methods: string[]
   server: Server
 }
 
@@ -100,7 +101,9 @@ export async function startServer(
   handle: (request: IncomingMessage, response: ServerResponse, attempt: number) => void,
 ): Promise<FileServer> {
   const requests: FileServer['requests'] = []
+  const methods: string[] = []
   const server = createServer((request, response) => {
+    methods.push(request.method ?? '')
     requests.push({ path: request.url ?? '', headers: request.headers })
     handle(request, response, requests.length)
   })
@@ -109,7 +112,7 @@ export async function startServer(
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  return { origin: `http://127.0.0.1:${port}`, requests, server }
+  return { origin: `http://127.0.0.1:${port}`, requests, methods, server }
 }
 
 export interface SendOptions {

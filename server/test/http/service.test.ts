@@ -33,6 +33,8 @@ test('GET /metrics: Prometheus’s text format, by route and never by URL', asyn
   const route = 'route="/api/v1/model-deployments/:deployment_id",status="401"'
   expect(answer.body).toContain(`berth_http_request_duration_seconds_count{method="GET",${route}} 1`)
   expect(answer.body).not.toContain('a-secret-id')
+  expect(answer.body).toMatch(/^berth_weight_cache_bytes \d+$/m)
+  expect(answer.body).toMatch(/^berth_weight_cache_limit_bytes [1-9]\d*$/m)
 })
 
 test('every response disables MIME sniffing', async () => {

@@ -11,6 +11,7 @@ import type { Price } from '../metering/prices.ts'
 import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
+import { measureWeightCache } from './metrics.ts'
 import { listPlacements, planDeployment } from './plan.ts'
 import { requestDeployment } from './request.ts'
 import {
@@ -46,6 +47,7 @@ const prefix = '/api/v1/model-deployments'
 const followedLines = 200
 
 export function deploymentRoutes(app: App, deps: Deps): void {
+  measureWeightCache(app.metrics, deps.runtime)
   const watchSessionOf = (request: FastifyRequest) => (signal: AbortSignal) => {
     const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
     return watchSession(deps, { token, userId: request.viewer.userId }, signal)

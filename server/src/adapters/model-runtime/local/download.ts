@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { formatFileSize } from '../../../format-bytes.ts'
 import { DownloadError, RetryableError, describeCause } from './download-errors.ts'
-import { discard, fetchBytes, type ByteResponse, type DownloadSource } from './fetch-bytes.ts'
+import { discard, fetchBytes, fetchSize, type ByteResponse, type DownloadSource } from './fetch-bytes.ts'
 import { hasErrorCode, readJson, syncDirectory, writeJson } from './files.ts'
 import type { RetrySettings } from './settings.ts'
 
@@ -21,6 +21,8 @@ export interface DownloadOptions {
   dispatcher: Dispatcher
   retry: RetrySettings
   signal: AbortSignal
+  /** Makes room for the file once its size is recorded. Throws DownloadError if it can't fit. */
+  makeRoom: () => Promise<void>
   onProgress: (progress: DownloadProgress) => void
 }
 
@@ -33,8 +35,8 @@ interface PartialState {
   sha256: string | null
 }
 
-/** Disk space that downloads leave free, because the database may be on the same disk */
-const RESERVED_DISK_BYTES = 256 * 2 ** 20
+/** A download of unknown size checks the space again each time it has received this many bytes. */
+const SPACE_CHECK_BYTES = 64 * 2 ** 20
 const MAX_BACKOFF_MS = 60_000
 const MAX_RETRY_AFTER_MS = 300_000
 
@@ -72,6 +74,19 @@ export async function downloadFile(
   }
 }
 
+/** Records the size of a file before its download, so that the cache can make room for several files at once. */
+export async function announceFile(
+  path: string,
+  source: DownloadSource,
+  options: Pick<DownloadOptions, 'dispatcher' | 'signal'>,
+): Promise<void> {
+  if ((await readState(path)).total !== null) return
+  const total = await fetchSize(source, options)
+  if (total === null) return
+  await mkdir(dirname(path), { recursive: true })
+  await writeJson(`${path}.partial.json`, { total })
+}
+
 /** Downloads the missing part of the partial file and returns its state. */
 async function receive(
   path: string,
@@ -99,7 +114,7 @@ async function receive(
       if ((await sizeOf(partial)) > 0) await truncate(partial)
       await writeJson(`${partial}.json`, next)
     }
-    await requireSpace(path, response.total === null ? 0 : response.total - response.start)
+    if (response.total !== null) await options.makeRoom()
     await append(partial, response, options)
     return next
   } finally {
@@ -129,6 +144,7 @@ async function append(partial: string, response: ByteResponse, options: Download
   const handle = await open(partial, (await sizeOf(partial)) > 0 ? 'r+' : 'w')
   try {
     let received = response.start
+    let checked = received
     options.onProgress({ received, total: response.total, note: null })
     for await (const chunk of readBody(response.body)) {
       if (response.total !== null && received + chunk.length > response.total) {
@@ -140,6 +156,10 @@ async function append(partial: string, response: ByteResponse, options: Download
       await writeAll(handle, chunk, received)
       received += chunk.length
       options.onProgress({ received, total: response.total, note: null })
+      if (response.total === null && received - checked > SPACE_CHECK_BYTES) {
+        await options.makeRoom()
+        checked = received
+      }
     }
     if (response.total !== null && received < response.total)
       throw new RetryableError('The connection was closed before the download finished.')
@@ -245,31 +265,16 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-async function requireSpace(path: string, needed: number): Promise<void> {
-  const free = await freeBytes(path)
-  if (needed > 0 && needed + RESERVED_DISK_BYTES > free) {
-    throw new DownloadError(
-      'disk_full',
-      `${basename(path)} needs another ${formatFileSize(needed)} plus a reserve of ${formatFileSize(RESERVED_DISK_BYTES)}, ` +
-        `but the disk of DATA_DIR has only ${formatFileSize(free)} free. Free up disk space and deploy again.`,
-    )
-  }
-}
-
-async function freeBytes(path: string): Promise<number> {
-  const disk = await statfs(dirname(path))
-  return disk.bavail * disk.bsize
-}
-
 /** Deletes the partial file immediately, because the database may be on the same disk. */
 async function diskFull(path: string): Promise<DownloadError> {
   const { total } = await readState(path)
   const received = await sizeOf(`${path}.partial`)
   await rm(`${path}.partial`, { force: true })
+  const { bavail, bsize } = await statfs(dirname(path))
   const needed = total === null ? `more than ${formatFileSize(received)}` : formatFileSize(total)
-  const free = formatFileSize(await freeBytes(path))
   return new DownloadError(
     'disk_full',
-    `The disk of DATA_DIR is full: ${basename(path)} needs ${needed}, but only ${free} are available. Free up disk space and deploy again.`,
+    `The disk of DATA_DIR is full: ${basename(path)} needs ${needed}, but only ${formatFileSize(bavail * bsize)} are available. ` +
+      'Free up disk space and deploy again.',
   )
 }

@@ -23,7 +23,26 @@ export interface ByteResponse {
 
 type Headers = Dispatcher.ResponseData['headers']
 
+interface FetchOptions {
+  dispatcher: Dispatcher
+  signal: AbortSignal
+  /** Default GET */
+  method?: 'GET' | 'HEAD'
+}
+
 const MAX_REDIRECTS = 10
+
+/** The size of a file in bytes; null if the server doesn't say, or refuses HEAD. Throws only when aborted. */
+export async function fetchSize(source: DownloadSource, options: FetchOptions): Promise<number | null> {
+  try {
+    const { body, total } = await fetchBytes(source, 0, null, { ...options, method: 'HEAD' })
+    discard(body)
+    return total
+  } catch {
+    options.signal.throwIfAborted()
+    return null
+  }
+}
 
 /**
  * Requests a file from `offset` on (RFC 9110, section 14). Follows redirects without leaking the hub's token. `validator`
@@ -33,7 +52,7 @@ export async function fetchBytes(
   source: DownloadSource,
   offset: number,
   validator: string | null,
-  options: { dispatcher: Dispatcher; signal: AbortSignal },
+  options: FetchOptions,
 ): Promise<ByteResponse> {
   let url = new URL(source.url)
   const linked: { sha256: string | null; size: number | null } = { sha256: null, size: null }
@@ -60,10 +79,10 @@ export async function fetchBytes(
 async function send(
   url: URL,
   headers: Record<string, string>,
-  { dispatcher, signal }: { dispatcher: Dispatcher; signal: AbortSignal },
+  { dispatcher, signal, method = 'GET' }: FetchOptions,
 ): Promise<Dispatcher.ResponseData> {
   try {
-    return await request(url, { dispatcher, signal, headers })
+    return await request(url, { dispatcher, signal, headers, method })
   } catch (error) {
     signal.throwIfAborted()
     throw new RetryableError(describeUnreachable(url, describeCause(error)))

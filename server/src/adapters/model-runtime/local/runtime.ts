@@ -17,12 +17,15 @@ import { engineFiles } from './engine-record.ts'
 import { hasErrorCode, readJson, writeJson } from './files.ts'
 import { chooseThreads, describeHost } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
+import { listWeightPaths } from './weight-files.ts'
 import { createWeightStore } from './weights.ts'
 
-/** The memory that a deployment has reserved on this host. */
+/** What a deployment has reserved on this host. */
 interface Reservation {
   startedAt: Date
   memoryBytes: number
+  /** Paths of the weights that it needs; null in a record of an older version */
+  weights: string[] | null
 }
 
 const ENGINE_PROGRAM = fileURLToPath(new URL('../../../../../engine/src/main.ts', import.meta.url))
@@ -41,7 +44,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   const root = join(settings.dataDirectory, 'engines')
   const host = await describeHost(settings)
   const engines = createEngineControl(settings, settings.engineProgram ?? ENGINE_PROGRAM)
-  const weights = createWeightStore(settings)
+  const weights = createWeightStore(settings, listNeededWeights)
   const runExclusive = createSerialQueue()
 
   const logCheck = setInterval(() => {
@@ -58,6 +61,18 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
   async function listDeploymentIds(): Promise<string[]> {
     return (await readdir(root)).filter((name) => DEPLOYMENT_ID.test(name))
+  }
+
+  async function listReservations(): Promise<Reservation[]> {
+    const ids = await listDeploymentIds()
+    const found = await Promise.all(ids.map((id) => readReservation(directoryOf(id))))
+    return found.filter((reservation) => reservation !== null)
+  }
+
+  /** null while a deployment of an older version runs, whose weights are unknown. */
+  async function listNeededWeights(): Promise<string[] | null> {
+    const lists = (await listReservations()).map(({ weights }) => weights)
+    return lists.includes(null) ? null : lists.flatMap((paths) => paths ?? [])
   }
 
   async function limitLogs(): Promise<void> {
@@ -78,10 +93,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       const message = `This host supports ${host.formats.join(', ')} on ${host.instanceType}, not ${variant.format} on ${instanceType}.`
       return { outcome: 'refused', code: 'no_feasible_instance', message }
     }
-    const others = await Promise.all(
-      (await listDeploymentIds()).map((id) => readReservation(directoryOf(id))),
-    )
-    const sizes = others.flatMap((reservation) => reservation?.memoryBytes ?? [])
+    const sizes = (await listReservations()).map(({ memoryBytes }) => memoryBytes)
     const reserved = sizes.reduce((sum, bytes) => sum + bytes, 0)
     if (reserved + spec.memoryBytes > host.memoryBytes) {
       const message =
@@ -90,11 +102,17 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
         'Terminate a deployment or choose a smaller model.'
       return { outcome: 'refused', code: 'no_capacity', message }
     }
-    const reservation = { startedAt: new Date(), memoryBytes: spec.memoryBytes }
+    const { memoryBytes } = spec
+    const reservation = {
+      startedAt: new Date(),
+      memoryBytes,
+      weights: listWeightPaths(variant.weights, settings),
+    }
     await mkdir(directory, { recursive: true, mode: 0o700 })
     await writeJson(engineFiles(directory).instance, {
       started_at: reservation.startedAt.toISOString(),
-      memory_bytes: spec.memoryBytes,
+      memory_bytes: memoryBytes,
+      weights: reservation.weights,
     })
     return describeInstance(spec.deploymentId, host, reservation)
   }
@@ -156,6 +174,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     readLogs: (deploymentId, limit) => readLog(engineFiles(directoryOf(deploymentId)).log, limit),
     followLogs: (deploymentId, tail, signal) =>
       followLog(engineFiles(directoryOf(deploymentId)).log, tail, signal),
+    measureWeightCache: () => weights.measure(),
     async close() {
       clearInterval(logCheck)
       await weights.close()
@@ -177,8 +196,13 @@ function engineArguments(spec: EngineSpec, model: string, settings: LocalRuntime
 
 async function readReservation(directory: string): Promise<Reservation | null> {
   const record = await readJson(engineFiles(directory).instance)
-  if (typeof record?.['started_at'] !== 'string' || typeof record['memory_bytes'] !== 'number') return null
-  return { startedAt: new Date(record['started_at']), memoryBytes: record['memory_bytes'] }
+  const { started_at: startedAt, memory_bytes: memoryBytes, weights } = record ?? {}
+  if (typeof startedAt !== 'string' || typeof memoryBytes !== 'number') return null
+  return {
+    startedAt: new Date(startedAt),
+    memoryBytes,
+    weights: Array.isArray(weights) ? weights.map(String) : null,
+  }
 }
 
 function describeInstance(

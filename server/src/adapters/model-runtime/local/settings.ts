@@ -27,6 +27,8 @@ export interface LocalRuntimeSettings {
   environment: Record<string, string | undefined>
   /** Memory for all engines in bytes; default: the container's limit or the host's memory */
   memoryBytes?: number | undefined
+  /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
+  maxWeightBytes?: number | null | undefined
   /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
   /** Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none */

@@ -42,6 +42,16 @@ export function locateWeights(weights: WeightSource, locations: WeightLocations)
   return locateHubFiles(weights, cache, locations.huggingFace)
 }
 
+/** The paths of a model's weight files; none for invalid names, which fail the download. */
+export function listWeightPaths(weights: WeightSource, locations: WeightLocations): string[] {
+  try {
+    return locateWeights(weights, locations).map(({ path }) => path)
+  } catch (error) {
+    if (error instanceof DownloadError) return []
+    throw error
+  }
+}
+
 function locateHubFiles(
   weights: Extract<WeightSource, { kind: 'huggingface' }>,
   cache: string,

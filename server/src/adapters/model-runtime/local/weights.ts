@@ -1,9 +1,12 @@
+import { utimes } from 'node:fs/promises'
 import { EnvHttpProxyAgent } from 'undici'
 import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation, ModelVariant } from '../../../ports/model-runtime.ts'
 import { DownloadError } from './download-errors.ts'
-import { downloadFile, isGguf, type DownloadProgress } from './download.ts'
+import { announceFile, downloadFile, isGguf, type DownloadProgress } from './download.ts'
+import { hasErrorCode } from './files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from './settings.ts'
+import { createWeightCache, type CacheSize } from './weight-cache.ts'
 import { locateWeights, type WeightFile } from './weight-files.ts'
 
 /** The cache of model weights and its downloads. */
@@ -14,6 +17,8 @@ export interface WeightStore {
   observe(deploymentId: string): EngineObservation | null
   /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
   cancel(deploymentId: string): Promise<void>
+  /** The size and the limit of the cache. */
+  measure(): Promise<CacheSize>
   /** Cancels all downloads. */
   close(): Promise<void>
 }
@@ -40,8 +45,15 @@ interface WeightFetch {
 
 const DEFAULT_RETRY: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
 
-/** Opens the cache under `DATA_DIR/weights`. */
-export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
+/**
+ * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that deployments need, including those that wait for a
+ * download; null if that is unknown.
+ */
+export function createWeightStore(
+  settings: LocalRuntimeSettings,
+  listNeeded: () => Promise<readonly string[] | null>,
+): WeightStore {
+  const cache = createWeightCache(settings, listNeeded)
   const retry = settings.retry ?? DEFAULT_RETRY
   const timeouts = {
     bodyTimeout: retry.idleTimeoutMs,
@@ -71,6 +83,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
       dispatcher,
       retry,
       signal: controller.signal,
+      makeRoom: () => cache.makeRoom(file.name, [file.path]),
       onProgress: (progress) => {
         download.progress = progress
       },
@@ -107,8 +120,22 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
     }
   }
 
+  /** Several files must fit together before the first one is downloaded. A single one is checked when its download starts. */
+  async function makeRoomForAll({ files, controller: { signal } }: WeightFetch): Promise<void> {
+    const [first] = files
+    if (first === undefined || files.length === 1) return
+    for (const { path, source } of files) {
+      if (source !== null && !(await isGguf(path))) await announceFile(path, source, { dispatcher, signal })
+    }
+    await cache.makeRoom(
+      `${first.name} (${files.length} files)`,
+      files.map(({ path }) => path),
+    )
+  }
+
   async function runFetch(deploymentId: string, fetch: WeightFetch): Promise<void> {
     try {
+      await makeRoomForAll(fetch)
       for (const [index, file] of fetch.files.entries()) {
         fetch.index = index
         fetch.current = null
@@ -140,7 +167,7 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
       try {
         fetch.files = locateWeights(variant.weights, settings)
         const present = await Promise.all(fetch.files.map((file) => isGguf(file.path)))
-        if (present.every(Boolean)) return fetch.files[0]?.path ?? null
+        if (present.every(Boolean) && (await markAsUsed(fetch.files))) return fetch.files[0]?.path ?? null
       } catch (error) {
         fetch.failure = toDownloadError(error)
       }
@@ -162,12 +189,26 @@ export function createWeightStore(settings: LocalRuntimeSettings): WeightStore {
       await fetch.done
     },
 
+    measure: () => cache.measure(),
+
     async close() {
       const open = [...fetches.values()]
       for (const fetch of open) fetch.controller.abort()
       await Promise.all(open.map((fetch) => fetch.done))
       await dispatcher.destroy()
     },
+  }
+}
+
+/** Sets the time that the cache evicts by. Returns false if a file has just been evicted. */
+async function markAsUsed(files: readonly WeightFile[]): Promise<boolean> {
+  const now = new Date()
+  try {
+    for (const { path, source } of files) if (source !== null) await utimes(path, now, now)
+    return true
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 

@@ -1,0 +1,229 @@
+import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
+import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
+import type { EngineObservation, ModelVariant } from '../../src/ports/model-runtime.ts'
+import {
+  PATIENT,
+  TINY_MODEL,
+  makeFolder,
+  makeModelBytes,
+  makeSettings,
+  makeSpec,
+  makeVariant,
+  sendFile,
+  startServer,
+  type FileServer,
+} from './local-runtime-support.ts'
+
+const MB = 1_000_000
+const MODEL = makeModelBytes(3 * MB)
+
+/** A server of one model at any URL. */
+function serveModel(): Promise<FileServer> {
+  return startServer((request, response) => sendFile(request, response, MODEL))
+}
+
+function modelAt(server: FileServer, name: string): ModelVariant {
+  return makeVariant({ kind: 'url', url: `${server.origin}/${name}.gguf` })
+}
+
+function openCache(
+  folder: string,
+  maxWeightBytes: number,
+  listNeeded: () => Promise<string[] | null> = async () => [],
+): WeightStore {
+  const store = createWeightStore(makeSettings(folder, { maxWeightBytes }), listNeeded)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** Waits for a download and returns the path of the file, or the failure. */
+async function settle(
+  store: WeightStore,
+  variant: ModelVariant,
+  id = variant.weights.kind === 'url' ? variant.weights.url : 'hub',
+): Promise<string | EngineObservation> {
+  return await vi.waitFor(
+    async () => {
+      const path = await store.ensure(id, variant)
+      const seen = store.observe(id)
+      if (path === null && seen?.phase !== 'failed') throw new Error(`still ${JSON.stringify(seen)}`)
+      return path ?? seen!
+    },
+    { timeout: 20_000, interval: 10 },
+  )
+}
+
+async function listFiles(folder: string): Promise<string[]> {
+  const found = await readdir(join(folder, 'weights'), { recursive: true, withFileTypes: true })
+  return found
+    .filter((each) => each.isFile())
+    .map(({ name }) => name)
+    .toSorted()
+}
+
+/** Sets the time of the last use, because two downloads in a test may share a millisecond. */
+async function setUsed(path: string | EngineObservation, minutesAgo: number): Promise<void> {
+  const at = new Date(Date.now() - minutesAgo * 60_000)
+  await utimes(String(path), at, at)
+}
+
+describe('a full weight cache', () => {
+  test('evicts the least recently used weights for a download', async () => {
+    const folder = await makeFolder()
+    const server = await serveModel()
+    const store = openCache(folder, 10 * MB)
+    for (const [index, name] of ['a', 'b', 'c'].entries()) {
+      await setUsed(await settle(store, modelAt(server, name)), 30 - index)
+    }
+    expect(await store.measure()).toEqual({ bytes: 9 * MB, limitBytes: 10 * MB })
+    await settle(store, modelAt(server, 'a'))
+    expect(await settle(store, modelAt(server, 'd'))).toMatch(/d\.gguf$/)
+    expect(await listFiles(folder)).toEqual(['a.gguf', 'c.gguf', 'd.gguf'])
+  })
+
+  test('evicts partial files that no deployment waits for', async () => {
+    const folder = await makeFolder()
+    const server = await startServer((request, response) =>
+      request.url === '/a.gguf'
+        ? sendFile(request, response, MODEL, { dropAfter: 2 * MB, etag: '"v1"', ignoreRange: true })
+        : sendFile(request, response, MODEL),
+    )
+    const store = openCache(folder, 4 * MB)
+    expect(await settle(store, modelAt(server, 'a'))).toMatchObject({ code: 'download_failed' })
+    expect(await settle(store, modelAt(server, 'b'))).toMatch(/b\.gguf$/)
+    expect(await listFiles(folder)).toEqual(['b.gguf'])
+  })
+
+  test('never evicts weights that a deployment needs, and refuses the download before it starts', async () => {
+    const folder = await makeFolder()
+    const server = await serveModel()
+    const needed: string[] = []
+    const store = openCache(folder, 8 * MB, async () => needed)
+    needed.push(String(await settle(store, modelAt(server, 'a'))))
+    await setUsed(needed[0]!, 60)
+    await settle(store, modelAt(server, 'b'))
+    needed.push(String(await settle(store, modelAt(server, 'b'))))
+    const refused = await settle(store, modelAt(server, 'c'))
+    expect(refused).toEqual({
+      phase: 'failed',
+      stage: 'model_download',
+      code: 'disk_full',
+      message:
+        'c.gguf needs another 3 MB, but the weight cache has only 2 MB free: other deployments need the rest of the 8 MB that ' +
+        'WEIGHTS_MAX_BYTES allows. Terminate a deployment, choose a smaller model or raise the limit.',
+    })
+    expect(await listFiles(folder)).toEqual(['a.gguf', 'b.gguf'])
+  })
+
+  test('evicts nothing for a model that could not fit anyway', async () => {
+    const folder = await makeFolder()
+    const server = await startServer((request, response) =>
+      sendFile(request, response, request.url === '/large.gguf' ? makeModelBytes(9 * MB) : MODEL),
+    )
+    const store = openCache(folder, 8 * MB)
+    await settle(store, modelAt(server, 'a'))
+    expect(await settle(store, modelAt(server, 'large'))).toMatchObject({ code: 'disk_full' })
+    expect(await listFiles(folder)).toEqual(['a.gguf'])
+  })
+
+  test('counts downloads in progress by their announced size', async () => {
+    const folder = await makeFolder()
+    const server = await startServer((request, response) => {
+      if (request.url === '/b.gguf') return sendFile(request, response, MODEL)
+      response.writeHead(200, { 'content-length': MODEL.length })
+      response.write(MODEL.subarray(0, MB))
+    })
+    const waiting: string[] = []
+    const store = openCache(folder, 5 * MB, async () => waiting)
+    await store.ensure('a', modelAt(server, 'a'))
+    await expect.poll(() => store.observe('a'), PATIENT).toMatchObject({ receivedBytes: MB })
+    waiting.push(join(folder, 'weights'))
+    expect(await settle(store, modelAt(server, 'b'))).toMatchObject({
+      code: 'disk_full',
+      message: expect.stringContaining('only 2 MB free'),
+    })
+  })
+
+  test('refuses a model of several files before the first one is downloaded', async () => {
+    const folder = await makeFolder()
+    const hub = await startServer((request, response) => sendFile(request, response, MODEL))
+    const store = createWeightStore(
+      makeSettings(folder, { maxWeightBytes: 5 * MB, huggingFace: { endpoint: hub.origin, token: null } }),
+      async () => [],
+    )
+    onTestFinished(() => store.close())
+    const files = ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']
+    const variant = makeVariant({ kind: 'huggingface', repo: 'berth/m', revision: 'main', files })
+    expect(await settle(store, variant)).toMatchObject({
+      code: 'disk_full',
+      message: expect.stringMatching(
+        /^m-00001-of-00002\.gguf \(2 files\) needs another 6 MB, .* only 5 MB free/,
+      ),
+    })
+    expect(await listFiles(folder)).toEqual([])
+    expect(hub.methods).toEqual(['HEAD', 'HEAD'])
+  })
+
+  test('evicts nothing while it is unknown what deployments need', async () => {
+    const folder = await makeFolder()
+    const server = await serveModel()
+    const store = openCache(folder, 5 * MB, async () => null)
+    await settle(store, modelAt(server, 'a'))
+    expect(await settle(store, modelAt(server, 'b'))).toMatchObject({ code: 'disk_full' })
+    expect(await listFiles(folder)).toEqual(['a.gguf'])
+  })
+
+  test('keeps weights that another process starts to need during the eviction', async () => {
+    const folder = await makeFolder()
+    const server = await serveModel()
+    const first = String(await settle(openCache(folder, 5 * MB), modelAt(server, 'a')))
+    let looks = 0
+    const store = openCache(folder, 5 * MB, async () => (++looks === 1 ? [] : [first]))
+    await settle(store, modelAt(server, 'b'))
+    expect((await readFile(first)).equals(MODEL)).toBe(true)
+  })
+
+  test('deletes what a process left behind that was killed during an eviction', async () => {
+    const folder = await makeFolder()
+    const server = await serveModel()
+    const old = join(folder, 'weights', 'url', 'old')
+    await mkdir(old, { recursive: true })
+    await writeFile(join(old, 'x.gguf.evicted'), MODEL)
+    const store = openCache(folder, 5 * MB)
+    expect(await settle(store, modelAt(server, 'a'))).toMatch(/a\.gguf$/)
+    expect(await listFiles(folder)).toEqual(['a.gguf'])
+  })
+})
+
+test('the weights of a running engine stay in a full cache until its deployment is released', async () => {
+  const folder = await makeFolder()
+  const model = await readFile(TINY_MODEL)
+  const server = await startServer((request, response) => sendFile(request, response, model))
+  const runtime = await createLocalRuntime(
+    makeSettings(folder, { maxWeightBytes: Math.floor(model.length * 1.5) }),
+  )
+  const [one, two] = ['one', 'two'].map((name) => makeSpec(modelAt(server, name)))
+  if (one === undefined || two === undefined) throw new Error('no specs')
+  onTestFinished(async () => {
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    await runtime.close()
+  })
+  const reach = (spec: typeof one, phase: EngineObservation['phase']) =>
+    expect.poll(() => runtime.ensureEngine(spec), { timeout: 40_000 }).toMatchObject({ phase })
+
+  await reach(one, 'ready')
+  const path = join(folder, 'weights', 'url')
+  const [kept = ''] = await readdir(path)
+  await reach(two, 'failed')
+  expect(await runtime.observeEngine(two.deploymentId)).toMatchObject({ code: 'disk_full' })
+  expect((await stat(join(path, kept, 'one.gguf'))).size).toBe(model.length)
+  expect(await runtime.observeEngine(one.deploymentId)).toMatchObject({ phase: 'ready' })
+
+  await vi.waitUntil(() => runtime.release(one.deploymentId), PATIENT)
+  await vi.waitUntil(() => runtime.stopEngine(two.deploymentId), PATIENT)
+  await reach(two, 'ready')
+  expect(await listFiles(folder)).toEqual(['two.gguf'])
+}, 90_000)
