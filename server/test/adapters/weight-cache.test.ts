@@ -56,6 +56,12 @@ async function settle(
   )
 }
 
+async function getPath(store: WeightStore, variant: ModelVariant): Promise<string> {
+  const result = await settle(store, variant)
+  if (typeof result !== 'string') throw new Error(`The download failed: ${JSON.stringify(result)}`)
+  return result
+}
+
 async function listFiles(folder: string): Promise<string[]> {
   const found = await readdir(join(folder, 'weights'), { recursive: true, withFileTypes: true })
   return found
@@ -65,9 +71,9 @@ async function listFiles(folder: string): Promise<string[]> {
 }
 
 /** Sets the time of the last use, because two downloads in a test may share a millisecond. */
-async function setUsed(path: string | EngineObservation, minutesAgo: number): Promise<void> {
+async function setUsed(path: string, minutesAgo: number): Promise<void> {
   const at = new Date(Date.now() - minutesAgo * 60_000)
-  await utimes(String(path), at, at)
+  await utimes(path, at, at)
 }
 
 describe('a full weight cache', () => {
@@ -76,7 +82,7 @@ describe('a full weight cache', () => {
     const server = await serveModel()
     const store = openCache(folder, 10 * MB)
     for (const [index, name] of ['a', 'b', 'c'].entries()) {
-      await setUsed(await settle(store, modelAt(server, name)), 30 - index)
+      await setUsed(await getPath(store, modelAt(server, name)), 30 - index)
     }
     expect(await store.measure()).toEqual({ bytes: 9 * MB, limitBytes: 10 * MB })
     await settle(store, modelAt(server, 'a'))
@@ -102,10 +108,10 @@ describe('a full weight cache', () => {
     const server = await serveModel()
     const needed: string[] = []
     const store = openCache(folder, 8 * MB, async () => needed)
-    needed.push(String(await settle(store, modelAt(server, 'a'))))
+    needed.push(await getPath(store, modelAt(server, 'a')))
     await setUsed(needed[0]!, 60)
     await settle(store, modelAt(server, 'b'))
-    needed.push(String(await settle(store, modelAt(server, 'b'))))
+    needed.push(await getPath(store, modelAt(server, 'b')))
     const refused = await settle(store, modelAt(server, 'c'))
     expect(refused).toEqual({
       phase: 'failed',
@@ -179,7 +185,7 @@ describe('a full weight cache', () => {
   test('keeps weights that another process starts to need during the eviction', async () => {
     const folder = await makeFolder()
     const server = await serveModel()
-    const first = String(await settle(openCache(folder, 5 * MB), modelAt(server, 'a')))
+    const first = await getPath(openCache(folder, 5 * MB), modelAt(server, 'a'))
     let looks = 0
     const store = openCache(folder, 5 * MB, async () => (++looks === 1 ? [] : [first]))
     await settle(store, modelAt(server, 'b'))

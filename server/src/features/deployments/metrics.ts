@@ -4,8 +4,7 @@ import type { ModelRuntime } from '../../ports/model-runtime.ts'
 
 /** Exposes the size and the limit of the weight cache on this process's host, read at each scrape. */
 export function measureWeightCache(metrics: Registry, runtime: ModelRuntime): void {
-  const { measureWeightCache: measure } = runtime
-  if (measure === undefined) return
+  if (runtime.measureWeightCache === undefined) return
   const help = { bytes: 'Model weights in DATA_DIR/weights', limitBytes: 'Limit of the weight cache' }
   const names = { bytes: 'berth_weight_cache_bytes', limitBytes: 'berth_weight_cache_limit_bytes' }
   for (const value of ['bytes', 'limitBytes'] as const) {
@@ -15,7 +14,7 @@ export function measureWeightCache(metrics: Registry, runtime: ModelRuntime): vo
         help: `${help[value]}, in bytes`,
         registers: [],
         async collect() {
-          this.set((await measure())[value])
+          this.set((await runtime.measureWeightCache!())[value])
         },
       }),
     )
