@@ -36,6 +36,7 @@ export function createPretendedRuntime(): ModelRuntime & { looks(): number } {
 
   return {
     name: 'kubernetes',
+    engines: [{ name: 'llama.cpp', formats: ['ggufv2'], version: null, acceptsImages: false }],
     looks: () => looks,
     async listOffers() {
       await delay(callMilliseconds)

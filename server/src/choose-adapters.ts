@@ -74,7 +74,8 @@ function openRuntime(
   log: Logger,
 ): Promise<ModelRuntime> {
   if (config.xinference !== null) {
-    return createXinferenceRuntime({ ...config.xinference, instanceTypes, logger: log })
+    const { gpuMemoryShare } = config.engineLimits
+    return createXinferenceRuntime({ ...config.xinference, gpuMemoryShare, instanceTypes, logger: log })
   }
   if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
   return createLocalRuntime({
@@ -91,7 +92,7 @@ function openRuntime(
 }
 
 async function openKubernetes(
-  { catalogFile, huggingFace, proxy }: Config,
+  { catalogFile, huggingFace, proxy, engineLimits: { gpuMemoryShare } }: Config,
   kubernetes: KubernetesConfig,
   instanceTypes: readonly InstanceType[],
   logger: Logger,
@@ -100,7 +101,15 @@ async function openKubernetes(
   // Loaded on demand: the Kubernetes client is large.
   const { createKubernetesRuntime } = await import('./adapters/model-runtime/kubernetes/runtime.ts')
   const catalogDirectory = dirname(catalogFile)
-  const settings = { ...kubernetes, instanceTypes: picked, catalogDirectory, huggingFace, proxy, logger }
+  const settings = {
+    ...kubernetes,
+    gpuMemoryShare,
+    instanceTypes: picked,
+    catalogDirectory,
+    huggingFace,
+    proxy,
+    logger,
+  }
   return createKubernetesRuntime(settings)
 }
 

@@ -74,6 +74,9 @@ const badValues: Record<string, string[]> = {
   MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
   MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
   HF_ENDPOINT: ['huggingface.co', 'file:///etc'],
+  ENGINE_MAX_CONTEXT: [...notNumbers, '255'],
+  ENGINE_MAX_SEQUENCES: [...notNumbers, '0', '4097'],
+  ENGINE_GPU_MEMORY_PERCENT: [...notNumbers, '9', '99'],
   LOCAL_CONTEXT_TOKENS: [...notNumbers, '255'],
   LOCAL_PARALLEL_SEQUENCES: [...notNumbers, '0', '65'],
   LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
@@ -84,6 +87,7 @@ const badValues: Record<string, string[]> = {
   KUBERNETES_INSTANCE_TYPES: [','],
   KUBERNETES_GPUS_PER_NODE: [...notNumbers, '0', '65'],
   KUBERNETES_VLLM_IMAGE: ['vllm', 'vllm/vllm-openai', 'a b:c', 'a@sha256:12'],
+  KUBERNETES_VLLM_CUDA: ['cu129', '12'],
   KUBERNETES_LLAMACPP_IMAGE: ['llama.cpp', 'ghcr.io/x/y:'],
   KUBERNETES_MODEL_CACHE: ['emptydir:', 'emptydir:many', 'My Claim', '../etc'],
   KUBERNETES_ENGINE_ADDRESS: [

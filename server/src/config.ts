@@ -4,8 +4,19 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { billingSettings, readBilling } from './config/billing.ts'
 import type { BillingConfig } from './config/billing.ts'
-import { readKubernetes, readLocalEngine, readXinference, runtimesSettings } from './config/runtimes.ts'
-import type { KubernetesConfig, LocalEngineConfig, XinferenceConfig } from './config/runtimes.ts'
+import {
+  readEngineLimits,
+  readKubernetes,
+  readLocalEngine,
+  readXinference,
+  runtimesSettings,
+} from './config/runtimes.ts'
+import type {
+  EngineLimitsConfig,
+  KubernetesConfig,
+  LocalEngineConfig,
+  XinferenceConfig,
+} from './config/runtimes.ts'
 import { readSso, ssoSettings } from './config/sso.ts'
 import type { SsoConfig } from './config/sso.ts'
 import { commaList, flag, oneOf, optionalText, webAddress, wholeNumber } from './config/values.ts'
@@ -61,6 +72,7 @@ export interface Config {
   /** `url` is null to write emails to files in `dataDirectory` */
   mail: { url: string | null; from: { name: string; address: string } }
   localEngine: LocalEngineConfig
+  engineLimits: EngineLimitsConfig
   /** null unless `runtime` is xinference */
   xinference: XinferenceConfig | null
   /** null unless `runtime` is kubernetes */
@@ -293,6 +305,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       from: settings.MAIL_FROM ?? { name: 'Berth', address: `berth@${publicUrl.hostname}` },
     },
     localEngine: readLocalEngine(settings),
+    engineLimits: readEngineLimits(settings),
     xinference,
     kubernetes: readKubernetes(settings),
     proxy: {

@@ -16,6 +16,16 @@ export interface LocalEngineConfig {
   maxWeightBytes: number | null
 }
 
+/** Ceilings for engines on GPUs that the operator has set. */
+export interface EngineLimitsConfig {
+  /** Tokens of one request; null for the context of each model */
+  maxContextTokens: number | null
+  /** Requests that one engine processes in parallel */
+  maxSequences: number
+  /** Share of each GPU's memory that an engine may use, above 0 and below 1 */
+  gpuMemoryShare: number
+}
+
 /** The Kubernetes cluster that runs models. */
 export interface KubernetesConfig {
   namespace: string
@@ -54,12 +64,15 @@ const containerImage = z
   .trim()
   .regex(
     /^[a-z0-9][-\w./:]*(:[\w][-\w.]{0,127}|@sha256:[0-9a-f]{64})$/i,
-    'must be an image with a tag or digest, such as vllm/vllm-openai:v0.14.0',
+    'must be an image with a tag or digest, such as vllm/vllm-openai:v0.28.0',
   )
 
 /** The settings of the compute backends. */
 export const runtimesSettings = {
   RUNTIME: oneOf(['local', 'xinference', 'kubernetes']).default('local'),
+  ENGINE_MAX_CONTEXT: wholeNumber(256, 16_777_216).optional(),
+  ENGINE_MAX_SEQUENCES: wholeNumber(1, 4096).default(256),
+  ENGINE_GPU_MEMORY_PERCENT: wholeNumber(10, 98).default(90),
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
@@ -82,8 +95,9 @@ export const runtimesSettings = {
     .refine((names) => names.length > 0, 'must be names from the instance type file, separated by commas')
     .optional(),
   KUBERNETES_GPUS_PER_NODE: wholeNumber(1, 64).default(8),
-  KUBERNETES_VLLM_IMAGE: containerImage.default('vllm/vllm-openai:v0.14.0'),
-  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b9128'),
+  KUBERNETES_VLLM_IMAGE: containerImage.optional(),
+  KUBERNETES_VLLM_CUDA: oneOf(['13', '12.9']).default('13'),
+  KUBERNETES_LLAMACPP_IMAGE: containerImage.default('ghcr.io/ggml-org/llama.cpp:server-cuda-b10964'),
   KUBERNETES_MODEL_CACHE: z
     .string()
     .trim()
@@ -115,6 +129,20 @@ export function readLocalEngine(settings: Settings): LocalEngineConfig {
   }
 }
 
+export function readEngineLimits(settings: Settings): EngineLimitsConfig {
+  return {
+    maxContextTokens: settings.ENGINE_MAX_CONTEXT ?? null,
+    maxSequences: settings.ENGINE_MAX_SEQUENCES,
+    gpuMemoryShare: settings.ENGINE_GPU_MEMORY_PERCENT / 100,
+  }
+}
+
+/** vLLM's images of this version by the CUDA version that the nodes' driver supports. */
+const vllmImages = {
+  '13': 'vllm/vllm-openai:v0.28.0',
+  '12.9': 'vllm/vllm-openai:v0.28.0-cu129',
+} as const
+
 /** Returns the cluster, or null with another runtime. */
 export function readKubernetes(settings: Settings): KubernetesConfig | null {
   if (settings.RUNTIME !== 'kubernetes') return null
@@ -126,7 +154,10 @@ export function readKubernetes(settings: Settings): KubernetesConfig | null {
     region: settings.KUBERNETES_REGION ?? null,
     instanceTypes: settings.KUBERNETES_INSTANCE_TYPES ?? null,
     gpusPerNode: settings.KUBERNETES_GPUS_PER_NODE,
-    images: { vllm: settings.KUBERNETES_VLLM_IMAGE, llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE },
+    images: {
+      vllm: settings.KUBERNETES_VLLM_IMAGE ?? vllmImages[settings.KUBERNETES_VLLM_CUDA],
+      llamaCpp: settings.KUBERNETES_LLAMACPP_IMAGE,
+    },
     modelCache: kind === 'emptydir' ? { kind: 'empty_dir', sizeLimit } : { kind: 'claim', name: cache },
     engineAddress: settings.KUBERNETES_ENGINE_ADDRESS,
     capacityWaitMs: settings.KUBERNETES_CAPACITY_WAIT * 1000,

@@ -20,6 +20,59 @@ export interface ModelArchitecture {
   vocabularySize: number
 }
 
+/** Options of an engine's command line by name, without the leading dashes. */
+export type EngineOptions = Record<string, string | number | boolean>
+
+/** What a model family needs from vLLM. Omitted fields are not set. */
+export interface VllmProfile {
+  /** The oldest version that loads the model, such as `0.17.0` */
+  minimumVersion?: string | undefined
+  /** Value of `--tool-call-parser` */
+  toolParser?: string | undefined
+  /** Value of `--reasoning-parser` */
+  reasoningParser?: string | undefined
+  /** Value of `--chat-template`: a path where the engine runs, or Jinja text */
+  chatTemplate?: string | undefined
+  options?: EngineOptions | undefined
+}
+
+/** What a model family needs from llama-server. */
+export interface LlamaCppProfile {
+  /** The oldest build that loads the model, such as 10964 */
+  minimumBuild?: number | undefined
+  /** The multimodal projector: a file in the Hugging Face repository of the weights. Without it the model can't see images. */
+  projector?: string | undefined
+  /** Value of `--chat-template`: Jinja text or the name of a built-in template */
+  chatTemplate?: string | undefined
+  options?: EngineOptions | undefined
+}
+
+/** What a model family needs from Xinference. */
+export interface XinferenceProfile {
+  /** True if Xinference knows the tags of the model's thoughts and can separate them from the answer */
+  separatesReasoning?: boolean | undefined
+  options?: EngineOptions | undefined
+}
+
+/** What a model family needs from each engine. */
+export interface EngineProfiles {
+  vllm?: VllmProfile | undefined
+  llamaCpp?: LlamaCppProfile | undefined
+  xinference?: XinferenceProfile | undefined
+}
+
+/** An engine that a runtime runs. */
+export interface RuntimeEngine {
+  /** `embedded` is Berth's own engine over llama.cpp */
+  name: 'vllm' | 'llama.cpp' | 'embedded'
+  /** The weight formats that the runtime gives to this engine */
+  formats: readonly string[]
+  /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
+  version: string | null
+  /** True if the engine accepts images */
+  acceptsImages: boolean
+}
+
 /** One exact model build. Each deployment stores a copy, so later catalog changes don't affect it. */
 export interface ModelVariant {
   modelName: string
@@ -34,6 +87,8 @@ export interface ModelVariant {
   /** Total size of the weight files in bytes; null when unknown */
   weightBytes: number | null
   weights: WeightSource
+  /** Absent in deployments from before the catalog described engines */
+  engines?: EngineProfiles | undefined
 }
 
 /** Everything needed to start an engine. The spec of a deployment never changes. */
@@ -198,6 +253,8 @@ export type ProvisionResult =
  */
 export interface ModelRuntime {
   readonly name: 'local' | 'xinference' | 'kubernetes'
+  /** The engines of this runtime, at most one per format */
+  readonly engines: readonly RuntimeEngine[]
   /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
   /** Allocates an instance for a deployment, or returns its existing one. */

@@ -35,6 +35,7 @@ const openRuntime = () =>
       },
     ],
     gpusPerNode: 8,
+    gpuMemoryShare: 0.9,
     images: { vllm: 'vllm:1', llamaCpp: 'llama.cpp:1' },
     modelCache: { kind: 'empty_dir', sizeLimit: null },
     engineAddress: 'http://{service}.{namespace}.svc:8000',

@@ -96,6 +96,7 @@ export function createScriptedRuntime(
 
   return {
     name: 'local',
+    engines: [{ name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false }],
     allocated,
     specs,
     logs,

@@ -43,7 +43,18 @@ describe('launch request', () => {
   })
 
   test.each([
-    [{}, {}, 'vLLM', { model_size_in_billions: 7, max_model_len: 8192, n_gpu: 1 }],
+    [
+      {},
+      {},
+      'vLLM',
+      {
+        model_size_in_billions: 7,
+        max_model_len: 8192,
+        max_num_seqs: 4,
+        gpu_memory_utilization: 0.9,
+        n_gpu: 1,
+      },
+    ],
     [{}, { vLLM: 'vllm is not installed' }, 'SGLang', { context_length: 8192 }],
     [{}, { vLLM: 'not installed', SGLang: 'not installed' }, 'Transformers', { n_gpu: 1 }],
     [

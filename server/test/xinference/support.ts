@@ -33,6 +33,7 @@ export async function openRuntime(
   const runtime = await createXinferenceRuntime({
     supervisors: supervisors.map(({ url }) => url),
     credentials: null,
+    gpuMemoryShare: 0.9,
     instanceTypes: [],
     logger: { info() {}, warn() {} },
     ...changes,

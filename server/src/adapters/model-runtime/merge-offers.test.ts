@@ -16,7 +16,11 @@ const l4: InstanceType = {
 }
 
 test('reported types become offers with the facts of the file and 90 % of the memory of all GPUs', () => {
-  const offers = mergeOffers([l4, { ...l4, name: 'absent' }], [{ instanceType: 'l4-x2', formats: ['awq'] }])
+  const offers = mergeOffers(
+    [l4, { ...l4, name: 'absent' }],
+    [{ instanceType: 'l4-x2', formats: ['awq'] }],
+    0.9,
+  )
   expect(offers).toEqual([
     {
       instanceType: 'l4-x2',
@@ -33,12 +37,12 @@ test('reported types become offers with the facts of the file and 90 % of the me
 
 test('a reported region takes precedence', () => {
   const reported = [{ instanceType: 'l4-x2', formats: [], region: 'eu' }]
-  expect(mergeOffers([l4], reported)).toMatchObject([{ region: 'eu' }])
+  expect(mergeOffers([l4], reported, 0.9)).toMatchObject([{ region: 'eu' }])
 })
 
 test('unknown names are skipped, and duplicates result in one offer', () => {
   const report = (instanceType: string) => ({ instanceType, formats: [] })
-  expect(mergeOffers([l4], [report('l4-x2'), report('unknown'), report('l4-x2')])).toHaveLength(1)
-  expect(mergeOffers([], [report('l4-x2')])).toEqual([])
-  expect(mergeOffers([l4], [])).toEqual([])
+  expect(mergeOffers([l4], [report('l4-x2'), report('unknown'), report('l4-x2')], 0.9)).toHaveLength(1)
+  expect(mergeOffers([], [report('l4-x2')], 0.9)).toEqual([])
+  expect(mergeOffers([l4], [], 0.9)).toEqual([])
 })

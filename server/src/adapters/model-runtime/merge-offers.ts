@@ -1,8 +1,5 @@
 import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
 
-/** Share of a GPU's usable memory for an engine. The rest is a margin for estimation errors. */
-const usableShare = 0.9
-
 /** An instance type that a runtime has found, by its name in the instance type file. */
 export interface ReportedInstanceType {
   instanceType: string
@@ -14,11 +11,13 @@ export interface ReportedInstanceType {
 
 /**
  * Builds the offers of a runtime that only knows the names of instance types, with the facts from the instance type file. Names
- * that the file doesn't define are skipped, because their memory is unknown. Duplicate names result in one offer.
+ * that the file doesn't define are skipped, because their memory is unknown. Duplicate names result in one offer. `memoryShare` is
+ * the share of a GPU's memory for an engine; the rest is a margin for estimation errors.
  */
 export function mergeOffers(
   types: readonly InstanceType[],
   reported: readonly ReportedInstanceType[],
+  memoryShare: number,
 ): InstanceOffer[] {
   const found = new Map(reported.map((each) => [each.instanceType, each]))
   return types.flatMap((type) => {
@@ -31,7 +30,7 @@ export function mergeOffers(
       gpuModel: type.gpuModel,
       vendor: type.vendor,
       computeCapability: type.computeCapability,
-      memoryBytes: Math.floor(type.gpuMemoryBytes * type.gpuCount * usableShare),
+      memoryBytes: Math.floor(type.gpuMemoryBytes * type.gpuCount * memoryShare),
       formats: report.formats,
     }
   })

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import { toMistakes } from '../../yaml-file.ts'
 import type { DocumentPath, Mistake } from '../../yaml-file.ts'
+import { enginesSchema } from './engine-profiles.ts'
 
 // PostgreSQL can't store NUL.
 const text = z
@@ -76,6 +77,7 @@ const sizeSchema = z.strictObject({
   billions: z.number().positive(),
   context_length: positiveInteger.optional(),
   architecture: architectureSchema.nullish().transform((architecture) => architecture ?? null),
+  engines: enginesSchema.optional(),
   variants: z.array(variantSchema).min(1, 'must contain at least one variant'),
 })
 
@@ -101,6 +103,7 @@ const entrySchema = z.strictObject({
   enabled: z.boolean().default(true),
   sort_order: z.int32().optional(),
   context_length: positiveInteger,
+  engines: enginesSchema.optional(),
   sizes: z.array(sizeSchema).min(1, 'must contain at least one size'),
   default: defaultSchema,
 })
@@ -150,7 +153,7 @@ function findDuplicates(entries: unknown[], key: string): Mistake[] {
 }
 
 function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
-  const mistakes: Mistake[] = []
+  const mistakes: Mistake[] = findEngineContradictions(model)
   const sizes = new Set<number>()
   const offered = new Set<string>()
   for (const [sizeIndex, size] of model.sizes.entries()) {
@@ -174,6 +177,29 @@ function findContradictions(model: z.output<typeof entrySchema>): Mistake[] {
   const { format, billions, quantization } = model.default
   if (!offered.has(variantKey(format, billions, quantization))) {
     mistakes.push({ path: ['default'], message: 'must be one of the variants' })
+  }
+  return mistakes
+}
+
+const vllmFormats = ['pytorch', 'awq', 'gptq', 'fp8']
+
+function findEngineContradictions({ tags, engines, sizes }: z.output<typeof entrySchema>): Mistake[] {
+  const mistakes: Mistake[] = []
+  for (const [index, size] of sizes.entries()) {
+    const path = ['sizes', index]
+    const parser = size.engines?.vllm?.reasoning_parser ?? engines?.vllm?.reasoning_parser
+    const usesVllm = size.variants.some(({ format }) => vllmFormats.includes(format))
+    if (tags.includes('reasoning') && usesVllm && parser === undefined) {
+      const message = 'must have engines.vllm.reasoning_parser, because the model has the tag reasoning'
+      mistakes.push({ path, message })
+    }
+    const projector = size.engines?.llama_cpp?.projector ?? engines?.llama_cpp?.projector
+    const hasFilesElsewhere = size.variants.some(
+      ({ format, weights }) => format === 'ggufv2' && !('huggingface' in weights),
+    )
+    if (projector !== undefined && hasFilesElsewhere) {
+      mistakes.push({ path, message: 'a projector requires weights on Hugging Face' })
+    }
   }
   return mistakes
 }

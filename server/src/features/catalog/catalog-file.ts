@@ -5,6 +5,7 @@ import type { ModelType, ModelVariant, WeightSource } from '../../ports/model-ru
 import { readYamlFile } from '../../yaml-file.ts'
 import { validateModels } from './catalog-file-schema.ts'
 import type { ModelEntry, VariantEntry } from './catalog-file-schema.ts'
+import { toEngineProfiles } from './engine-profiles.ts'
 
 /** A variant in the file. `gated` means that the hub requires an accepted license and a token. */
 export interface CatalogVariant extends ModelVariant {
@@ -132,6 +133,7 @@ function toCatalogModel(entry: ModelEntry, index: number, folder: string): Catal
         },
         weightBytes: variant.weight_bytes[quantization] ?? null,
         weights: toWeightSource(variant, quantization, folder),
+        engines: toEngineProfiles(entry.engines, size.engines),
         gated: 'huggingface' in variant.weights && variant.weights.gated,
       })),
     ),

@@ -44,6 +44,7 @@ export async function openTestBed(): Promise<TestBed> {
       region: null,
       instanceTypes: makeInstanceTypes(cluster.namespace),
       gpusPerNode: 8,
+      gpuMemoryShare: 0.9,
       images: { vllm: 'example/vllm:1', llamaCpp: 'example/llama.cpp:1' },
       modelCache: { kind: 'empty_dir', sizeLimit: null },
       engineAddress: kubelet.serviceUrl,

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { EngineSpec, InstanceType, ModelVariant } from '../../../ports/model-runtime.ts'
-import { planEngine } from './engine-plan.ts'
+import { listEngines, planEngine } from './engine-plan.ts'
 import { buildObjects } from './objects.ts'
 
 const settings = {
   namespace: 'berth',
   images: { vllm: 'vllm:1', llamaCpp: 'llama.cpp:1' },
   gpusPerNode: 8,
+  gpuMemoryShare: 0.9,
   modelCache: { kind: 'claim' as const, name: 'weights' },
   huggingFace: { endpoint: 'https://huggingface.co', token: 'hf_secret' },
   proxy: { http: null, https: 'http://u:p@proxy:3128', exceptions: 'svc' },
@@ -73,7 +74,10 @@ describe('arguments', () => {
     args.includes(name) ? (args[args.indexOf(name) + 1] ?? '') : undefined
 
   test('vLLM', () => {
-    const { args, ...rest } = plan({}, 2)
+    const { args, ...rest } = plan(
+      { engines: { vllm: { toolParser: 'hermes', reasoningParser: 'qwen3', options: { seed: 1 } } } },
+      2,
+    )
     expect(rest).toEqual({
       engine: 'vllm',
       image: 'vllm:1',
@@ -81,10 +85,13 @@ describe('arguments', () => {
       gpusPerPod: 2,
       startupSeconds: 1200 + 10_240,
       weightParts: 0,
+      workerArgs: [],
+      hostMemoryBytes: 2 * (8 + 4) * 2 ** 30,
     })
     expect(args.join(' ')).toBe(
-      '--model Qwen/Qwen3 --revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
-        '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --enable-auto-tool-choice --tool-call-parser hermes',
+      'Qwen/Qwen3 --revision main --served-model-name my-model --host 0.0.0.0 --port 8000 --max-model-len 8192 ' +
+        '--max-num-seqs 4 --tensor-parallel-size 2 --gpu-memory-utilization 0.9 --enable-auto-tool-choice --tool-call-parser hermes ' +
+        '--reasoning-parser qwen3 --seed 1',
     )
   })
 
@@ -103,17 +110,18 @@ describe('arguments', () => {
     ['embeddings', { modelType: 'embedding' }, 8.9, '--runner', 'pooling'],
     [
       'embeddings without a tool-call parser',
-      { modelType: 'embedding' },
+      { modelType: 'embedding', engines: { vllm: { toolParser: 'hermes' } } },
       8.9,
       '--tool-call-parser',
       undefined,
     ],
+    ['a model without a tool-call parser', {}, 8.9, '--enable-auto-tool-choice', undefined],
     [
-      'a model without a known tool-call parser',
-      { modelName: 'falcon3' },
+      'the chat template of the catalog',
+      { engines: { vllm: { chatTemplate: '/a.jinja' } } },
       8.9,
-      '--tool-call-parser',
-      undefined,
+      '--chat-template',
+      '/a.jinja',
     ],
   ])('vLLM: %s', (_name, variant, computeCapability, option, value) => {
     expect(valueOf(plan(variant, 1, { ...l4, computeCapability }).args, option)).toBe(value)
@@ -121,8 +129,8 @@ describe('arguments', () => {
 
   test('llama.cpp: slots share the context, and a split file is loaded from its first part', () => {
     expect(plan(gguf()).args.join(' ')).toBe(
-      '--hf-repo o/m-GGUF --hf-file m-1.gguf --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
-        '--host 0.0.0.0 --port 8000 --metrics --jinja',
+      '--hf-repo o/m-GGUF --hf-file m-1.gguf --no-mmproj --alias my-model --ctx-size 32768 --parallel 4 --n-gpu-layers 999 ' +
+        '--host 0.0.0.0 --port 8000 --metrics --cache-ram 8192 --jinja --reasoning-format deepseek',
     )
   })
 
@@ -147,6 +155,19 @@ describe('arguments', () => {
     })
   })
 
+  test('llama.cpp: a projector makes the model see images', () => {
+    const { args } = plan({ ...gguf(), engines: { llamaCpp: { projector: 'mmproj-F16.gguf' } } })
+    expect(valueOf(args, '--mmproj-url')).toBe('https://huggingface.co/o/m-GGUF/resolve/main/mmproj-F16.gguf')
+    expect(valueOf(args, '--mmproj')).toMatch(/^\/cache\/[0-9a-f]{16}\/mmproj-F16\.gguf$/)
+    expect(args).not.toContain('--no-mmproj')
+  })
+
+  test('llama.cpp: the pod requests the host memory of its prompt cache', () => {
+    const planned = plan(gguf(), 8)
+    const cacheBytes = Number(valueOf(planned.args, '--cache-ram')) * 2 ** 20
+    expect(planned).toMatchObject({ hostMemoryBytes: cacheBytes + 2 * 2 ** 30 })
+  })
+
   test('llama.cpp: embeds a text in one batch', () => {
     const { args } = plan({ ...gguf(), modelType: 'embedding' })
     expect(args).toContain('--embeddings')
@@ -163,6 +184,13 @@ test.each<[string, Partial<ModelVariant>, number]>([
   ["GPUs that can't be divided evenly", {}, 9],
 ])('refused with a reason: %s', (_name, variant, gpuCount) => {
   expect(plan(variant, gpuCount)).toMatchObject({ refusal: expect.stringMatching(/^\w.*\.$/) })
+})
+
+test.each([
+  ['vllm/vllm-openai:v0.28.0-cu129', 'ghcr.io/ggml-org/llama.cpp:server-cuda-b10964', ['0.28.0', '10964']],
+  ['vllm/vllm-openai:nightly', 'llama.cpp@sha256:b1', [null, null]],
+])('versions of %s and %s', (vllm, llamaCpp, versions) => {
+  expect(listEngines({ vllm, llamaCpp }).map(({ version }) => version)).toEqual(versions)
 })
 
 describe('objects', () => {
@@ -190,7 +218,12 @@ describe('objects', () => {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     })
-    expect(container.resources).toMatchObject({ limits: { 'nvidia.com/gpu': '2' }, requests: { cpu: '4' } })
+    expect(container.resources).toMatchObject({
+      limits: { 'nvidia.com/gpu': '2' },
+      requests: { cpu: '4', memory: String(24 * 2 ** 30) },
+    })
+    expect(container.command).toEqual(['vllm', 'serve'])
+    expect(container.env).toContainEqual({ name: 'VLLM_CACHE_ROOT', value: '/cache/vllm' })
     expect(container.startupProbe.failureThreshold * container.startupProbe.periodSeconds).toBe(1200 + 10_240)
     expect(pod.volumes).toEqual(
       expect.arrayContaining([
@@ -243,8 +276,16 @@ describe('objects', () => {
     expect(workload.kind).toBe('LeaderWorkerSet')
     const { size, leaderTemplate, workerTemplate } = workload.spec.leaderWorkerTemplate
     expect(size).toBe(2)
-    expect(leaderTemplate.spec.containers[0].readinessProbe).toBeDefined()
-    expect(workerTemplate.spec.containers[0].readinessProbe).toBeUndefined()
+    const [leader, worker] = [leaderTemplate, workerTemplate].map(({ spec }) => spec.containers[0])
+    expect(leader.readinessProbe).toBeDefined()
+    expect(worker.readinessProbe).toBeUndefined()
+    expect(leader.command).toEqual(['vllm', 'serve'])
+    expect(leader.args.join(' ')).toContain(
+      '--tensor-parallel-size 8 --pipeline-parallel-size 2 --nnodes 2 --node-rank $(LWS_WORKER_INDEX) ' +
+        '--master-addr $(LWS_LEADER_ADDRESS) --gpu-memory-utilization 0.9',
+    )
+    expect(worker.args.filter((each: string) => each !== '--headless')).toEqual(leader.args)
+    expect(worker.args).toContain('--headless')
     expect(service.spec.selector).toMatchObject({ 'leaderworkerset.sigs.k8s.io/worker-index': '0' })
     expect(policy.spec.egress).toHaveLength(3)
   })

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { EngineSpec, InstanceType, WeightSource } from '../../../ports/model-runtime.ts'
+import type { EngineSpec, InstanceType, RuntimeEngine, WeightSource } from '../../../ports/model-runtime.ts'
 import { formatFileSize } from '../../../format-bytes.ts'
+import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
+import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
 import { cacheFolder, enginePort, localFilePath } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
@@ -8,9 +10,14 @@ import type { KubernetesRuntimeSettings } from './settings.ts'
 export interface EnginePlan {
   engine: 'vllm' | 'llama.cpp'
   image: string
+  /** Arguments of the engine, or of the leader among several nodes */
   args: string[]
+  /** Arguments of the other nodes */
+  workerArgs: string[]
   nodes: number
   gpusPerPod: number
+  /** Host memory that the engine of one pod uses, in bytes */
+  hostMemoryBytes: number
   /** Timeout in seconds for downloading and loading the model together */
   startupSeconds: number
   /** Number of Secrets that carry a local weights file to the pod; 0 if the engine downloads its weights */
@@ -19,11 +26,42 @@ export interface EnginePlan {
 
 export type PlanResult = { plan: EnginePlan } | { refusal: string }
 
-const vllmFormats = ['pytorch', 'awq', 'gptq', 'fp8']
 const llamaCppFormats = ['ggufv2']
 
 /** The weight formats that this runtime supports. */
 export const engineFormats = [...vllmFormats, ...llamaCppFormats]
+
+/** The engines of this runtime. The tags of their images tell the versions. */
+export function listEngines(images: KubernetesRuntimeSettings['images']): RuntimeEngine[] {
+  return [
+    {
+      name: 'vllm',
+      formats: vllmFormats,
+      version: /:v?(\d+\.\d+\.\d+)/.exec(images.vllm)?.[1] ?? null,
+      acceptsImages: true,
+    },
+    {
+      name: 'llama.cpp',
+      formats: llamaCppFormats,
+      version: /:[\w.-]*-b(\d+)$/.exec(images.llamaCpp)?.[1] ?? null,
+      acceptsImages: true,
+    },
+  ]
+}
+
+const gibibyte = 2 ** 30
+/** Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs */
+const vllmMemory = { process: 8 * gibibyte, shared: 4 * gibibyte }
+/** Host memory of llama-server besides its prompt cache, and the prompt cache */
+const llamaCppMemory = { process: 2 * gibibyte, promptCache: 8 * gibibyte }
+
+/** Shared memory of a pod in bytes; vLLM's processes exchange tensors through it. 0 with a single GPU. */
+export function getSharedMemoryBytes({
+  engine,
+  gpusPerPod,
+}: Pick<EnginePlan, 'engine' | 'gpusPerPod'>): number {
+  return engine === 'vllm' && gpusPerPod > 1 ? vllmMemory.shared * gpusPerPod : 0
+}
 
 const loadingSeconds = 20 * 60
 /** Slowest accepted download rate, in bytes per second */
@@ -40,7 +78,7 @@ const maxLocalFileBytes = 8 * weightPartBytes
 export function planEngine(
   spec: EngineSpec,
   type: InstanceType,
-  settings: Pick<KubernetesRuntimeSettings, 'images' | 'gpusPerNode' | 'huggingFace'>,
+  settings: Pick<KubernetesRuntimeSettings, 'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace'>,
   localFileBytes: number | null,
 ): PlanResult {
   const { variant } = spec
@@ -60,8 +98,30 @@ export function planEngine(
     if (variant.weights.kind !== 'huggingface') {
       return { refusal: `vLLM can load ${variant.format} weights only from a Hugging Face repository.` }
     }
-    const args = vllmArguments(spec, type, variant.weights, common)
-    return { plan: { engine: 'vllm', image: settings.images.vllm, args, ...common } }
+    const { weights } = variant
+    const build = (isWorker: boolean) =>
+      buildVllmArguments({
+        spec,
+        model: weights.repo,
+        revision: weights.revision,
+        host: '0.0.0.0',
+        port: enginePort,
+        gpus: common.gpusPerPod,
+        computeCapability: type.computeCapability,
+        memoryShare: settings.gpuMemoryShare,
+        node: nodes === 1 ? undefined : { ...lwsNode, count: nodes, isWorker },
+      })
+    const shared = getSharedMemoryBytes({ engine: 'vllm', gpusPerPod: common.gpusPerPod })
+    return {
+      plan: {
+        engine: 'vllm',
+        image: settings.images.vllm,
+        args: build(false),
+        workerArgs: nodes === 1 ? [] : build(true),
+        hostMemoryBytes: vllmMemory.process * common.gpusPerPod + shared,
+        ...common,
+      },
+    }
   }
   if (!llamaCppFormats.includes(variant.format)) {
     return {
@@ -73,101 +133,64 @@ export function planEngine(
     const refusal = refuseLocalFile(variant.weights.path, localFileBytes)
     if (refusal !== null) return { refusal }
   }
-  const source = llamaCppSource(variant.weights, settings.huggingFace.endpoint)
+  const source = locateWeights(variant.weights, settings.huggingFace.endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
-  const args = llamaCppArguments(spec, source)
-  return { plan: { engine: 'llama.cpp', image: settings.images.llamaCpp, args, ...common } }
-}
-
-function vllmArguments(
-  spec: EngineSpec,
-  { computeCapability }: InstanceType,
-  weights: Extract<WeightSource, { kind: 'huggingface' }>,
-  { nodes, gpusPerPod }: { nodes: number; gpusPerPod: number },
-): string[] {
-  const { variant } = spec
-  // GPUs before Ampere lack bfloat16, the default of most checkpoints.
-  const isOldGpu = computeCapability !== null && computeCapability < 8
-  // vLLM detects the method of a quantized checkpoint itself, and rejects a different one.
-  const quantizeHere = variant.format === 'fp8' && !/fp8/i.test(weights.repo)
-  const isEmbedding = variant.modelType === 'embedding'
-  const toolParser = isEmbedding ? undefined : findToolParser(variant.modelName)
-  return toArguments({
-    model: weights.repo,
-    revision: weights.revision,
-    'served-model-name': spec.modelUid,
+  const args = buildLlamaServerArguments({
+    spec,
+    source,
+    projector: locateProjector(spec, settings.huggingFace.endpoint),
     host: '0.0.0.0',
     port: enginePort,
-    'max-model-len': spec.contextTokens,
-    'max-num-seqs': spec.parallelSequences,
-    'tensor-parallel-size': gpusPerPod,
-    'pipeline-parallel-size': nodes > 1 ? nodes : undefined,
-    'distributed-executor-backend': nodes > 1 ? 'ray' : undefined,
-    'gpu-memory-utilization': 0.9,
-    dtype: isOldGpu ? 'half' : undefined,
-    quantization: quantizeHere ? 'fp8' : undefined,
-    runner: isEmbedding ? 'pooling' : undefined,
-    'enable-auto-tool-choice': toolParser !== undefined,
-    'tool-call-parser': toolParser,
+    gpuLayers: allLayers,
+    promptCacheMebibytes: llamaCppMemory.promptCache / 2 ** 20,
   })
+  const hostMemoryBytes = llamaCppMemory.process + llamaCppMemory.promptCache
+  return {
+    plan: {
+      engine: 'llama.cpp',
+      image: settings.images.llamaCpp,
+      args,
+      workerArgs: [],
+      hostMemoryBytes,
+      ...common,
+    },
+  }
 }
 
-/** Builds command-line options: true is a bare flag; undefined and false are omitted. */
-function toArguments(options: Record<string, string | number | boolean | undefined>): string[] {
-  return Object.entries(options).flatMap(([name, value]) => {
-    if (value === undefined || value === false) return []
-    return value === true ? [`--${name}`] : [`--${name}`, String(value)]
-  })
-}
+/** More layers than any model has */
+const allLayers = 999
 
-/** vLLM's tool-call parsers by model name prefix. Other models run without tool calls. */
-const toolParsers: [RegExp, string][] = [
-  [/^qwen3-coder/i, 'qwen3_coder'],
-  [/^(qwen|qwq|hermes)/i, 'hermes'],
-  [/^llama-3/i, 'llama3_json'],
-  [/^(mistral|ministral|mixtral|devstral)/i, 'mistral'],
-  [/^deepseek-v3/i, 'deepseek_v3'],
-  [/^granite/i, 'granite'],
-]
-
-function findToolParser(modelName: string): string | undefined {
-  return toolParsers.find(([pattern]) => pattern.test(modelName))?.[1]
-}
-
-function llamaCppArguments(spec: EngineSpec, source: Record<string, string>): string[] {
-  const isEmbedding = spec.variant.modelType === 'embedding'
-  // llama.cpp embeds a text in one batch, so a batch must hold a full context.
-  const batch = isEmbedding ? spec.contextTokens : undefined
-  return toArguments({
-    ...source,
-    alias: spec.modelUid,
-    // llama.cpp divides the context among its slots.
-    'ctx-size': spec.contextTokens * spec.parallelSequences,
-    parallel: spec.parallelSequences,
-    'n-gpu-layers': 999,
-    host: '0.0.0.0',
-    port: enginePort,
-    metrics: true,
-    embeddings: isEmbedding,
-    'batch-size': batch,
-    'ubatch-size': batch,
-    jinja: !isEmbedding,
-  })
-}
+/** Kubernetes replaces these with the variables that LeaderWorkerSet sets in each pod. */
+const lwsNode = { rank: '$(LWS_WORKER_INDEX)', leaderAddress: '$(LWS_LEADER_ADDRESS)' }
 
 /**
  * llama.cpp finds the other parts of a split file from the first. `--model-url` alone starts a server without a model, so
  * `--model` names the file to download to. The folder keeps files of different URLs apart on a shared volume.
  */
-function llamaCppSource(weights: WeightSource, endpoint: string): Record<string, string> | null {
+function locateWeights(weights: WeightSource, endpoint: string): Record<string, string> | null {
   if (weights.kind === 'file') return { model: localFilePath }
   if (weights.kind === 'url') return downloadFrom(weights.url)
   const [file] = weights.files.toSorted()
   if (file === undefined) return null
   if (weights.revision === 'main') return { 'hf-repo': weights.repo, 'hf-file': file }
   // llama.cpp has no option for a revision.
-  const path = [...weights.repo.split('/'), 'resolve', weights.revision, ...file.split('/')]
-  return downloadFrom(`${endpoint}/${path.map(encodeURIComponent).join('/')}`)
+  return downloadFrom(toHubUrl(weights, file, endpoint))
+}
+
+function locateProjector({ variant: { weights, engines } }: EngineSpec, endpoint: string) {
+  const file = engines?.llamaCpp?.projector
+  if (file === undefined || weights.kind !== 'huggingface') return null
+  const { model: mmproj, 'model-url': url } = downloadFrom(toHubUrl(weights, file, endpoint))
+  return { mmproj, 'mmproj-url': url }
+}
+
+function toHubUrl(
+  { repo, revision }: Extract<WeightSource, { kind: 'huggingface' }>,
+  file: string,
+  endpoint: string,
+): string {
+  const path = [...repo.split('/'), 'resolve', revision, ...file.split('/')]
+  return `${endpoint}/${path.map(encodeURIComponent).join('/')}`
 }
 
 function refuseLocalFile(path: string, bytes: number | null): string | null {
@@ -177,7 +200,7 @@ function refuseLocalFile(path: string, bytes: number | null): string | null {
   return `The weights file ${path} of the catalog has ${sizes}. Publish it at a URL or on Hugging Face.`
 }
 
-function downloadFrom(url: string): Record<string, string> {
+function downloadFrom(url: string): { model: string; 'model-url': string } {
   const folder = createHash('sha256').update(url).digest('hex').slice(0, 16)
   const file = new URL(url).pathname.split('/').at(-1) || 'model.gguf'
   return { model: `${cacheFolder}/${folder}/${file}`, 'model-url': url }

@@ -97,15 +97,12 @@ function buildDeployment(
   }
 }
 
-/** vLLM on several nodes: the leader serves, and workers join its Ray cluster. The script is part of vLLM's image. */
+/** vLLM on several nodes: the leader serves, and the workers join it. */
 function buildLeaderWorkerSet(
   metadata: V1ObjectMeta,
   template: V1PodTemplateSpec,
   plan: EnginePlan,
 ): LeaderWorkerSet {
-  const script = '/vllm-workspace/examples/online_serving/multi-node-serving.sh'
-  const lead = `bash ${script} leader --ray_cluster_size="$LWS_GROUP_SIZE" && exec python3 -m vllm.entrypoints.openai.api_server "$@"`
-  const join = `exec bash ${script} worker --ray_address="$LWS_LEADER_ADDRESS"`
   return {
     ...workloadKinds.leaderWorkerSet,
     metadata,
@@ -114,23 +111,18 @@ function buildLeaderWorkerSet(
       leaderWorkerTemplate: {
         size: plan.nodes,
         restartPolicy: 'RecreateGroupOnPodRestart',
-        leaderTemplate: withCommand(template, ['bash', '-c', lead, 'vllm'], plan.args, true),
-        workerTemplate: withCommand(template, ['bash', '-c', join], [], false),
+        leaderTemplate: template,
+        workerTemplate: toWorkerTemplate(template, plan),
       },
     },
   }
 }
 
-function withCommand(
-  template: V1PodTemplateSpec,
-  command: string[],
-  args: string[],
-  serves: boolean,
-): V1PodTemplateSpec {
+/** A worker does not serve HTTP, so it has no probes. */
+function toWorkerTemplate(template: V1PodTemplateSpec, { workerArgs }: EnginePlan): V1PodTemplateSpec {
   const pod = structuredClone(template)
   for (const container of pod.spec?.containers ?? []) {
-    Object.assign(container, { command, args })
-    if (serves) continue
+    container.args = workerArgs
     delete container.startupProbe
     delete container.readinessProbe
     delete container.livenessProbe

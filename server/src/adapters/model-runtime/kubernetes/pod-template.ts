@@ -1,5 +1,6 @@
 import type { V1Container, V1EnvVar, V1PodTemplateSpec, V1Volume } from '@kubernetes/client-node'
 import type { EngineSpec, InstanceType } from '../../../ports/model-runtime.ts'
+import { getSharedMemoryBytes } from './engine-plan.ts'
 import type { EnginePlan } from './engine-plan.ts'
 import {
   cacheFolder,
@@ -21,8 +22,8 @@ const engineUser = 2000
 const lostNodeSeconds = 60
 const probeSeconds = 10
 const partsFolder = '/weight-parts'
-/** CPU, memory and shared memory per GPU, for tokenizing and loading weights */
-const perGpu = { cpus: 2, memoryBytes: 8 * 2 ** 30, sharedMemoryBytes: 4 * 2 ** 30 }
+/** For tokenizing and loading weights */
+const cpusPerGpu = 2
 
 /** Builds the pod of an engine: unprivileged, without a cluster token, with a read-only root file system. */
 export function buildPodTemplate(
@@ -31,7 +32,7 @@ export function buildPodTemplate(
   plan: EnginePlan,
   settings: Settings,
 ): V1PodTemplateSpec {
-  const needsSharedMemory = plan.engine === 'vllm' && plan.gpusPerPod > 1
+  const sharedMemoryBytes = getSharedMemoryBytes(plan)
   return {
     metadata: {
       labels: {
@@ -66,12 +67,12 @@ export function buildPodTemplate(
         seccompProfile: { type: 'RuntimeDefault' },
       },
       ...(plan.weightParts > 0 ? { initContainers: [buildWeightJoiner(plan)] } : {}),
-      containers: [buildContainer(spec, plan, settings, needsSharedMemory)],
+      containers: [buildContainer(spec, plan, settings, sharedMemoryBytes)],
       volumes: [
         ...(plan.weightParts > 0 ? [toWeightParts(spec, plan.weightParts)] : []),
         { name: 'temporary', emptyDir: {} },
         toCacheVolume(settings.modelCache),
-        ...(needsSharedMemory ? [toSharedMemory(plan.gpusPerPod)] : []),
+        ...(sharedMemoryBytes > 0 ? [toSharedMemory(sharedMemoryBytes)] : []),
       ],
     },
   }
@@ -111,19 +112,20 @@ function buildContainer(
   spec: EngineSpec,
   plan: EnginePlan,
   settings: Settings,
-  needsSharedMemory: boolean,
+  sharedMemoryBytes: number,
 ): V1Container {
   const health = { httpGet: { path: '/health', port: enginePort } }
   return {
     name: engineContainer,
     image: plan.image,
+    ...(plan.engine === 'vllm' ? { command: ['vllm', 'serve'] } : {}),
     args: plan.args,
     env: buildEnvironment(spec, plan, settings),
     ports: [{ name: 'http', containerPort: enginePort, protocol: 'TCP' }],
     resources: {
       requests: {
-        cpu: String(perGpu.cpus * plan.gpusPerPod),
-        memory: String(perGpu.memoryBytes * plan.gpusPerPod),
+        cpu: String(cpusPerGpu * plan.gpusPerPod),
+        memory: String(plan.hostMemoryBytes),
         ...requestDisk(spec, settings.modelCache),
       },
       limits: { [gpuResource]: String(plan.gpusPerPod) },
@@ -140,7 +142,7 @@ function buildContainer(
     volumeMounts: [
       { name: 'temporary', mountPath: '/tmp' },
       { name: 'cache', mountPath: cacheFolder },
-      ...(needsSharedMemory ? [{ name: 'shared-memory', mountPath: '/dev/shm' }] : []),
+      ...(sharedMemoryBytes > 0 ? [{ name: 'shared-memory', mountPath: '/dev/shm' }] : []),
     ],
   }
 }
@@ -161,6 +163,9 @@ function buildEnvironment(spec: EngineSpec, plan: EnginePlan, settings: Settings
       ? [
           fromSecret('VLLM_API_KEY', 'engine-key'),
           { name: 'HF_HOME', value: `${cacheFolder}/huggingface` },
+          // Compiled kernels. vLLM keeps them apart by version, model and GPU.
+          { name: 'VLLM_CACHE_ROOT', value: `${cacheFolder}/vllm` },
+          { name: 'TRITON_CACHE_DIR', value: `${cacheFolder}/vllm/triton` },
           { name: 'VLLM_NO_USAGE_STATS', value: '1' },
           { name: 'DO_NOT_TRACK', value: '1' },
         ]
@@ -193,8 +198,6 @@ function toCacheVolume(cache: ModelCache): V1Volume {
     : { name: 'cache', emptyDir: cache.sizeLimit === null ? {} : { sizeLimit: cache.sizeLimit } }
 }
 
-/** vLLM runs one process per GPU; they exchange tensors through shared memory. */
-function toSharedMemory(gpus: number): V1Volume {
-  const sizeLimit = String(perGpu.sharedMemoryBytes * gpus)
-  return { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit } }
+function toSharedMemory(bytes: number): V1Volume {
+  return { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(bytes) } }
 }

@@ -13,7 +13,7 @@ import type {
 import { mergeOffers } from '../merge-offers.ts'
 import { connectCluster } from './cluster.ts'
 import { followEngineLog, readEngineLog, readLastLines } from './engine-log.ts'
-import { engineFormats, planEngine } from './engine-plan.ts'
+import { engineFormats, listEngines, planEngine } from './engine-plan.ts'
 import { labels, managedSelector, objectNameOf, selectorOf } from './names.ts'
 import { buildObjects, workloadKinds } from './objects.ts'
 import type { EngineObjects, LeaderWorkerSet } from './objects.ts'
@@ -289,6 +289,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
 
   return {
     name: 'kubernetes',
+    engines: listEngines(settings.images),
     async listOffers() {
       const available = settings.instanceTypes.filter(({ vendor }) => vendor === 'nvidia')
       return mergeOffers(
@@ -298,6 +299,7 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
           formats: engineFormats,
           region: settings.region ?? region,
         })),
+        settings.gpuMemoryShare,
       )
     },
     provision,

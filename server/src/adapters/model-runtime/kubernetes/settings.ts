@@ -17,6 +17,8 @@ export interface KubernetesRuntimeSettings {
   /** Maximum GPUs of one node. Larger engines run on several nodes in a LeaderWorkerSet */
   gpusPerNode: number
   images: { vllm: string; llamaCpp: string }
+  /** Share of each GPU's memory that engines may use, above 0 and at most 1 */
+  gpuMemoryShare: number
   modelCache: ModelCache
   /** Relative paths of local weights files start here */
   catalogDirectory: string

@@ -159,6 +159,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
   return {
     name: 'local',
+    engines: [{ name: 'embedded', formats: host.formats, version: null, acceptsImages: false }],
     listOffers: async () => [host],
     provision: (spec) => runExclusive(spec.deploymentId, () => provision(spec)),
     ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensure(spec)),

@@ -79,13 +79,16 @@ function isSameVariant(spec: Exclude<EngineSpecs[string], string>[number], varia
   )
 }
 
-/** Builds the body of a launch request. Xinference chooses the worker if `workerIp` is null. */
+/**
+ * Builds the body of a launch request. Xinference chooses the worker if `workerIp` is null. `gpuMemoryShare` is the share of each
+ * GPU's memory that the engine may use.
+ */
 export function toLaunchBody(
   spec: EngineSpec,
   engine: string,
-  workerIp: string | null,
+  { workerIp, gpuMemoryShare }: { workerIp: string | null; gpuMemoryShare: number },
 ): Record<string, unknown> {
-  const { variant, contextTokens, parallelSequences } = spec
+  const { variant } = spec
   const isEmbedding = variant.modelType === 'embedding'
   return {
     model_uid: spec.modelUid,
@@ -99,20 +102,33 @@ export function toLaunchBody(
     // null selects the CPU; without the field Xinference uses "auto".
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
-    ...(isEmbedding ? {} : toEngineOptions(engine, contextTokens, parallelSequences)),
+    ...(isEmbedding ? {} : toEngineOptions(spec, engine, gpuMemoryShare)),
+    ...variant.engines?.xinference?.options,
   }
 }
 
-/** The option for the context length in each engine. llama.cpp divides its context among its slots. */
-function toEngineOptions(engine: string, context: number, sequences: number): Record<string, number> {
+/** The options of each engine. llama.cpp divides its context among its slots. */
+function toEngineOptions(
+  { variant, contextTokens, parallelSequences }: EngineSpec,
+  engine: string,
+  gpuMemoryShare: number,
+): Record<string, number | boolean> {
+  // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it doesn't know.
+  const reasoning =
+    variant.engines?.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
   switch (engine.toLowerCase()) {
     case 'vllm':
-      return { max_model_len: context }
+      return {
+        max_model_len: contextTokens,
+        max_num_seqs: parallelSequences,
+        gpu_memory_utilization: gpuMemoryShare,
+        ...reasoning,
+      }
     case 'sglang':
-      return { context_length: context }
+      return { context_length: contextTokens, ...reasoning }
     case 'llama.cpp':
-      return { n_ctx: context * sequences, n_parallel: sequences }
+      return { n_ctx: contextTokens * parallelSequences, n_parallel: parallelSequences, ...reasoning }
     default:
-      return {}
+      return reasoning
   }
 }

@@ -1,5 +1,6 @@
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
 import type { Gpu, ClusterNode } from './cluster.ts'
+import type { XinferenceSettings } from './settings.ts'
 
 /** An instance type on one host: a number of identical GPUs, or the whole host if it has none. */
 export interface NodeOffer extends InstanceOffer {
@@ -16,17 +17,21 @@ export interface Reservation {
   memoryBytes: number
 }
 
-/** The fraction of memory that an engine may use */
-const usableShare = 0.9
+/** The share of the memory of a host without GPUs that engines may use */
+const hostMemoryShare = 0.9
 /** A GPU with less free memory is in use, possibly by a process outside Xinference. */
 const freeShare = 0.9
 const gpuCounts = [1, 2, 4, 8, 16]
-const gpuFormats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
+/** The formats that workers with GPUs run */
+export const gpuFormats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
 const hostFormats = ['ggufv2']
 const unknownRegion = 'xinference'
 
 /** Lists the instance types of a host, regardless of its current load. */
-export function listNodeOffers(node: ClusterNode, types: readonly InstanceType[]): NodeOffer[] {
+export function listNodeOffers(
+  node: ClusterNode,
+  { instanceTypes, gpuMemoryShare }: Pick<XinferenceSettings, 'instanceTypes' | 'gpuMemoryShare'>,
+): NodeOffer[] {
   if (node.gpus.length === 0) {
     return [
       {
@@ -39,17 +44,25 @@ export function listNodeOffers(node: ClusterNode, types: readonly InstanceType[]
         vendor: null,
         computeCapability: null,
         formats: hostFormats,
-        memoryBytes: Math.floor(node.memoryBytes * usableShare),
+        memoryBytes: Math.floor(node.memoryBytes * hostMemoryShare),
       },
     ]
   }
   const kinds = Map.groupBy(node.gpus, ({ name, totalBytes }) => `${name} ${toGibibytes(totalBytes)}`)
   return [...kinds.values()].flatMap((gpus) =>
-    gpuCounts.filter((count) => count <= gpus.length).map((count) => offerGpus(node, gpus, count, types)),
+    gpuCounts
+      .filter((count) => count <= gpus.length)
+      .map((count) => offerGpus(node, gpus, count, instanceTypes, gpuMemoryShare)),
   )
 }
 
-function offerGpus(node: ClusterNode, gpus: Gpu[], count: number, types: readonly InstanceType[]): NodeOffer {
+function offerGpus(
+  node: ClusterNode,
+  gpus: Gpu[],
+  count: number,
+  types: readonly InstanceType[],
+  gpuMemoryShare: number,
+): NodeOffer {
   const [{ name, totalBytes } = { name: null, totalBytes: 0 }] = gpus
   const matching = types.filter((type) => isSameGpu(type, name, totalBytes))
   const type = matching.find(({ gpuCount }) => gpuCount === count)
@@ -62,7 +75,7 @@ function offerGpus(node: ClusterNode, gpus: Gpu[], count: number, types: readonl
     gpuModel: name,
     vendor: matching[0]?.vendor ?? null,
     computeCapability: matching[0]?.computeCapability ?? null,
-    memoryBytes: Math.floor(totalBytes * count * usableShare),
+    memoryBytes: Math.floor(totalBytes * count * gpuMemoryShare),
     formats: gpuFormats,
   }
 }

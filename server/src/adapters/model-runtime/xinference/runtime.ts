@@ -15,7 +15,7 @@ import type { DefaultFailureCode } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
 import { chooseEngine, toLaunchBody } from './launch.ts'
 import { observeModel } from './observe.ts'
-import { findPlacement, listNodeOffers, mergeNodeOffers } from './offers.ts'
+import { findPlacement, gpuFormats, listNodeOffers, mergeNodeOffers } from './offers.ts'
 import type { NodeOffer, Reservation } from './offers.ts'
 import { createProgressTracker } from './progress-tracker.ts'
 import type { XinferenceSettings } from './settings.ts'
@@ -120,14 +120,17 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     const nodes = await readNodes(supervisor)
     if (nodes.length === 0)
       return tracker.recordUnreachable(deploymentId, `${supervisor.host} has no worker at the moment.`)
-    const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
+    const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
     const placement = findPlacement(offers, spec, [...reservations.values()])
     if (placement === null) {
       const message = `Waiting for free capacity for ${spec.instanceType} on ${supervisor.host}.`
       return { phase: 'starting', message }
     }
     reserve(spec, placement)
-    const body = toLaunchBody(spec, choice.engine, nodes.length > 1 ? placement.node.host : null)
+    const body = toLaunchBody(spec, choice.engine, {
+      workerIp: nodes.length > 1 ? placement.node.host : null,
+      gpuMemoryShare: settings.gpuMemoryShare,
+    })
     const response = await supervisor.request({
       method: 'POST',
       path: '/v1/models?wait_ready=false',
@@ -188,7 +191,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     for (const err of errors) settings.logger.warn({ err }, 'a Xinference supervisor is unreachable')
     // Workers rejoin some time after their supervisor restarts. Until then the capacity is unknown.
     if (nodes.length === 0) throw new SupervisorError('no reachable Xinference cluster has a worker')
-    const offers = nodes.flatMap((node) => listNodeOffers(node, settings.instanceTypes))
+    const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
     return { offers, unreachable: errors.length }
   }
 
@@ -252,6 +255,16 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
 
   return {
     name: 'xinference',
+    // Xinference manages the versions of its engines. Its other engines for these formats share their cache as vLLM does.
+    engines: [
+      {
+        name: 'vllm',
+        formats: gpuFormats.filter((format) => format !== 'ggufv2'),
+        version: null,
+        acceptsImages: true,
+      },
+      { name: 'llama.cpp', formats: ['ggufv2'], version: null, acceptsImages: true },
+    ],
     listOffers: async () => mergeNodeOffers((await readOffers()).offers),
     // Serialized, so that no two deployments reserve the same capacity.
     provision: (spec) => runSerially('provision', () => provision(spec)),

@@ -9,6 +9,8 @@ export interface XinferenceSettings {
   credentials: { username: string; password: string } | null
   /** Instance types from the file, used to name the GPUs that match them */
   instanceTypes: readonly InstanceType[]
+  /** Share of each GPU's memory that engines may use, above 0 and at most 1 */
+  gpuMemoryShare: number
   logger: RuntimeLogger
   /** Timeout of a request to a supervisor, in milliseconds; default 15 s */
   responseTimeoutMs?: number | undefined

@@ -1,0 +1,131 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
+import { validateModels } from './catalog-file-schema.ts'
+import { readCatalogFile } from './catalog-file.ts'
+
+const { models } = readCatalogFile(fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url)))
+const vllmFormats = ['pytorch', 'awq', 'gptq', 'fp8']
+
+function profileOf(id: string): NonNullable<ModelVariant['engines']> {
+  const model = models.find((each) => each.id === id)
+  return model!.default.engines!
+}
+
+describe('the shipped catalog', () => {
+  // From vLLM 0.28: docs/features/tool_calling.md and reasoning_outputs.md, and the versions that introduced the models.
+  test.each([
+    ['qwen3.5', 'qwen3_coder', 'qwen3', '0.17.0'],
+    ['qwen3.6', 'qwen3_coder', 'qwen3', '0.17.0'],
+    ['qwen3.8', 'qwen3_coder', 'qwen3', '0.17.0'],
+    ['qwen3', 'hermes', 'qwen3', undefined],
+    ['qwq-32b', 'hermes', 'deepseek_r1', undefined],
+    ['gpt-oss', 'openai', 'openai_gptoss', '0.12.0'],
+    ['glm-4.5', 'glm45', 'glm45', '0.12.0'],
+    ['deepseek-r1-0528', 'deepseek_v3', 'deepseek_r1', undefined],
+    ['deepseek-v3.1', 'deepseek_v31', 'deepseek_v3', '0.12.0'],
+    ['granite-4.0-micro', 'granite4', undefined, '0.18.0'],
+    ['olmo-3-instruct', 'olmo3', undefined, '0.12.0'],
+    ['olmo-3-think', undefined, 'olmo3', '0.12.0'],
+    ['seed-oss', 'seed_oss', 'seed_oss', '0.12.0'],
+    ['internlm2.5-chat', 'internlm', undefined, undefined],
+  ])(
+    '%s: tool parser %s, reasoning parser %s, vLLM %s',
+    (id, toolParser, reasoningParser, minimumVersion) => {
+      const { vllm } = profileOf(id)
+      expect(vllm).toMatchObject({ toolParser, reasoningParser, minimumVersion })
+    },
+  )
+
+  test('DeepSeek models have the chat templates that their tool parsers need', () => {
+    for (const [id, name] of [
+      ['deepseek-v3-0324', 'deepseekv3'],
+      ['deepseek-r1-0528', 'deepseekr1'],
+      ['deepseek-v3.1', 'deepseekv31'],
+    ] as const) {
+      expect(profileOf(id).vllm?.chatTemplate).toBe(
+        `/vllm-workspace/examples/tool_chat_template_${name}.jinja`,
+      )
+    }
+  })
+
+  /** Models whose tool calls vLLM can't parse. */
+  const withoutParser = new Set([
+    'berth-tiny',
+    'llama-3.1-nemotron-nano',
+    'glm4-0414',
+    'command-r-08-2024',
+    'command-r7b-12-2024',
+  ])
+
+  test('every other model with the tag tools has a tool parser', () => {
+    const missing = models.filter(
+      ({ tags, variants }) =>
+        tags.includes('tools') &&
+        variants.some(({ format, engines }) => vllmFormats.includes(format) && !engines?.vllm?.toolParser),
+    )
+    expect(missing.map(({ id }) => id)).toEqual([...withoutParser].filter((id) => id !== 'berth-tiny'))
+  })
+})
+
+describe('rejected with the place', () => {
+  function mistakesOf(engines: object, changes: object = {}): string[] {
+    const model = {
+      id: 'm',
+      model_name: 'm',
+      display_name: 'M',
+      provider: 'p',
+      family: 'f',
+      model_type: 'LLM',
+      description: 'd',
+      license: 'l',
+      context_length: 4096,
+      engines,
+      sizes: [
+        {
+          billions: 1,
+          variants: [{ format: 'pytorch', quantizations: ['none'], weights: { huggingface: 'a/b' } }],
+        },
+      ],
+      default: { format: 'pytorch', billions: 1, quantization: 'none' },
+      ...changes,
+    }
+    return validateModels({ models: [model] }).mistakes.map(
+      ({ path, message }) => `${path.slice(2).join('.')}: ${message}`,
+    )
+  }
+
+  test('valid engines', () => {
+    expect(
+      mistakesOf({
+        vllm: { minimum_version: '0.17.0', tool_parser: 'hermes', options: { 'trust-remote-code': true } },
+        llama_cpp: { minimum_build: 9128, projector: 'mmproj.gguf' },
+        xinference: { separates_reasoning: true },
+      }),
+    ).toEqual([])
+    const own = { tool_parser: 'mine', options: { 'tool-parser-plugin': '/mine.py' } }
+    expect(mistakesOf({ vllm: own }), 'a parser of a plugin').toEqual([])
+  })
+
+  test.each<[object, RegExp]>([
+    [{ vllm: { tool_parser: 'hermes2' } }, /^engines\.vllm\.tool_parser: is not a parser of vLLM/],
+    [{ vllm: { reasoning_parser: 'hermes' } }, /^engines\.vllm\.reasoning_parser: is not a parser/],
+    [{ vllm: { minimum_version: '0.17' } }, /^engines\.vllm\.minimum_version: must be a version/],
+    [{ vllm: { options: { port: 1 } } }, /^engines\.vllm\.options\.port: is set by Berth/],
+    [{ vllm: { options: { '--seed': 1 } } }, /^engines\.vllm\.options\.--seed: /],
+    [{ llama_cpp: { projector: '../x.gguf' } }, /^engines\.llama_cpp\.projector: must be a \.gguf file/],
+    [{ llama_cpp: { options: { 'cache-ram': 1 } } }, /^engines\.llama_cpp\.options\.cache-ram: is set/],
+    [{ xinference: { options: { n_gpu: 1 } } }, /^engines\.xinference\.options\.n_gpu: is set/],
+    [{ tgi: {} }, /^engines\.tgi: is not a known field/],
+  ])('%o', (engines, message) => {
+    expect(mistakesOf(engines)).toEqual([expect.stringMatching(message)])
+  })
+
+  test('a reasoning model for vLLM without a reasoning parser', () => {
+    const changes = { tags: ['reasoning'] }
+    expect(mistakesOf({}, changes)).toEqual([
+      expect.stringMatching(/^sizes\.0: must have engines\.vllm\.reas/),
+    ])
+    expect(mistakesOf({ vllm: { reasoning_parser: 'qwen3' } }, changes)).toEqual([])
+  })
+})

@@ -1,0 +1,117 @@
+/** The `engines` section of the catalog file: what a model family needs from each engine. */
+
+import { z } from 'zod'
+import type { EngineProfiles } from '../../ports/model-runtime.ts'
+
+/** Values of `--tool-call-parser` in vLLM 0.28. */
+export const vllmToolParsers: readonly string[] =
+  `apertus cohere_command3 cohere_command4 deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 dots ernie45 functiongemma gemma4
+   gigachat3 glm45 glm47 granite granite-20b-fc granite4 hermes hunyuan_a13b hy_v3 inkling internlm jamba kimi_k2 kimi_k3 lfm2 ling3
+   llama3_json llama4_json llama4_pythonic longcat mimo minicpm5 minimax_m2 minimax_m3 mistral muse_glimmer olmo3 openai
+   phi4_mini_json poolside_v1 pythonic qwen3_coder qwen3_xml seed_oss step3 step3p5 xlam`.split(/\s+/)
+
+/** Values of `--reasoning-parser` in vLLM 0.28. */
+export const vllmReasoningParsers: readonly string[] =
+  `cohere_command3 cohere_command4 deepseek_r1 deepseek_v3 deepseek_v4 ernie45 gemma4 glm45 glm47 granite holo2 hunyuan_a13b hy_v3
+   inkling kimi_k2 kimi_k3 ling3 mimo minimax_m2 minimax_m2_append_think minimax_m3 mistral muse_glimmer nemotron_v3 olmo3
+   openai_gptoss poolside_v1 qwen3 seed_oss step3 step3p5`.split(/\s+/)
+
+/** Options that Berth sets itself. */
+const ownOptions: Readonly<Record<'vllm' | 'llama_cpp' | 'xinference', readonly string[]>> = {
+  vllm: `model revision served-model-name host port api-key max-model-len max-num-seqs tensor-parallel-size
+    pipeline-parallel-size nnodes node-rank master-addr headless gpu-memory-utilization runner enable-auto-tool-choice tool-call-parser
+    reasoning-parser chat-template`.split(/\s+/),
+  llama_cpp:
+    `model model-url hf-repo hf-file mmproj mmproj-url no-mmproj alias ctx-size parallel n-gpu-layers threads host port api-key
+    embeddings batch-size ubatch-size cache-ram chat-template`.split(/\s+/),
+  xinference:
+    `model_uid model_name model_type model_engine model_format quantization model_size_in_billions replica n_gpu worker_ip
+    max_model_len max_num_seqs n_ctx n_parallel context_length reasoning_content`.split(/\s+/),
+}
+
+const text = z.string().trim().min(1, 'must not be empty')
+
+function optionsOf(engine: keyof typeof ownOptions) {
+  const name = engine === 'xinference' ? /^[a-z][a-z0-9_]*$/ : /^[a-z][a-z0-9-]*$/
+  return z
+    .record(
+      z.string().regex(name, 'must be the name of an option, without leading dashes'),
+      z.union([z.string(), z.number(), z.boolean()]),
+    )
+    .superRefine((options, context) => {
+      for (const option of Object.keys(options).filter((each) => ownOptions[engine].includes(each))) {
+        context.addIssue({
+          code: 'custom',
+          path: [option],
+          message: 'is set by Berth and can not be changed',
+        })
+      }
+    })
+    .optional()
+}
+
+const vllmSchema = z
+  .strictObject({
+    minimum_version: z
+      .string({ error: 'must be in quotes' })
+      .regex(/^\d+\.\d+\.\d+$/, 'must be a version such as 0.17.0')
+      .optional(),
+    tool_parser: text.optional(),
+    reasoning_parser: text.optional(),
+    chat_template: text.optional(),
+    options: optionsOf('vllm'),
+  })
+  .superRefine(({ tool_parser, reasoning_parser, options = {} }, context) => {
+    const check = (key: string, value: string | undefined, known: readonly string[], plugin: string) => {
+      if (value === undefined || known.includes(value) || options[plugin] !== undefined) return
+      const message = `is not a parser of vLLM; set the option ${plugin} to the file that defines it, or use one of ${known.join(', ')}`
+      context.addIssue({ code: 'custom', path: [key], message })
+    }
+    check('tool_parser', tool_parser, vllmToolParsers, 'tool-parser-plugin')
+    check('reasoning_parser', reasoning_parser, vllmReasoningParsers, 'reasoning-parser-plugin')
+  })
+
+const llamaCppSchema = z.strictObject({
+  minimum_build: z.int().positive().optional(),
+  projector: text
+    .regex(/^\w[\w.-]*(\/\w[\w.-]*)*\.gguf$/, 'must be a .gguf file in the repository of the weights')
+    .optional(),
+  chat_template: text.optional(),
+  options: optionsOf('llama_cpp'),
+})
+
+const xinferenceSchema = z.strictObject({
+  separates_reasoning: z.boolean().optional(),
+  options: optionsOf('xinference'),
+})
+
+export const enginesSchema = z.strictObject({
+  vllm: vllmSchema.optional(),
+  llama_cpp: llamaCppSchema.optional(),
+  xinference: xinferenceSchema.optional(),
+})
+
+type EnginesEntry = z.output<typeof enginesSchema>
+
+/** Merges the engines of a size into those of its model, field by field. */
+export function toEngineProfiles(model: EnginesEntry = {}, size: EnginesEntry = {}): EngineProfiles {
+  const vllm = { ...model.vllm, ...size.vllm }
+  const llamaCpp = { ...model.llama_cpp, ...size.llama_cpp }
+  const xinference = { ...model.xinference, ...size.xinference }
+  return {
+    vllm: {
+      minimumVersion: vllm.minimum_version,
+      toolParser: vllm.tool_parser,
+      reasoningParser: vllm.reasoning_parser,
+      chatTemplate: vllm.chat_template,
+      options: vllm.options,
+    },
+    llamaCpp: {
+      minimumBuild: llamaCpp.minimum_build,
+      projector: llamaCpp.projector,
+      chatTemplate: llamaCpp.chat_template,
+      options: llamaCpp.options,
+    },
+    xinference: { separatesReasoning: xinference.separates_reasoning, options: xinference.options },
+  }
+}
