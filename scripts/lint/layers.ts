@@ -22,15 +22,16 @@ const base = ['base', 'ports', 'database', 'jobs', 'http', 'services']
 
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
+  audit: [],
   mail: [],
   catalog: [],
-  organizations: [],
+  organizations: ['audit'],
   metering: [],
-  accounts: ['mail', 'organizations'],
-  invitations: ['mail', 'organizations', 'accounts'],
-  sso: ['organizations', 'accounts', 'invitations'],
-  billing: ['metering'],
-  deployments: ['catalog', 'metering', 'accounts', 'billing'],
+  accounts: ['audit', 'mail', 'organizations'],
+  invitations: ['audit', 'mail', 'organizations', 'accounts'],
+  sso: ['audit', 'organizations', 'accounts', 'invitations'],
+  billing: ['audit', 'metering'],
+  deployments: ['audit', 'catalog', 'metering', 'accounts', 'billing'],
   statistics: ['deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }

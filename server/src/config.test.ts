@@ -24,6 +24,7 @@ const badValues: Record<string, string[]> = {
   STRIPE_SECRET_KEY: ['pk_test_51abc', 'sk_51abc', 'secret'],
   STRIPE_PUBLISHABLE_KEY: ['sk_test_51abc', 'pk_51abc'],
   STRIPE_WEBHOOK_SECRET: ['sk_test_51abc', 'secret'],
+  AUDIT_RETENTION: [...notNumbers, '0'],
   ROLE: ['server', 'all,api'],
   PORT: [...notNumbers, '65536'],
   PUBLIC_URL: [

@@ -40,6 +40,8 @@ export interface Config {
   apiProcesses: number
   /** Seconds between the shutdown signal, when `/readyz` starts to fail, and the end of accepting requests */
   drainDelaySeconds: number
+  /** Days after which rows of the audit log are deleted */
+  auditRetentionDays: number
   runtime: 'local' | 'xinference' | 'kubernetes'
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   /** null to serve `/metrics` on `port` */
@@ -159,6 +161,7 @@ const environment = z.object({
     .union([oneOf(['auto']), wholeNumber(1, 1024)], 'must be a whole number from 1 to 1024, or auto')
     .default('auto'),
   DRAIN_DELAY: wholeNumber(0, 600).optional(),
+  AUDIT_RETENTION: wholeNumber(1, 36_500).default(400),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
   TRUST_PROXY: proxyAddresses.optional(),
@@ -267,6 +270,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     apiProcesses: readApiProcesses(settings),
     // A delay only helps behind a load balancer.
     drainDelaySeconds: settings.DRAIN_DELAY ?? (settings.ROLE === 'api' ? 5 : 0),
+    auditRetentionDays: settings.AUDIT_RETENTION,
     runtime: settings.RUNTIME,
     logLevel: settings.LOG_LEVEL,
     metricsPort: settings.METRICS_PORT ?? null,

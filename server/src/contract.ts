@@ -2,6 +2,7 @@
 
 import type { z } from 'zod'
 import type * as accounts from './features/accounts/schemas.ts'
+import type * as audit from './features/audit/schemas.ts'
 import type * as billing from './features/billing/schemas.ts'
 import type * as usage from './features/billing/usage-schemas.ts'
 import type * as catalog from './features/catalog/schemas.ts'
@@ -37,6 +38,10 @@ export type OrganizationChanges = z.input<typeof organizations.organizationChang
 /** An item of GET /v1/user/organizations */
 export type OwnOrganization = z.output<typeof organizations.ownOrganizationBody>
 export type Member = z.output<typeof organizations.memberBody>
+
+export type AuditLog = z.output<typeof audit.auditLogBody>
+export type AuditLogItem = z.output<typeof audit.auditItem>
+export type AuditAction = AuditLogItem['action']
 
 export type Invitation = z.output<typeof invitations.invitationBody>
 export type InvitationRequest = z.input<typeof invitations.inviteBody>

@@ -8,6 +8,8 @@ import type { Application } from './application.ts'
 import { accountRoutes, passwordResetRoutes, publicAccountRoutes } from './features/accounts/routes.ts'
 import { findAndCacheViewer, findCachedViewer } from './features/accounts/session-cache.ts'
 import { findViewer } from './features/accounts/sessions.ts'
+import { recordRefusal } from './features/audit/record-action.ts'
+import { auditRoutes } from './features/audit/routes.ts'
 import { billingRoutes, billingWebhookRoute } from './features/billing/routes.ts'
 import { usageRoutes } from './features/billing/usage-routes.ts'
 import { catalogRoutes } from './features/catalog/routes.ts'
@@ -121,6 +123,7 @@ export async function buildServer(application: Application): Promise<App> {
         find: (token) => findViewer(application, token),
         findCached: (token) => findCachedViewer(application, token),
         findAndCache: (token) => findAndCacheViewer(application, token),
+        recordRefusal: (viewer, operation) => recordRefusal(application.db, viewer, operation),
       }),
     )
     scope.addHook('onSend', sendEntityTag)
@@ -129,6 +132,7 @@ export async function buildServer(application: Application): Promise<App> {
     deploymentRoutes(scope, application)
     statisticsRoutes(scope, application)
     organizationRoutes(scope, application)
+    auditRoutes(scope, application)
     invitationRoutes(scope, application)
     billingRoutes(scope, application)
     usageRoutes(scope, application)

@@ -1,7 +1,28 @@
 import type { RoleName } from './roles.ts'
 
+/** Who causes a change, and from where, for the audit log. Each viewer is an actor. */
+export interface Actor {
+  /** null for visitors, operators and the server itself */
+  userId: number | null
+  email: string | null
+  /** The organization in which the actor acts */
+  organizationId: number | null
+  /** IP address of the caller; null without a request */
+  address: string | null
+  userAgent: string | null
+}
+
+/** The server itself, in background work. */
+export const serverActor: Actor = {
+  userId: null,
+  email: null,
+  organizationId: null,
+  address: null,
+  userAgent: null,
+}
+
 /** The signed-in user who makes a request, with their current organization and their role in it. */
-export interface Viewer {
+export interface Viewer extends Actor {
   userId: number
   email: string
   name: string

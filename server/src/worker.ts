@@ -1,6 +1,7 @@
 import type { Application } from './application.ts'
 import { accountJobs } from './features/accounts/jobs.ts'
 import { composePasswordChangedMail, composePasswordResetMail } from './features/accounts/password-mails.ts'
+import { auditJobs } from './features/audit/jobs.ts'
 import { billingJobs } from './features/billing/jobs.ts'
 import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
 import { usageReportChecks } from './features/billing/usage-report-checks.ts'
@@ -27,6 +28,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
   }
   await jobs.work([
     ...mailJobs(application, composers),
+    ...auditJobs(application),
     ...accountJobs(application),
     ...ssoJobs(application),
     ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),

@@ -33,6 +33,8 @@ export class ApiError extends Error {
 
 interface RequestOptions {
   body?: unknown
+  /** The media type of the response; JSON by default */
+  accept?: string
   query?: Record<string, string | number | boolean | undefined>
   signal?: AbortSignal | undefined
 }
@@ -48,6 +50,13 @@ export async function callApi<Body>(
   return (response.status === 204 ? undefined : await response.json()) as Body
 }
 
+/** Downloads a response of another type than JSON. Throws ApiError. */
+export async function download(path: string, options: RequestOptions): Promise<Blob> {
+  const response = await send('GET', path, options)
+  if (!response.ok) throw await toApiError(response)
+  return response.blob()
+}
+
 /** Sends a POST whose response body is read as a stream. Throws ApiError unless the status is a success. */
 export async function openStream(path: string, options: RequestOptions): Promise<Response> {
   const response = await send('POST', path, options)
@@ -58,7 +67,7 @@ export async function openStream(path: string, options: RequestOptions): Promise
 async function send(
   method: string,
   path: string,
-  { body, query, signal }: RequestOptions,
+  { body, accept, query, signal }: RequestOptions,
 ): Promise<Response> {
   const url = new URL(path, location.origin)
   for (const [name, value] of Object.entries(query ?? {})) {
@@ -70,10 +79,11 @@ async function send(
     return await fetch(url, {
       method,
       signal: signal ?? null,
-      ...(body !== undefined && {
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+      headers: {
+        ...(accept !== undefined && { accept }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     })
   } catch (error) {
     if (signal?.aborted) throw error

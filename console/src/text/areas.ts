@@ -1,3 +1,4 @@
+export { audit } from './audit.ts'
 export { auth } from './auth.ts'
 export { billing } from './billing.ts'
 export { catalog } from './catalog.ts'

@@ -2,7 +2,7 @@ import type { Invitation } from '../../../server/src/contract.ts'
 
 export const organization = {
   title: 'Organization',
-  tabs: { members: 'Members', invitations: 'Invitations', settings: 'Settings' },
+  tabs: { members: 'Members', invitations: 'Invitations', settings: 'Settings', audit: 'Audit log' },
 
   members: 'Members',
   name: 'Name',

@@ -223,6 +223,10 @@ export const scenes: readonly Scene[] = [
       await page.goto('/organization?tab=settings')
       await see(page.getByRole('button', { name: 'Save' }))
     },
+    'organization-audit': async (page) => {
+      await page.goto('/organization?tab=audit')
+      await see(page.getByRole('cell', { name: /Accepted an invitation/ }))
+    },
     'organization-invite': async (page) => {
       await page.goto('/organization?invite=yes')
       await see(dialog(page))

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { ApplicationError } from '../errors.ts'
 import { roleCan } from '../roles.ts'
 import type { Permission } from '../roles.ts'
-import type { Viewer } from '../viewer.ts'
+import type { Actor, Viewer } from '../viewer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -25,6 +25,8 @@ export interface ViewerSource {
   findCached(token: string): Viewer | null
   /** Like `find`, but also caches the viewer */
   findAndCache(token: string): Promise<FoundViewer>
+  /** Called when a viewer's role does not allow a change; `operation` is the method and path of the route */
+  recordRefusal(viewer: Viewer, operation: string): Promise<void>
 }
 
 type FoundViewer = { viewer: Viewer; renewed: boolean } | null
@@ -52,11 +54,24 @@ function cookieAttributes({ secure, sameSite }: Config['sessionCookie']) {
   return { httpOnly: true, path: '/', secure, sameSite } as const
 }
 
+const userAgentLength = 500
+
+/** Where a request comes from, for the audit log. */
+function originOf({ ip, headers }: FastifyRequest): Pick<Actor, 'address' | 'userAgent'> {
+  return { address: ip, userAgent: headers['user-agent']?.slice(0, userAgentLength) ?? null }
+}
+
+/** A caller without a session. */
+export function toVisitor(request: FastifyRequest): Actor {
+  return { userId: null, email: null, organizationId: null, ...originOf(request) }
+}
+
 /**
  * An onRequest hook for the protected scope. Responds 401 without a session and 403 without the route's permission. Sends the cookie
  * again if the session was renewed.
  */
 export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSource) {
+  /** Throws `forbidden` if the viewer's role lacks the route's permission. */
   function admit(request: FastifyRequest, viewer: Viewer): void {
     request.viewer = viewer
     const { permission } = request.routeOptions.config
@@ -78,7 +93,15 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       const attributes = { ...cookieAttributes(cookie), expires: viewer.session.expiresAt }
       reply.header('set-cookie', request.server.serializeCookie(cookie.name, token, attributes))
     }
-    admit(request, viewer)
+    const caller = cachesViewer ? viewer : { ...viewer, ...originOf(request) }
+    try {
+      admit(request, caller)
+    } catch (error) {
+      const { method, routeOptions } = request
+      const isChange = !cachesViewer && method !== 'GET' && method !== 'HEAD'
+      if (isChange) await source.recordRefusal(caller, `${method} ${routeOptions.url}`)
+      throw error
+    }
   }
 
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {

@@ -149,11 +149,25 @@ export function problems<const Status extends number>(...statuses: Status[]) {
 
 /** Response schema of a route that answers with JSON or with server-sent events, for OpenAPI. */
 export function jsonOrEvents<Body extends z.ZodType>(body: Body): Body {
+  return jsonOr(
+    body,
+    'text/event-stream',
+    'server-sent events',
+    'Server-sent events, each with JSON as `data`',
+  )
+}
+
+/** Response schema of a route that answers with JSON or with a CSV file, for OpenAPI. */
+export function jsonOrCsv<Body extends z.ZodType>(body: Body): Body {
+  return jsonOr(body, 'text/csv', 'CSV', 'A header line and one line for each item')
+}
+
+function jsonOr<Body extends z.ZodType>(body: Body, mediaType: string, name: string, content: string): Body {
   return {
-    description: body.description ?? 'JSON, or server-sent events',
+    description: body.description ?? `JSON, or ${name}`,
     content: {
       'application/json': { schema: body },
-      'text/event-stream': { schema: z.string().describe('Server-sent events, each with JSON as `data`') },
+      [mediaType]: { schema: z.string().describe(content) },
     },
   } as unknown as Body
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { hashToken } from '../../src/features/accounts/link-token.ts'
 import { findOrCreateAccount } from '../../src/features/sso/find-or-create-account.ts'
 import type { Identity } from '../../src/ports/identity-provider.ts'
+import { serverActor } from '../../src/viewer.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Answer, Client } from '../support/client.ts'
 import { invite, readInvitationToken } from '../support/organizations.ts'
@@ -199,7 +200,7 @@ test('POST …/accept racing an SSO sign-in that accepts: one succeeds, neither 
       .execute()
     const outcomes = await Promise.all([
       accept(guest, token).then(({ body }) => body.code ?? 'accepted'),
-      findOrCreateAccount(server.application, identity, hashToken(token)).then(
+      findOrCreateAccount(server.application, serverActor, identity, hashToken(token)).then(
         () => 'accepted',
         (error: unknown) => (error as { code?: string }).code,
       ),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Answer } from '../support/client.ts'
-import { matrixRequests } from '../support/matrix-requests.ts'
+import { prepareRequest } from '../support/matrix-requests.ts'
 import { startSsoServer } from '../support/oidc-provider.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
 import { listOperations } from '../support/operations.ts'
@@ -38,6 +38,7 @@ const matrix = parseMatrix(`
   GET    /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations/{invitation_id}/resend 401   403    403    200   200         404
+  GET    /v1/organization/audit-log                         401    403    403    200   200         200
   GET    /v1/invitations                                    401    200    200    200   200         200
   POST   /v1/invitations/{invitation_id}/reject             401    200    200    200   200         404
   POST   /v1/invitations/by-token/{token}/accept            401    200    200    200   200         403
@@ -133,23 +134,17 @@ function findActor(name: ActorName): Actor | null {
 async function ask(operation: string, name: ActorName): Promise<Answer> {
   const actor = findActor(name)
   const isOutsider = outsiders.includes(name)
-  const request = (await matrixRequests[operation]?.({ server, tenants, actor, isOutsider })) ?? {}
-  const [method = '', pattern = ''] = operation.split(' ')
-  const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
-    const value = request.parameters?.[parameter]
-    if (value === undefined) throw new Error(`matrixRequests gives no ${parameter} for ${operation}`)
-    return String(value)
-  })
+  const { method, path, body } = await prepareRequest(operation, { server, tenants, actor, isOutsider })
   const client = await openClient(server, actor)
   const before = isOutsider ? await readTenant(server, tenants) : null
-  const answer = await client.request(method, path, request.body)
+  const answer = await client.request(method, path, body)
   if (before !== null && !opensByToken.has(operation)) {
     expect(await readTenant(server, tenants), `${name} changed the tenant`).toEqual(before)
   }
   exchanges.push({
     actor: name,
     operation,
-    sent: `${path} ${JSON.stringify(request.body)}`,
+    sent: `${path} ${JSON.stringify(body)}`,
     answer: JSON.stringify([...answer.headers, answer.body]),
   })
   return answer

@@ -1,6 +1,7 @@
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
+import { serverActor } from '../../src/viewer.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { registerClient } from './client.ts'
 import { callSandbox } from './sandbox.ts'
@@ -61,17 +62,41 @@ async function addCard({ server, tenants }: Caller): Promise<string> {
 function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
   const organization = { organizationId, organizationName: 'Tenant' }
-  return { ...organization, email, name, role, userId, requiresProfileCompletion: false, session }
+  return {
+    ...serverActor,
+    ...organization,
+    email,
+    name,
+    role,
+    userId,
+    requiresProfileCompletion: false,
+    session,
+  }
+}
+
+/** Prepares a request of an operation such as `DELETE /v1/things/{thing_id}`: its method, its path with parameters, and its body. */
+export async function prepareRequest(
+  operation: string,
+  caller: Caller,
+): Promise<{ method: string; path: string; body: unknown }> {
+  const request = (await matrixRequests[operation]?.(caller)) ?? {}
+  const [method = '', pattern = ''] = operation.split(' ')
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
+    const value = request.parameters?.[parameter]
+    if (value === undefined) throw new Error(`matrixRequests gives no ${parameter} for ${operation}`)
+    return String(value)
+  })
+  return { method, path, body: request.body }
 }
 
 /** Requests of the operations that need path parameters or a body. */
-export const matrixRequests: Record<string, MakeRequest> = {
+const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/user/register': () => ({ body: { email: newEmail(), password, organization: 'New' } }),
   'POST /v1/user/signin': async ({ server }) => {
     const { email, password } = await registerClient(server.url)
     return { body: { email, password } }
   },
-  'PATCH /v1/user/profile': () => ({ body: { country: 'GB' } }),
+  'PATCH /v1/user/profile': () => ({ body: { country: newEmail() } }),
   'POST /v1/auth/password-reset/request': ({ tenants }) => ({
     body: { email: tenants.members.super_admin.email },
   }),

@@ -8,6 +8,7 @@ import { requestDeployment } from '../../src/features/deployments/request.ts'
 import { issueInvitationLink } from '../../src/features/invitations/lifecycle.ts'
 import { insertInvitation } from '../../src/features/invitations/store.ts'
 import type { RoleName } from '../../src/roles.ts'
+import { serverActor } from '../../src/viewer.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
 import { joinClient } from './organizations.ts'
@@ -65,14 +66,14 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
   const client = createClient(server.url)
   if (actor !== null) {
     const session = { userId: actor.userId, authMethod: 'password', replaces: null }
-    client.setCookie(`session=${(await startSession(server.application, session)).token}`)
+    client.setCookie(`session=${(await startSession(server.application, serverActor, session)).token}`)
   }
   return client
 }
 
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
-  const viewer = { ...actor, organizationName: '', requiresProfileCompletion: false }
+  const viewer = { ...serverActor, ...actor, organizationName: '', requiresProfileCompletion: false }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
   const { id } = await requestDeployment(application, { ...viewer, session }, { modelName: 'berth-tiny' })
   return id

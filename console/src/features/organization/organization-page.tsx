@@ -7,6 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { text } from '../../text/index.ts'
+import { AuditLog } from './audit/audit-log.tsx'
 import { InvitationList } from './invitation-list.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
@@ -14,14 +15,20 @@ import { OrganizationSettings } from './organization-settings.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
-/** Members, invitations and settings of the current organization. */
+/** Members, invitations, settings and audit log of the current organization. */
 export function OrganizationPage() {
   const { data: organization } = useSuspenseQuery(organizationQuery)
   const { tab: wanted, invite } = useSearch({ from: '/app/organization' })
   const navigate = useNavigate({ from: '/organization' })
-  const mayInvite = useCan()('manageInvitations')
+  const can = useCan()
+  const mayInvite = can('manageInvitations')
 
-  const allowed: Tab[] = mayInvite ? ['members', 'invitations', 'settings'] : ['members', 'settings']
+  const allowed: Tab[] = [
+    'members',
+    ...(mayInvite ? (['invitations'] as const) : []),
+    'settings',
+    ...(can('readAuditLog') ? (['audit'] as const) : []),
+  ]
   const tab = allowed.find((name) => name === wanted) ?? 'members'
   const show = (tab: Tab, inviting = false) =>
     void navigate({ search: { tab, invite: inviting ? 'yes' : undefined }, replace: true })
@@ -31,6 +38,7 @@ export function OrganizationPage() {
     members: <MemberTable />,
     invitations: <InvitationList onInvite={startInviting} />,
     settings: <OrganizationSettings organization={organization} />,
+    audit: <AuditLog />,
   }
 
   return (

@@ -11,9 +11,10 @@ import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { EmptyState, ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
+import { saveFile } from '../../components/save-file.ts'
 import { text } from '../../text/index.ts'
 import type { Measure } from './breakdown.ts'
-import { saveFile, toCsv } from './csv.ts'
+import { toCsv } from './csv.ts'
 import { MeterTable } from './meter-table.tsx'
 import { dailyUsageQuery } from './queries.ts'
 import { RangeControls } from './range-controls.tsx'
@@ -43,7 +44,10 @@ export function DailyUsageSection({ days }: { days: RequestedDays }) {
               disabled={usage === undefined || isUnused}
               onClick={() =>
                 usage &&
-                saveFile(`usage-${usage.from}-${usage.to}.csv`, toCsv(usage), 'text/csv;charset=utf-8')
+                saveFile(
+                  `usage-${usage.from}-${usage.to}.csv`,
+                  new Blob([toCsv(usage)], { type: 'text/csv;charset=utf-8' }),
+                )
               }
             >
               <Download aria-hidden />

@@ -2,6 +2,8 @@ import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { RoleName } from '../../roles.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { addMember } from '../organizations/memberships.ts'
 import { insertUser } from './store.ts'
 import type { NewUser } from './store.ts'
@@ -12,6 +14,7 @@ import type { NewUser } from './store.ts'
  */
 export async function createAccount(
   transaction: DatabaseTransaction,
+  visitor: Actor,
   account: Omit<NewUser, 'name' | 'organizationId'> & { name: string | null },
   { organizationId, role }: { organizationId: number; role: RoleName },
 ): Promise<number> {
@@ -22,6 +25,11 @@ export async function createAccount(
     },
   )
   await addMember(transaction, { userId, organizationId, role })
+  const { email } = account
+  await recordAction(transaction, { ...visitor, userId, email, organizationId }, 'user.registered', {
+    target: { type: 'user', id: userId, name: email },
+    details: { role },
+  })
   return userId
 }
 

@@ -1,12 +1,14 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
+import { serverActor } from '../../viewer.ts'
+import type { Actor } from '../../viewer.ts'
 import { issuePasswordReset } from './password-reset.ts'
 import { deleteExpired } from './store.ts'
 
 declare module '../../jobs/queue.ts' {
   interface JobPayloads {
     /** Emails a reset link to the account with this email, if there is one */
-    'request-password-reset': { email: string }
+    'request-password-reset': { email: string; visitor?: Actor }
     /** Deletes expired sessions, password resets and rate limits */
     'delete-expired-sessions': null
   }
@@ -20,7 +22,7 @@ export function accountJobs(deps: Deps): Job[] {
     {
       name: 'request-password-reset',
       concurrency: 20,
-      run: ({ email }) => issuePasswordReset(deps, email),
+      run: ({ email, visitor = serverActor }) => issuePasswordReset(deps, visitor, email),
     },
     { name: 'delete-expired-sessions', cron: '17 * * * *', run: () => deleteExpired(db, clock()) },
   ]

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { ApplicationError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
+import { identifyActor } from './identify-actor.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
 import { lockAccount } from './lock-account.ts'
 import {
@@ -26,13 +29,14 @@ const mostPerHour = 5
  */
 export async function requestPasswordReset(
   { db, jobs }: Pick<Services, 'db' | 'jobs'>,
+  visitor: Actor,
   email: string,
 ): Promise<void> {
-  await jobs.enqueue(db, 'request-password-reset', { email })
+  await jobs.enqueue(db, 'request-password-reset', { email, visitor })
 }
 
 /** Emails a single-use reset link that is valid for one hour and invalidates earlier links. At most 5 per account and hour. */
-export async function issuePasswordReset(deps: Deps, email: string): Promise<void> {
+export async function issuePasswordReset(deps: Deps, visitor: Actor, email: string): Promise<void> {
   const at = deps.clock()
   await deps.db.transaction().execute(async (transaction) => {
     const user = await lockUserByEmail(transaction, email)
@@ -47,6 +51,10 @@ export async function issuePasswordReset(deps: Deps, email: string): Promise<voi
     const expiresAt = new Date(at.getTime() + hour)
     const subjectId = await replaceReset(transaction, { userId: user.id, nonce, tokenHash, at, expiresAt })
     await queueMail(deps, transaction, { kind: 'password_reset', subjectId, recipient: user.email })
+    await recordAction(transaction, visitor, 'user.password_reset_requested', {
+      organizationId: user.current_organization_id,
+      target: { type: 'user', id: user.id, name: user.email },
+    })
   })
 }
 
@@ -56,6 +64,7 @@ export async function issuePasswordReset(deps: Deps, email: string): Promise<voi
  */
 export async function confirmPasswordReset(
   deps: Deps,
+  visitor: Actor,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
   const { db, clock } = deps
@@ -71,6 +80,9 @@ export async function confirmPasswordReset(
     const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
     await queueMail(deps, transaction, mail)
+    const actor = await identifyActor(transaction, visitor, reset.user_id)
+    const target = { type: 'user', id: reset.user_id, name: user.email } as const
+    await recordAction(transaction, actor, 'user.password_reset', { target })
     return user
   })
   await clearFailedSignIns(db, email)

@@ -1,4 +1,5 @@
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
 import { createOrganization } from '../organizations/create-organization.ts'
 import { createAccount } from './create-account.ts'
 import { hashPassword } from './passwords.ts'
@@ -17,6 +18,7 @@ export interface Registration {
 /** Creates an account and an organization with the account as its super_admin. Throws the conflict `email_taken`. */
 export async function registerAccount(
   { db }: Pick<Services, 'db'>,
+  visitor: Actor,
   registration: Registration,
 ): Promise<{ userId: number; passwordHash: string }> {
   const { password, organization, ...person } = registration
@@ -25,6 +27,7 @@ export async function registerAccount(
     const organizationId = await createOrganization(transaction, organization)
     return createAccount(
       transaction,
+      visitor,
       { ...person, passwordHash, emailVerifiedAt: null },
       { organizationId, role: 'super_admin' },
     )

@@ -4,6 +4,7 @@ import {
   notAuthenticated,
   readSessionToken,
   setSessionCookie,
+  toVisitor,
 } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
@@ -25,7 +26,7 @@ import {
   toSessionBody,
 } from './schemas.ts'
 import { getUser } from './store.ts'
-import { endSession, findViewer, startSession } from './sessions.ts'
+import { findViewer, signOut, startSession } from './sessions.ts'
 import { invalidCredentials, signIn } from './sign-in.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'secretKey'>
@@ -41,7 +42,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
     account: { userId: number; passwordHash: string },
   ) {
     const replaces = readSessionToken(request, sessionCookie)
-    const { token, expiresAt } = await startSession(deps, {
+    const { token, expiresAt } = await startSession(deps, toVisitor(request), {
       ...account,
       authMethod: 'password',
       replaces,
@@ -67,7 +68,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const { first_name, last_name, contact_number, ...body } = request.body
-      const account = await registerAccount(deps, {
+      const account = await registerAccount(deps, toVisitor(request), {
         email: body.email,
         password: body.password,
         organization: body.organization,
@@ -94,7 +95,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
-      return answerWithSession(request, reply, await signIn(deps, request.body, request.ip))
+      return answerWithSession(request, reply, await signIn(deps, toVisitor(request), request.body))
     },
   )
 }
@@ -115,7 +116,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
       },
     },
     async (request) => {
-      await requestPasswordReset(deps, request.body.email)
+      await requestPasswordReset(deps, toVisitor(request), request.body.email)
       return { accepted: true as const }
     },
   )
@@ -135,7 +136,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
       },
     },
     async (request) => {
-      await confirmPasswordReset(deps, request.body)
+      await confirmPasswordReset(deps, toVisitor(request), request.body)
       return { reset: true as const }
     },
   )
@@ -216,7 +217,7 @@ export function accountRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const token = readSessionToken(request, sessionCookie)
-      if (token !== null) await endSession(deps, token)
+      if (token !== null) await signOut(deps, request.viewer, token)
       clearSessionCookie(reply, sessionCookie)
       return { authenticated: false as const }
     },

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { identifyActor } from './identify-actor.ts'
 import { hashToken } from './link-token.ts'
 import { invalidCredentials } from './sign-in.ts'
-import { deleteSession, findSession, lockUserWithPassword, insertSession, renewSession } from './store.ts'
+import { deleteSession, findSession, insertSession, lockUserWithPassword, renewSession } from './store.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -31,6 +33,7 @@ export interface FoundViewer {
  */
 export async function startSession(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
+  visitor: Actor,
   session: {
     userId: number
     authMethod: string
@@ -47,12 +50,18 @@ export async function startSession(
       throw invalidCredentials()
     }
     if (replaces !== null) await deleteSession(transaction, hashToken(replaces))
-    await insertSession(transaction, {
+    const id = await insertSession(transaction, {
       tokenHash: hashToken(token),
       userId,
       authMethod,
       createdAt,
       expiresAt,
+    })
+    const actor = await identifyActor(transaction, visitor, userId)
+    const target = { type: 'session', id } as const
+    await recordAction(transaction, actor, 'session.started', {
+      target,
+      details: { auth_method: authMethod },
     })
   })
   return { token, expiresAt }
@@ -82,6 +91,8 @@ export async function findViewer(
     organizationName: row.organization_name,
     role: row.role,
     requiresProfileCompletion: row.profile_incomplete,
+    address: null,
+    userAgent: null,
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at
@@ -90,6 +101,12 @@ export async function findViewer(
   return { viewer, renewed, freshUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
 }
 
-export async function endSession({ db }: Pick<Services, 'db'>, token: string): Promise<void> {
-  await deleteSession(db, hashToken(token))
+/** Ends the viewer's session. */
+export async function signOut({ db }: Pick<Services, 'db'>, viewer: Viewer, token: string): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await deleteSession(transaction, hashToken(token))
+    await recordAction(transaction, viewer, 'session.ended', {
+      target: { type: 'session', id: viewer.session.id },
+    })
+  })
 }

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { verifyPassword } from './passwords.ts'
 import { countSignInAttempt, clearSignInAttempts, refundSignInAttempt } from './sign-in-rate-limits.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
@@ -12,16 +14,20 @@ const maxFailures = { account: 10, address: 100 }
 /**
  * Checks an email and a password and returns the user's id. Each attempt counts as failed until it succeeds, so that parallel
  * attempts cannot exceed the limit. An unknown email takes the same time and gives the same error as a wrong password.
- * `address` is the client's IP address.
  */
 export async function signIn(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
+  visitor: Actor,
   credentials: { email: string; password: string },
-  address: string,
 ): Promise<{ userId: number; passwordHash: string }> {
   const now = clock()
   const account = accountKey(await foldEmail(db, credentials.email))
-  const addressAttempt = await countSignInAttempt(db, `sign-in-address:${address}`, maxFailures.address, now)
+  const addressAttempt = await countSignInAttempt(
+    db,
+    `sign-in-address:${visitor.address}`,
+    maxFailures.address,
+    now,
+  )
   const accountAttempt = await countSignInAttempt(db, account, maxFailures.account, now).catch(
     async (error: unknown) => {
       // The password was never checked, so the attempt must not count against other users of this IP address.
@@ -31,9 +37,26 @@ export async function signIn(
   )
   const user = await findUserByEmail(db, credentials.email)
   const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
-  if (!user?.password_hash || !matches) throw invalidCredentials()
+  if (!user?.password_hash || !matches) {
+    await recordRefusedSignIn(db, visitor, user)
+    throw invalidCredentials()
+  }
   await Promise.all([refundSignInAttempt(db, addressAttempt), refundSignInAttempt(db, accountAttempt)])
   return { userId: user.id, passwordHash: user.password_hash }
+}
+
+/** An unknown email is not recorded: people type passwords into the wrong field. */
+async function recordRefusedSignIn(
+  db: Database,
+  visitor: Actor,
+  user: Awaited<ReturnType<typeof findUserByEmail>>,
+): Promise<void> {
+  await recordAction(db, visitor, 'session.sign_in_refused', {
+    organizationId: user?.current_organization_id ?? null,
+    target: user && { type: 'user', id: user.id, name: user.email },
+    details: { auth_method: 'password' },
+    result: 'refused',
+  })
 }
 
 /** Resets the failed sign-ins of an account. */

@@ -46,7 +46,7 @@ export async function foldEmail(db: Database, email: string): Promise<string> {
 export function findUserByEmail(db: Database, email: string) {
   return db
     .selectFrom('users')
-    .select(['id', 'password_hash'])
+    .select(['id', 'email', 'password_hash', 'current_organization_id'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .executeTakeFirst()
 }
@@ -55,7 +55,7 @@ export function findUserByEmail(db: Database, email: string) {
 export function lockUserByEmail(transaction: DatabaseTransaction, email: string) {
   return transaction
     .selectFrom('users')
-    .select(['id', 'email', 'email_verified_at'])
+    .select(['id', 'email', 'email_verified_at', 'current_organization_id'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .forUpdate()
     .executeTakeFirst()
@@ -160,8 +160,9 @@ export async function lockUserWithPassword(
   return user !== undefined
 }
 
-export async function insertSession(db: Database, session: NewSession): Promise<void> {
-  await db
+/** Inserts a session and returns its id. */
+export async function insertSession(db: Database, session: NewSession): Promise<number> {
+  const { id } = await db
     .insertInto('sessions')
     .values({
       token_hash: session.tokenHash,
@@ -171,7 +172,9 @@ export async function insertSession(db: Database, session: NewSession): Promise<
       renewed_at: session.createdAt,
       expires_at: session.expiresAt,
     })
-    .execute()
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
 }
 
 /** Finds the unexpired session of a token, with its user and their current organization. */

@@ -2,10 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApplicationError, NotFoundError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { isMember } from '../organizations/memberships.ts'
 import { renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
 import { defaultUserName } from './create-account.ts'
 import { lockProfile, saveProfile } from './store.ts'
+import type { Profile } from './store.ts'
 
 /** Changes to a profile. Omitted fields are unchanged; null clears a field. */
 export interface ProfileChanges {
@@ -26,10 +28,11 @@ export interface ProfileChanges {
  */
 export async function updateProfile(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
-  { userId }: Pick<Viewer, 'userId'>,
+  viewer: Viewer,
   changes: ProfileChanges,
 ): Promise<void> {
   const at = clock()
+  const { userId } = viewer
   await db.transaction().execute(async (transaction) => {
     const before = await lockProfile(transaction, userId)
     const organizationId = changes.currentOrganizationId ?? before.currentOrganizationId
@@ -56,7 +59,13 @@ export async function updateProfile(
       currentOrganizationId: organizationId,
       profileIncomplete: before.profileIncomplete && organization === undefined,
     }
-    if (!isDeepStrictEqual(before, after)) await saveProfile(transaction, userId, after, at)
+    if (isDeepStrictEqual(before, after)) return
+    await saveProfile(transaction, userId, after, at)
+    const changed = Object.keys(after).filter(
+      (key) => after[key as keyof Profile] !== before[key as keyof Profile],
+    )
+    const target = { type: 'user', id: userId, name: before.email } as const
+    await recordAction(transaction, viewer, 'user.updated', { target, details: { changed } })
   })
 }
 

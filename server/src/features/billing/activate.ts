@@ -1,6 +1,7 @@
 import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
-import type { Viewer } from '../../viewer.ts'
+import { serverActor } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import {
@@ -38,15 +39,16 @@ export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: strin
     assertAccountOpen(account)
     const pending = await findPendingActivation(db, id)
     if (pending !== undefined) {
-      const earlier = await runActivation(deps, lease, account, pending)
+      const earlier = await runActivation(deps, viewer, lease, account, pending)
       if (earlier.outcome === 'activated') return earlier.account
     }
     const card = await getCard(deps, account, cardId)
     const customerId = account.processor_customer_id!
     const existing = await callProcessor(log, () => payments.findSubscription(customerId))
-    if (existing !== null && isLive(existing.status)) return applySubscription(deps, lease, existing)
+    if (existing !== null && isLive(existing.status))
+      return applySubscription(deps, lease, existing, { actor: viewer })
     const activation = await createActivation(deps, account, card.id, viewer.userId)
-    const result = await runActivation(deps, lease, account, activation)
+    const result = await runActivation(deps, viewer, lease, account, activation)
     if (result.outcome === 'activated') return result.account
     throw result.error
   })
@@ -73,13 +75,14 @@ export async function resumeActivation(deps: Deps, activationId: string): Promis
   if (found?.status !== 'pending') return
   await withLease(deps, found.billing_account_id, async (account, lease) => {
     const activation = await findActivation(db, activationId)
-    if (activation?.status === 'pending') await runActivation(deps, lease, account, activation)
+    if (activation?.status === 'pending') await runActivation(deps, serverActor, lease, account, activation)
   })
 }
 
 /** Runs or repeats the steps of an activation. Repeating is safe: an existing subscription is used, and the idempotency key is the same. */
 async function runActivation(
   deps: Deps,
+  actor: Actor,
   lease: AccountLease,
   account: BillingAccount,
   activation: Activation,
@@ -95,7 +98,7 @@ async function runActivation(
   async function adoptExisting(id: string): Promise<Outcome | null> {
     const existing = await callProcessor(log, () => payments.findSubscription(id))
     if (existing === null || !isLive(existing.status)) return null
-    return { outcome: 'activated', account: await applySubscription(deps, lease, existing) }
+    return { outcome: 'activated', account: await applySubscription(deps, lease, existing, { actor }) }
   }
 
   const adopted = await adoptExisting(customerId)
@@ -120,7 +123,7 @@ async function runActivation(
   }
   return {
     outcome: 'activated',
-    account: await applySubscription(deps, lease, result.subscription),
+    account: await applySubscription(deps, lease, result.subscription, { actor }),
   }
 }
 

@@ -41,6 +41,6 @@ export async function setCollectionMethod(
       subscription.collectionMethod === method
         ? subscription
         : await callProcessor(log, () => payments.setCollectionMethod(subscription.id, method, cardId))
-    return applySubscription(deps, lease, updated, { userId: viewer.userId })
+    return applySubscription(deps, lease, updated, { actor: viewer })
   })
 }

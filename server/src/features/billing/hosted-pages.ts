@@ -1,6 +1,7 @@
 import type { Services } from '../../services.ts'
 import type { SetupSession } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { ensureCustomer } from './customer.ts'
 import { callProcessor } from './errors.ts'
@@ -19,7 +20,7 @@ export async function createSetupSession(
   const { customerId, currency } = await prepareCustomer(deps, viewer)
   // The processor replaces the placeholder with the session's id.
   const fallback = `${new URL('/billing', config.publicUrl).href}?checkout_session={CHECKOUT_SESSION_ID}`
-  return callProcessor(log, () =>
+  const session = await callProcessor(log, () =>
     payments.createSetupSession({
       customerId,
       organizationId: viewer.organizationId,
@@ -28,6 +29,8 @@ export async function createSetupSession(
       returnUrl: setup.returnUrl ?? fallback,
     }),
   )
+  await recordAction(deps.db, viewer, 'checkout.started', { details: { purpose: setup.purpose } })
+  return session
 }
 
 /** Returns the URL of a page at the processor for managing cards and invoices. */
@@ -39,7 +42,9 @@ export async function createPortalSession(
   const { config, log, payments } = deps
   const { customerId } = await prepareCustomer(deps, viewer)
   const fallback = new URL('/billing', config.publicUrl).href
-  return callProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
+  const url = await callProcessor(log, () => payments.createPortalSession(customerId, returnUrl ?? fallback))
+  await recordAction(deps.db, viewer, 'billing_portal.opened')
+  return url
 }
 
 async function prepareCustomer(

@@ -2,11 +2,11 @@ import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import { getCard } from './customer.ts'
 import { callProcessor } from './errors.ts'
-
 import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
@@ -38,6 +38,8 @@ export async function setDefaultPaymentMethod(
       const live = subscription !== null && isLive(subscription.status) ? subscription.id : null
       await payments.setDefaultCard(customerId, live, card.id)
     })
+    const target = toTarget(card)
+    await recordAction(db, viewer, 'payment_method.made_default', { target })
     return { ...card, isDefault: true }
   })
 }
@@ -66,5 +68,10 @@ export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: st
       )
     }
     await callProcessor(log, () => payments.detachCard(card.id))
+    await recordAction(db, viewer, 'payment_method.removed', { target: toTarget(card) })
   })
+}
+
+function toTarget({ id, brand, last4 }: SavedCard) {
+  return { type: 'payment_method', id, name: `${brand} ${last4}` } as const
 }

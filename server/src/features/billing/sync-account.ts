@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Services } from '../../services.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { ProcessorSubscription } from '../../ports/payment-processor.ts'
+import { serverActor } from '../../viewer.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { leaseUnavailable, withLease } from './account-lease.ts'
 import { deriveAccountState, isReflected } from './account-state.ts'
 import type { SyncedState } from './account-state.ts'
@@ -10,7 +14,7 @@ import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
 
 /**
  * Applies the processor's subscription to the account and completes pending activations. `readAt`: when the subscription was
- * requested; `userId`: the user who made the change. Throws `billing_busy` when the lease has expired.
+ * requested; `actor`: who made the change, the server by default. Throws `billing_busy` when the lease has expired.
  */
 export async function applySubscription(
   { db, config, clock }: Pick<Services, 'db' | 'config' | 'clock'>,
@@ -18,21 +22,45 @@ export async function applySubscription(
   subscription: ProcessorSubscription | null,
   options: {
     readAt?: Date | undefined
-    userId?: number | undefined
+    actor?: Actor | undefined
   } = {},
 ): Promise<BillingAccount> {
+  const { readAt, actor = serverActor } = options
   return db.transaction().execute(async (transaction) => {
     const account = await lockLeasedAccount(transaction, lease)
     if (account === undefined) throw leaseUnavailable()
     const state = deriveAccountState(account, subscription, config.billing)
     const changes = changesOf(account, {
       ...state,
-      ...deriveAutoCharge(account, state, clock(), options.userId ?? null),
+      ...deriveAutoCharge(account, state, clock(), actor.userId),
       ...(await finishActivations(transaction, state, account, clock())),
     })
-    if (options.readAt !== undefined) await setSyncedAt(transaction, account.id, options.readAt)
+    if (readAt !== undefined) await setSyncedAt(transaction, account.id, readAt)
     if (changes === null) return account
+    await recordChanges(transaction, actor, account, changes)
     return updateAccount(transaction, account.id, changes, clock())
+  })
+}
+
+/** The changes that people ask about later; the other fields mirror the processor's. */
+const recordedFields = ['billing_mode', 'status', 'subscription_status', 'collection_method'] as const
+
+async function recordChanges(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  account: BillingAccount,
+  changes: AccountChanges,
+): Promise<void> {
+  const details = recordedFields.flatMap((field) =>
+    changes[field] === undefined ? [] : [[field, { from: account[field], to: changes[field] }]],
+  )
+  if (details.length === 0) return
+  const { organization_id: organizationId } = account
+  const target = { type: 'organization', id: organizationId } as const
+  await recordAction(transaction, actor, 'billing_account.changed', {
+    organizationId,
+    target,
+    details: Object.fromEntries(details),
   })
 }
 

@@ -3,6 +3,7 @@ import { ApplicationError } from '../../errors.ts'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { findDeployableVariant } from '../catalog/find-variant.ts'
@@ -23,6 +24,8 @@ export async function requestDeployment(
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
+    const target = { type: 'deployment', id, name: variant.modelName } as const
+    await recordAction(transaction, viewer, 'deployment.created', { target })
     return insertDeployment(
       transaction,
       {

@@ -1,5 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { transitionDeployment } from './change-store.ts'
 import { getOwnDeployment } from './get.ts'
 import type { Deployment } from './store.ts'
@@ -19,6 +20,10 @@ export async function terminateDeployment(
       { id: deployment.id, from: status, to: 'terminating', at: clock() },
       { status_message: null, engine_url: null },
       { stage: 'termination', message: `Termination requested by ${viewer.name}.` },
+      async (transaction, { model_name: name, organization_id: organizationId }) => {
+        const target = { type: 'deployment', id, name } as const
+        await recordAction(transaction, viewer, 'deployment.terminated', { target, organizationId })
+      },
     )
     if (moved !== undefined) return moved
   }

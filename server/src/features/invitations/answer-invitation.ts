@@ -1,6 +1,8 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { confirmEmail } from '../accounts/confirm-email.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { switchOrganization } from '../accounts/switch-organization.ts'
@@ -33,13 +35,13 @@ export async function claimInvitation(
  */
 export async function acceptInvitation(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
-  userId: number,
+  viewer: Viewer,
   tokenHash: Buffer,
 ): Promise<Invitation> {
-  await requireInvitee(db, userId, tokenHash)
+  await requireInvitee(db, viewer.userId, tokenHash)
   const at = clock()
   return db.transaction().execute(async (transaction) => {
-    const id = await acceptInvitationWithin(transaction, userId, tokenHash, at)
+    const id = await acceptInvitationWithin(transaction, viewer, viewer.userId, tokenHash, at)
     return getInvitation(transaction, id)
   })
 }
@@ -47,51 +49,64 @@ export async function acceptInvitation(
 /** Accepts an invitation within a transaction. The caller must have checked the invitee. Returns the invitation's id. */
 export async function acceptInvitationWithin(
   transaction: DatabaseTransaction,
+  actor: Actor,
   userId: number,
   tokenHash: Buffer,
   at: Date,
 ): Promise<number> {
-  const { id, organization_id, role } = await claimInvitation(
-    transaction,
-    { tokenHash },
-    { status: 'accepted', userId, at },
-  )
-  await addMember(transaction, { userId, organizationId: organization_id, role })
-  await switchOrganization(transaction, { userId, organizationId: organization_id, at })
+  const invitation = await claimInvitation(transaction, { tokenHash }, { status: 'accepted', userId, at })
+  const { id, organization_id: organizationId, role } = invitation
+  await addMember(transaction, { userId, organizationId, role })
+  await switchOrganization(transaction, { userId, organizationId, at })
   await confirmEmail(transaction, userId, at)
+  await recordAnswer(transaction, actor, invitation)
   return id
 }
 
 /** Declines an invitation by its token, for its invitee. */
 export async function rejectInvitationByToken(
   deps: Pick<Services, 'db' | 'clock'>,
-  userId: number,
+  viewer: Viewer,
   tokenHash: Buffer,
 ): Promise<Invitation> {
-  await requireInvitee(deps.db, userId, tokenHash)
-  return reject(deps, userId, { tokenHash })
+  await requireInvitee(deps.db, viewer.userId, tokenHash)
+  return reject(deps, viewer, { tokenHash })
 }
 
 /** Declines an invitation by its id. Throws `not_found` if it is addressed to a different user. */
 export async function rejectInvitation(
   deps: Pick<Services, 'db' | 'clock'>,
-  userId: number,
+  viewer: Viewer,
   id: number,
 ): Promise<Invitation> {
   const invitation = await findInvitation(deps.db, { id })
-  if (invitation?.invitee_user_id !== userId) throw invitationNotFound()
-  return reject(deps, userId, { id })
+  if (invitation?.invitee_user_id !== viewer.userId) throw invitationNotFound()
+  return reject(deps, viewer, { id })
 }
 
 function reject(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
-  userId: number,
+  viewer: Viewer,
   key: InvitationKey,
 ): Promise<Invitation> {
   return db.transaction().execute(async (transaction) => {
-    const { id } = await claimInvitation(transaction, key, { status: 'rejected', userId, at: clock() })
-    return getInvitation(transaction, id)
+    const answer = { status: 'rejected', userId: viewer.userId, at: clock() } as const
+    const invitation = await claimInvitation(transaction, key, answer)
+    await recordAnswer(transaction, viewer, invitation)
+    return getInvitation(transaction, invitation.id)
   })
+}
+
+/** Records an answer in the audit log of the organization that invited. */
+export async function recordAnswer(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  invitation: Awaited<ReturnType<typeof claimInvitation>>,
+): Promise<void> {
+  const { id, invitee_email: name, organization_id: organizationId, role, status } = invitation
+  const action = status === 'accepted' ? 'invitation.accepted' : 'invitation.rejected'
+  const target = { type: 'invitation', id, name } as const
+  await recordAction(transaction, actor, action, { target, organizationId, details: { role } })
 }
 
 async function requireInvitee(db: Services['db'], userId: number, tokenHash: Buffer): Promise<void> {

@@ -1,8 +1,9 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { createAccount, emailTaken } from '../accounts/create-account.ts'
-import { claimInvitation } from './answer-invitation.ts'
+import { claimInvitation, recordAnswer } from './answer-invitation.ts'
 import { requireOpenInvitation } from './require-open-invitation.ts'
 import { setResponder } from './store.ts'
 
@@ -18,6 +19,7 @@ export interface InviteeDetails {
 /** Creates an account for an invitee who has none, and returns the user's id. */
 export async function registerInvitee(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
+  visitor: Actor,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
 ): Promise<number> {
@@ -27,7 +29,7 @@ export async function registerInvitee(
   return db
     .transaction()
     .execute((transaction) =>
-      createInvitedAccount(transaction, tokenHash, { ...details, passwordHash }, clock()),
+      createInvitedAccount(transaction, visitor, tokenHash, { ...details, passwordHash }, clock()),
     )
 }
 
@@ -37,6 +39,7 @@ export async function registerInvitee(
  */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,
+  visitor: Actor,
   tokenHash: Buffer,
   account: InviteeDetails & { passwordHash: string | null },
   at: Date,
@@ -48,9 +51,12 @@ export async function createInvitedAccount(
   )
   const userId = await createAccount(
     transaction,
+    visitor,
     { ...account, email: invitation.invitee_email, emailVerifiedAt: at },
     { organizationId: invitation.organization_id, role: invitation.role },
   )
   await setResponder(transaction, invitation.id, userId)
+  const { invitee_email: email, organization_id: organizationId } = invitation
+  await recordAnswer(transaction, { ...visitor, userId, email, organizationId }, invitation)
   return userId
 }

@@ -1,5 +1,5 @@
 import type { App } from '../../http/app.ts'
-import { notAuthenticated, readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { notAuthenticated, readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { hashToken } from '../accounts/link-token.ts'
@@ -62,8 +62,9 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
+      const visitor = toVisitor(request)
       const { token: link, password, ...details } = request.body
-      const userId = await registerInvitee(deps, hashToken(link), {
+      const userId = await registerInvitee(deps, visitor, hashToken(link), {
         password,
         name: null,
         firstName: details.first_name ?? null,
@@ -72,7 +73,7 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
         contactNumber: details.contact_number ?? null,
       })
       const replaces = readSessionToken(request, config.sessionCookie)
-      const session = await startSession(deps, { userId, authMethod: 'password', replaces })
+      const session = await startSession(deps, visitor, { userId, authMethod: 'password', replaces })
       const found = await findViewer(deps, session.token)
       // A concurrent password reset may have ended the new session already.
       if (found === null) throw notAuthenticated()
@@ -161,8 +162,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
       },
     },
-    async ({ params, viewer }) =>
-      present(await acceptInvitation(deps, viewer.userId, hashToken(params.token))),
+    async ({ params, viewer }) => present(await acceptInvitation(deps, viewer, hashToken(params.token))),
   )
 
   app.post(
@@ -178,7 +178,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) =>
-      present(await rejectInvitationByToken(deps, viewer.userId, hashToken(params.token))),
+      present(await rejectInvitationByToken(deps, viewer, hashToken(params.token))),
   )
 
   app.post(
@@ -193,6 +193,6 @@ export function invitationRoutes(app: App, deps: Deps): void {
         response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409, 410) },
       },
     },
-    async ({ params, viewer }) => present(await rejectInvitation(deps, viewer.userId, params.invitation_id)),
+    async ({ params, viewer }) => present(await rejectInvitation(deps, viewer, params.invitation_id)),
   )
 }

@@ -3,6 +3,7 @@ import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, RateLimitedError } from '../../errors.ts'
 import type { InvitationRole } from '../../roles.ts'
 import type { Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
@@ -21,10 +22,11 @@ type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 /** Invites a person to the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(
   deps: Deps,
-  { organizationId, userId }: Viewer,
+  viewer: Viewer,
   { email, role }: { email: string; role: InvitationRole },
 ): Promise<Invitation> {
   const at = deps.clock()
+  const { organizationId, userId } = viewer
   const link = issueInvitationLink(deps.secretKey, at)
   return deps.db.transaction().execute(async (transaction) => {
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
@@ -38,6 +40,8 @@ export function inviteToOrganization(
       const message = 'An invitation to this email is already pending. Resend it instead.'
       throw new ApplicationError('conflict', 'invitation_pending', message)
     }
+    const target = { type: 'invitation', id, name: email } as const
+    await recordAction(transaction, viewer, 'invitation.created', { target, details: { role } })
     return queueInvitationMail(deps, transaction, id)
   })
 }
@@ -46,12 +50,12 @@ export function inviteToOrganization(
  * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days. The old link becomes
  * invalid. At most once a minute.
  */
-export function resendInvitation(deps: Deps, { organizationId }: Viewer, id: number): Promise<Invitation> {
+export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
   const link = issueInvitationLink(deps.secretKey, at)
   return deps.db.transaction().execute(async (transaction) => {
     const before = await findInvitation(transaction, { id })
-    if (before?.organization_id !== organizationId) throw invitationNotFound()
+    if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
     if (!(await renewInvitation(transaction, id, link, at))) {
       const { status, resent_at } = await getInvitation(transaction, id)
       if (status !== 'pending') throw invitationAnswered()
@@ -61,6 +65,8 @@ export function resendInvitation(deps: Deps, { organizationId }: Viewer, id: num
         'This invitation was resent less than a minute ago. Wait a minute, then try again.',
       )
     }
+    const target = { type: 'invitation', id, name: before.invitee_email } as const
+    await recordAction(transaction, viewer, 'invitation.resent', { target })
     return queueInvitationMail(deps, transaction, id)
   })
 }

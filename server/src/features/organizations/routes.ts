@@ -1,6 +1,7 @@
 import type { App } from '../../http/app.ts'
 import { bodyProblems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
+import { changeOrganization } from './change-organization.ts'
 import {
   membersBody,
   organizationBody,
@@ -10,11 +11,13 @@ import {
   toOrganizationBody,
   toOwnOrganizationBody,
 } from './schemas.ts'
-import { getOrganization, listMembers, listOwnOrganizations, updateOrganization } from './store.ts'
+import { getOrganization, listMembers, listOwnOrganizations } from './store.ts'
 
 const tags = ['Organization']
 
-export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' | 'clock'>): void {
+export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
+  const { db } = deps
+
   app.get(
     '/v1/organization',
     {
@@ -41,11 +44,7 @@ export function organizationRoutes(app: App, { db, clock }: Pick<Services, 'db' 
         response: { 200: organizationBody, ...protectedProblems, ...bodyProblems },
       },
     },
-    async ({ body, viewer }) => {
-      const { organizationId, role } = viewer
-      await updateOrganization(db, organizationId, body, clock())
-      return toOrganizationBody(await getOrganization(db, organizationId), role)
-    },
+    async ({ body, viewer }) => toOrganizationBody(await changeOrganization(deps, viewer, body), viewer.role),
   )
 
   app.get(

@@ -51,15 +51,15 @@ export async function findFoundedOrganizationId(db: Database, userId: number): P
   return own?.organization_id
 }
 
-/** Updates an organization. If no value differs, nothing is written. */
+/** Updates an organization; false if no value differs. */
 export async function updateOrganization(
   db: Database,
   id: number,
   changes: OrganizationChanges,
   at: Date,
-): Promise<void> {
+): Promise<boolean> {
   const { name, description } = changes
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('organizations')
     .set({ name, description, updated_at: at })
     .where('id', '=', id)
@@ -69,7 +69,8 @@ export async function updateOrganization(
         ...(description === undefined ? [] : [where('description', 'is distinct from', description)]),
       ]),
     )
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 export interface OwnOrganization {

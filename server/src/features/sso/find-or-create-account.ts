@@ -3,9 +3,12 @@ import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError } from '../../errors.ts'
 import type { Identity } from '../../ports/identity-provider.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { foldsIntoAscii } from '../accounts/email-folding.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
 import { claimAccount } from '../accounts/claim-account.ts'
+import { identifyActor } from '../accounts/identify-actor.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
@@ -21,6 +24,7 @@ const maxAttempts = 3
  */
 export async function findOrCreateAccount(
   deps: Pick<Services, 'db' | 'clock'>,
+  visitor: Actor,
   identity: Identity,
   invitationTokenHash: Buffer | null,
 ): Promise<number> {
@@ -30,8 +34,8 @@ export async function findOrCreateAccount(
         .transaction()
         .execute((transaction) =>
           invitationTokenHash === null
-            ? findOrCreate(transaction, identity, deps.clock())
-            : acceptInvitation(transaction, identity, invitationTokenHash, deps.clock()),
+            ? findOrCreate(transaction, visitor, identity, deps.clock())
+            : acceptInvitation(transaction, visitor, identity, invitationTokenHash, deps.clock()),
         )
     } catch (error) {
       // A concurrent sign-in created the account or the link. The next attempt finds it.
@@ -40,19 +44,37 @@ export async function findOrCreateAccount(
   }
 }
 
-async function findOrCreate(transaction: DatabaseTransaction, identity: Identity, at: Date): Promise<number> {
+async function findOrCreate(
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  identity: Identity,
+  at: Date,
+): Promise<number> {
   const linked = await findLinkedUser(transaction, identity)
   if (linked !== undefined) return linked.id
   const email = requireVerifiedEmail(identity)
   const userId =
     (await claimAccount(transaction, email, at)) ??
-    (await createAccountWithOrganization(transaction, identity, email, at))
-  await insertIdentity(transaction, { ...identity, userId, at })
+    (await createAccountWithOrganization(transaction, visitor, identity, email, at))
+  await linkIdentity(transaction, visitor, identity, { userId, email, at })
   return userId
+}
+
+async function linkIdentity(
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  { issuer, subject }: Identity,
+  { userId, email, at }: { userId: number; email: string; at: Date },
+): Promise<void> {
+  await insertIdentity(transaction, { issuer, subject, userId, at })
+  const actor = await identifyActor(transaction, visitor, userId)
+  const target = { type: 'user', id: userId, name: email } as const
+  await recordAction(transaction, actor, 'user.identity_linked', { target, details: { issuer } })
 }
 
 async function acceptInvitation(
   transaction: DatabaseTransaction,
+  visitor: Actor,
   identity: Identity,
   tokenHash: Buffer,
   at: Date,
@@ -68,15 +90,25 @@ async function acceptInvitation(
   const existing = linked?.id ?? (await claimAccount(transaction, email, at))
   const userId =
     existing ??
-    (await createInvitedAccount(transaction, tokenHash, { ...personOf(identity), passwordHash: null }, at))
-  if (existing !== null) await acceptInvitationWithin(transaction, existing, tokenHash, at)
-  if (linked === undefined) await insertIdentity(transaction, { ...identity, userId, at })
+    (await createInvitedAccount(
+      transaction,
+      visitor,
+      tokenHash,
+      { ...personOf(identity), passwordHash: null },
+      at,
+    ))
+  if (existing !== null) {
+    const actor = { ...visitor, userId, email, organizationId: invitation.organization_id }
+    await acceptInvitationWithin(transaction, actor, existing, tokenHash, at)
+  }
+  if (linked === undefined) await linkIdentity(transaction, visitor, identity, { userId, email, at })
   return userId
 }
 
 /** Creates an account as super_admin of a new organization. Its name is provisional until the profile is completed. */
 async function createAccountWithOrganization(
   transaction: DatabaseTransaction,
+  visitor: Actor,
   identity: Identity,
   email: string,
   at: Date,
@@ -89,6 +121,7 @@ async function createAccountWithOrganization(
   )
   return createAccount(
     transaction,
+    visitor,
     { ...person, email, emailVerifiedAt: at, passwordHash: null, profileIncomplete: true },
     { organizationId, role: 'super_admin' },
   )

@@ -1,5 +1,7 @@
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { hashToken } from '../accounts/link-token.ts'
 import { findOrCreateAccount } from './find-or-create-account.ts'
 import { SsoRefusal } from './errors.ts'
@@ -17,6 +19,7 @@ const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso
 export async function finishSignIn(
   deps: Pick<Services, 'db' | 'clock' | 'log'>,
   identityProvider: IdentityProvider,
+  visitor: Actor,
   callback: { flowToken: string | null; state: string | null; query: string },
 ): Promise<SignInResult> {
   const { db, clock, log } = deps
@@ -33,13 +36,23 @@ export async function finishSignIn(
   if (result.outcome !== 'identified') {
     const { outcome, detail, providerError } = result
     log.warn({ outcome, detail, ...providerError }, 'SSO sign-in failed')
-    return { error: refusals[outcome] }
+    return refuse(deps, visitor, refusals[outcome])
   }
   try {
-    const userId = await findOrCreateAccount(deps, result.identity, flow.invitation_token_hash)
+    const userId = await findOrCreateAccount(deps, visitor, result.identity, flow.invitation_token_hash)
     return { userId, returnTo: flow.return_to }
   } catch (error) {
-    if (error instanceof SsoRefusal) return { error: error.code }
+    if (error instanceof SsoRefusal) return refuse(deps, visitor, error.code)
     throw error
   }
+}
+
+/** Records a refusal. Without a flow nothing is recorded: anyone may call the callback. */
+async function refuse(
+  { db }: Pick<Services, 'db'>,
+  visitor: Actor,
+  error: SsoErrorCode,
+): Promise<{ error: SsoErrorCode }> {
+  await recordAction(db, visitor, 'session.sign_in_refused', { details: { code: error }, result: 'refused' })
+  return { error }
 }

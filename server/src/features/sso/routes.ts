@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { ApplicationError, NotFoundError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { readSessionToken, setSessionCookie } from '../../http/current-viewer.ts'
+import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
 import { bodyProblems, problems } from '../../http/openapi.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
@@ -124,14 +124,15 @@ export function ssoRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       const provider = requireProvider(request.params.sso_provider)
-      const result = await finishSignIn(deps, provider, {
+      const visitor = toVisitor(request)
+      const result = await finishSignIn(deps, provider, visitor, {
         flowToken: request.cookies[flowCookie] ?? null,
         state: request.query.state ?? null,
         query: request.url.slice(request.url.indexOf('?') + 1),
       })
       reply.header('cache-control', 'no-store')
       if ('error' in result) return redirectToSignIn(reply, result.error)
-      const { token, expiresAt } = await startSession(deps, {
+      const { token, expiresAt } = await startSession(deps, visitor, {
         userId: result.userId,
         authMethod: request.params.sso_provider,
         replaces: readSessionToken(request, sessionCookie),

@@ -6,6 +6,7 @@ import { replaceReset } from '../../../../src/features/accounts/password-reset-s
 import { startSession } from '../../../../src/features/accounts/sessions.ts'
 import { signIn as signInAs } from '../../../../src/features/accounts/sign-in.ts'
 import { lockUserByEmail } from '../../../../src/features/accounts/store.ts'
+import { serverActor } from '../../../../src/viewer.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { linkIn, startMailServer } from '../../../support/mail.ts'
@@ -73,9 +74,13 @@ test('POST /v1/auth/password-reset/confirm: concurrent sign-ins with the old pas
 
 test('POST /v1/auth/password-reset/confirm: a sign-in that already checked the old password gets no session', async () => {
   const token = await fetchToken()
-  const account = await signInAs(server.application, client, '127.0.0.1')
+  const account = await signInAs(server.application, serverActor, client)
   await anonymous.post(confirm, { token, password: newPassword })
-  const session = startSession(server.application, { ...account, authMethod: 'password', replaces: null })
+  const session = startSession(server.application, serverActor, {
+    ...account,
+    authMethod: 'password',
+    replaces: null,
+  })
   await expect(session).rejects.toMatchObject({ code: 'invalid_credentials' })
 })
 

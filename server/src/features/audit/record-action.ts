@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
+import type { Actor } from '../../viewer.ts'
+import type { AuditAction } from './actions.ts'
+
+/** What an action changed. `name` is what people call it, such as an email. */
+export interface AuditTarget {
+  type:
+    | 'user'
+    | 'session'
+    | 'organization'
+    | 'member'
+    | 'invitation'
+    | 'deployment'
+    | 'payment_method'
+    | 'route'
+  id: string | number
+  name?: string | null | undefined
+}
+
+export interface RecordedAction {
+  target?: AuditTarget | undefined
+  /** Facts about the change, without secrets */
+  details?: Record<string, unknown> | undefined
+  /** The organization whose admins may read the row; the actor's current one by default */
+  organizationId?: number | null | undefined
+  result?: 'succeeded' | 'refused' | undefined
+}
+
+/** Adds a row to the audit log. Call it in the transaction of the change, so that neither exists without the other. */
+export async function recordAction(
+  db: Database,
+  actor: Actor,
+  action: AuditAction,
+  { target, details = {}, organizationId = actor.organizationId, result = 'succeeded' }: RecordedAction = {},
+): Promise<void> {
+  await db
+    .insertInto('audit_log')
+    .values({
+      organization_id: organizationId,
+      actor_user_id: actor.userId,
+      actor_email: actor.email,
+      action,
+      target_type: target?.type ?? null,
+      target_id: target === undefined ? null : String(target.id),
+      target_name: target?.name ?? null,
+      address: actor.address,
+      user_agent: actor.userAgent,
+      result,
+      details: JSON.stringify(details),
+    })
+    .execute()
+}
+
+/** More refusals a minute say nothing new, and a caller in a loop must not fill the table. */
+const mostRefusalsPerMinute = 10
+
+/** Records that the actor's role did not allow a change. `operation` is the method and path of the route. */
+export async function recordRefusal(db: Database, actor: Actor, operation: string): Promise<void> {
+  const { count } = await db
+    .selectFrom('audit_log')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('actor_user_id', '=', actor.userId)
+    .where('result', '=', sql.lit('refused' as const))
+    .where('at', '>', sql<Date>`now() - interval '1 minute'`)
+    .executeTakeFirstOrThrow()
+  if (count >= mostRefusalsPerMinute) return
+  const target = { type: 'route', id: operation } as const
+  await recordAction(db, actor, 'permission.refused', { target, result: 'refused' })
+}

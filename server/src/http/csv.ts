@@ -1,0 +1,32 @@
+import { Readable } from 'node:stream'
+import { stringify } from 'csv-stringify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** True if the client requests CSV. */
+export function wantsCsv(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').split(',').some((type) => type.trim().startsWith('text/csv'))
+}
+
+/** Sends items as a CSV file (RFC 4180) while they are read. Values that a spreadsheet would read as a formula are escaped. */
+export function sendCsv<Item>(
+  reply: FastifyReply,
+  name: string,
+  columns: readonly string[],
+  items: AsyncIterable<Item>,
+  toRow: (item: Item) => Record<string, string | number | null>,
+): FastifyReply {
+  const rows = stringify({
+    header: true,
+    columns: [...columns],
+    escape_formulas: true,
+    record_delimiter: 'windows',
+  })
+  const read = Readable.from(items).map(toRow)
+  read.on('error', (error) => rows.destroy(error))
+  reply.raw.once('close', () => read.destroy())
+  return reply
+    .header('cache-control', 'no-store')
+    .header('content-disposition', `attachment; filename="${name}"`)
+    .type('text/csv; charset=utf-8')
+    .send(read.pipe(rows))
+}

@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import { deriveLinkToken, hashToken } from '../../src/features/accounts/link-token.ts'
+import { replaceReset } from '../../src/features/accounts/password-reset-store.ts'
+import type { TestServer } from './server.ts'
+
+/** Adds a password reset that is valid for an hour and returns the token of its link. */
+export async function insertReset({ application }: TestServer, userId: number): Promise<string> {
+  const { db, clock, secretKey } = application
+  const nonce = randomBytes(32).toString('base64url')
+  const token = deriveLinkToken(secretKey, 'password_reset', nonce)
+  const at = clock()
+  const expiresAt = new Date(at.getTime() + 3_600_000)
+  await replaceReset(db, { userId, nonce, tokenHash: hashToken(token), at, expiresAt })
+  return token
+}
