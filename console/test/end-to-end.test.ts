@@ -105,7 +105,7 @@ async function invite(page: Page, email: string, role: 'Viewer' | 'Admin'): Prom
   // The label covers the radio button.
   await dialog.getByText(role, { exact: true }).click()
   expect(await dialog.getByRole('radio', { name: role }).isChecked()).toBe(true)
-  await dialog.getByRole('button', { name: 'Send invitation' }).click()
+  await dialog.getByRole('button', { name: 'Create invitation' }).click()
   await see(page.getByRole('listitem').filter({ hasText: email }))
   return site.server.waitForMailedLink(email, 'Analytical Engines')
 }
@@ -160,8 +160,8 @@ async function resetPassword(page: Page, email: string, password: string): Promi
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByRole('link', { name: 'Forgot your password?' }).click()
   await page.getByLabel('Email').fill(email)
-  await page.getByRole('button', { name: 'Send link' }).click()
-  await see(page.getByText(/we sent a link/))
+  await page.getByRole('button', { name: 'Request link' }).click()
+  await see(page.getByText(/the link is in the newest file/))
   await page.goto(await site.server.waitForMailedLink(email, 'password'))
   await page.getByLabel('New password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Set password' }).click()

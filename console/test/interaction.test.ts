@@ -154,6 +154,30 @@ async function terminateOnPage(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Switch and terminate' }).click()
 }
 
+test('without a mail server, pages say so, and an admin copies the link of an invitation', async () => {
+  const { page, context } = await site.visit()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await registerByApi(page, createPerson())
+  await page.goto('/profile')
+  await see(page.getByText(/This server sends no email/))
+  await page.goto('/organization?invite=yes')
+  await see(page.getByText(/This server sends no email/))
+  const guest = createPerson('Grace Hopper')
+  await page.getByRole('dialog').getByLabel('Email').fill(guest.email)
+  await page.getByRole('dialog').getByRole('button', { name: 'Create invitation' }).click()
+  await see(page.getByText(/^Not emailed: this server has no mail server/))
+  await page.getByRole('button', { name: `Copy the link for ${guest.email}` }).click()
+  await see(page.getByText(`Copied. The link is only for ${guest.email}.`))
+  const link = await page.evaluate(() => navigator.clipboard.readText())
+  expect(link).toBe(await site.server.waitForMailedLink(guest.email, 'Analytical Engines'))
+
+  const { page: other } = await site.visit()
+  await other.goto(link)
+  await other.getByLabel('Password', { exact: true }).fill(guest.password)
+  await other.getByRole('button', { name: 'Create account and join' }).click()
+  await see(other.getByText('You joined Analytical Engines.'))
+})
+
 test('edits made while a form is being saved survive', async () => {
   const { page } = await site.visit()
   await registerByApi(page, createPerson())
@@ -183,7 +207,7 @@ test('relative times update on open pages', async () => {
   await callByApi(page.request, 'POST', '/v1/organization/invitations', { email: createPerson().email })
   await deployByApi(page)
   await page.goto('/organization?tab=invitations')
-  await see(page.getByText(/Email sent/))
+  await see(page.getByText(/Not emailed/))
   const list = await context.newPage()
   await list.goto('/deployments')
   await see(list.getByText('Running', { exact: true }))

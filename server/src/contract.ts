@@ -9,6 +9,7 @@ import type * as catalog from './features/catalog/schemas.ts'
 import type * as deployments from './features/deployments/schemas.ts'
 import type * as inference from './features/inference/schemas.ts'
 import type * as invitations from './features/invitations/schemas.ts'
+import type * as mail from './features/mail/schemas.ts'
 import type * as organizations from './features/organizations/schemas.ts'
 import type * as sso from './features/sso/schemas.ts'
 import type * as statistics from './features/statistics/schemas.ts'
@@ -45,6 +46,8 @@ export type AuditAction = AuditLogItem['action']
 
 export type Invitation = z.output<typeof invitations.invitationBody>
 export type InvitationRequest = z.input<typeof invitations.inviteBody>
+/** Answer of POST /v1/organization/invitations/{id}/link */
+export type InvitationLink = z.output<typeof invitations.invitationLinkBody>
 export type InvitationPreview = z.output<typeof invitations.invitationPreviewBody>
 export type InviteeRegistration = z.input<typeof invitations.inviteeBody>
 
@@ -68,6 +71,8 @@ export type DeploymentLogs = z.output<typeof deployments.logsBody>
 export type DeploymentUsage = z.output<typeof deployments.deploymentUsageBody>
 export type DeploymentStatistics = z.output<typeof statistics.statisticsBody>
 export type StatisticsWindow = DeploymentStatistics['window']
+
+export type Installation = z.output<typeof mail.installationBody>
 
 export type ChatCompletionRequest = z.input<typeof inference.chatBody>
 export type EmbeddingsRequest = z.input<typeof inference.embeddingsBody>

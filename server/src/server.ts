@@ -17,6 +17,7 @@ import { deploymentRoutes } from './features/deployments/routes.ts'
 import { inferenceRoutes } from './features/inference/routes.ts'
 import { sendUnknownOpenAiRoute } from './features/inference/unknown-routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
+import { installationRoutes } from './features/mail/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
 import { statisticsRoutes } from './features/statistics/routes.ts'
@@ -114,6 +115,7 @@ export async function buildServer(application: Application): Promise<App> {
     publicInvitationRoutes(scope, application)
     ssoRoutes(scope, application)
     healthRoutes(scope, application)
+    installationRoutes(scope, application)
     await scope.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   })
   await app.register(async (scope: App) => {

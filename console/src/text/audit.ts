@@ -30,6 +30,7 @@ export const audit = {
     'organization.updated': 'Changed the organization',
     'invitation.created': 'Invited',
     'invitation.resent': 'Invited again',
+    'invitation.link_copied': 'Copied the link of an invitation',
     'invitation.accepted': 'Accepted an invitation',
     'invitation.rejected': 'Declined an invitation',
     'deployment.created': 'Created a deployment',

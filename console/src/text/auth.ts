@@ -38,10 +38,15 @@ export const auth = {
 
   forgotTitle: 'Reset your password',
   forgotDescription: 'We’ll email you a link to choose a new one.',
-  sendLink: 'Send link',
+  forgotDescriptionFile:
+    'This server sends no email. It writes the link to a file, which its operator can read for you.',
+  sendLink: 'Request link',
   linkSentTitle: 'Check your email',
   linkSent: (email: string) =>
     `If ${email} has an account, we sent a link. It works once within an hour. A newer link replaces it.`,
+  linkWrittenTitle: 'Ask your operator for the link',
+  linkWritten: (email: string) =>
+    `This server sends no email. If ${email} has an account, the link is in the newest file of the folder “mail” in the server’s data directory. It works once within an hour.`,
   otherAddress: 'Use another address',
   backToSignIn: 'Back to sign-in',
 

@@ -14,8 +14,16 @@ export const organization = {
   invite: 'Invite',
   inviteTitle: 'Invite a member',
   inviteDescription: 'The emailed link is valid for 7 days.',
+  inviteDescriptionFile:
+    'This server sends no email. Afterwards, copy the link from the list and pass it on. It is valid for 7 days.',
   email: 'Email',
   sendInvitation: 'Send invitation',
+  createInvitation: 'Create invitation',
+  createdFor: (email: string) => `Invitation for ${email} created. Copy its link to pass it on.`,
+  copyLink: 'Copy link',
+  copyLinkFor: (email: string) => `Copy the link for ${email}`,
+  copiedLink: (email: string) => `Copied. The link is only for ${email}.`,
+  mailWritten: 'Not emailed: this server has no mail server. Copy the link and pass it on.',
   sentTo: (email: string) => `Invitation sent to ${email}.`,
   seeMembers: 'See members',
   roles: {
@@ -40,9 +48,17 @@ export const organization = {
   mailPending: 'Sending the email.',
   mailSent: (when: string) => `Email sent ${when}.`,
   mailFailed: 'The email could not be sent.',
-  resend: 'Send again',
-  resendTo: (email: string) => `Send again to ${email}`,
-  resent: (email: string) => `Sent again to ${email}. The previous link no longer works.`,
+  resending: {
+    button: 'Send again',
+    buttonFor: (email: string) => `Send again to ${email}`,
+    done: (email: string) => `Sent again to ${email}. The previous link no longer works.`,
+  },
+  /** The same without a mail server */
+  renewal: {
+    button: 'Renew link',
+    buttonFor: (email: string) => `Renew the link for ${email}`,
+    done: (email: string) => `New link for ${email}. The previous link no longer works.`,
+  },
 
   settings: 'Organization settings',
   readOnly: 'Only admins can change these settings.',

@@ -19,6 +19,10 @@ export const profile = {
   setPassword: 'Set a password',
   hasPassword: 'We’ll email you a link to choose a new password. Using it signs you out of all sessions.',
   hasNoPassword: 'You sign in through a provider. We can email you a link to set a password as well.',
+  noMail:
+    'To choose a new password, you need a link. This server sends no email: it writes the link to a file, which its operator can read for you. Using the link signs you out of all sessions.',
+  linkWritten:
+    'The link is in the newest file of the folder “mail” in the server’s data directory. Ask the operator for it. It works once within an hour.',
   linkSent: (email: string) => `We sent a link to ${email}. It works once within an hour.`,
 
   invitations: 'Invitations to you',

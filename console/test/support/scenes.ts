@@ -32,13 +32,13 @@ export const scenes: readonly Scene[] = [
     },
     'forgot-password': async (page) => {
       await page.goto('/forgot-password')
-      await see(page.getByRole('button', { name: 'Send link' }))
+      await see(page.getByRole('button', { name: 'Request link' }))
     },
     'forgot-password-sent': async (page) => {
       await page.goto('/forgot-password')
       await page.getByLabel('Email').fill('nobody@example.com')
-      await page.getByRole('button', { name: 'Send link' }).click()
-      await see(heading(page, 'Check your email'))
+      await page.getByRole('button', { name: 'Request link' }).click()
+      await see(heading(page, 'Ask your operator for the link'))
     },
     'reset-password': async (page, { resetLink }) => {
       await page.goto(resetLink)
@@ -233,7 +233,7 @@ export const scenes: readonly Scene[] = [
     },
     profile: async (page) => {
       await page.goto('/profile')
-      await see(page.getByText(/email you a link/))
+      await see(page.getByText(/you need a link/))
     },
     commands: async (page) => {
       await page.goto('/deployments')

@@ -22,6 +22,7 @@ const recorded: Record<string, string> = {
   'PATCH /v1/organization': 'organization.updated',
   'POST /v1/organization/invitations': 'invitation.created',
   'POST /v1/organization/invitations/{invitation_id}/resend': 'invitation.resent',
+  'POST /v1/organization/invitations/{invitation_id}/link': 'invitation.link_copied',
   'POST /v1/invitations/{invitation_id}/reject': 'invitation.rejected',
   'POST /v1/invitations/by-token/{token}/accept': 'invitation.accepted',
   'POST /v1/invitations/by-token/{token}/reject': 'invitation.rejected',

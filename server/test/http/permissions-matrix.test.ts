@@ -19,6 +19,7 @@ const matrix = parseMatrix(`
   GET    /healthz                                           200    200    200    200   200         200
   GET    /readyz                                            200    200    200    200   200         200
   GET    /metrics                                           200    200    200    200   200         200
+  GET    /v1/installation                                   200    200    200    200   200         200
   POST   /v1/user/register                                  200    200    200    200   200         200
   POST   /v1/user/signin                                    200    200    200    200   200         200
   POST   /v1/user/logout                                    401    200    200    200   200         200
@@ -38,6 +39,7 @@ const matrix = parseMatrix(`
   GET    /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations/{invitation_id}/resend 401   403    403    200   200         404
+  POST   /v1/organization/invitations/{invitation_id}/link  401    403    403    200   200         404
   GET    /v1/organization/audit-log                         401    403    403    200   200         200
   GET    /v1/invitations                                    401    200    200    200   200         200
   POST   /v1/invitations/{invitation_id}/reject             401    200    200    200   200         404

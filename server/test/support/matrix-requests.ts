@@ -112,6 +112,9 @@ const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/organization/invitations/{invitation_id}/resend': async (caller) => ({
     parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
+  'POST /v1/organization/invitations/{invitation_id}/link': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
+  }),
   'GET /v1/invitations/by-token/{token}': async (caller) => ({
     parameters: { token: (await addOpenInvitation(caller)).token },
   }),

@@ -1,5 +1,6 @@
 import { useLocation } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
+import { useMailIsFile } from '../../domain/installation.ts'
 import { useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 import { EmailField } from './account-fields.tsx'
@@ -10,11 +11,12 @@ import { PasswordResetLayout } from './auth-layout.tsx'
 export function ForgotPasswordPage() {
   const email = useLocation({ select: ({ state }) => state.email })
   const request = useRequestPasswordReset()
+  const isFile = useMailIsFile()
   if (request.isSuccess) {
     return (
       <PasswordResetLayout
-        title={text.auth.linkSentTitle}
-        message={text.auth.linkSent(request.variables)}
+        title={isFile ? text.auth.linkWrittenTitle : text.auth.linkSentTitle}
+        message={(isFile ? text.auth.linkWritten : text.auth.linkSent)(request.variables)}
         role="status"
       >
         <Button onClick={() => request.reset()}>{text.auth.otherAddress}</Button>
@@ -22,7 +24,10 @@ export function ForgotPasswordPage() {
     )
   }
   return (
-    <PasswordResetLayout title={text.auth.forgotTitle} message={text.auth.forgotDescription}>
+    <PasswordResetLayout
+      title={text.auth.forgotTitle}
+      message={isFile ? text.auth.forgotDescriptionFile : text.auth.forgotDescription}
+    >
       <AuthForm<'email'>
         mutation={request}
         submitLabel={text.auth.sendLink}

@@ -1,15 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
-import { Mail, MailCheck, MailX, UserPlus } from 'lucide-react'
+import { Copy, Mail, MailCheck, MailX, UserPlus } from 'lucide-react'
 import type { Invitation } from '../../../../server/src/contract.ts'
 import { Badge, type Tone } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
+import { copyText } from '../../components/copy-text.ts'
 import { Section } from '../../components/page.tsx'
 import { EmptyState, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
+import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
-import { invitationsQuery, membersQuery, useResendInvitation } from './queries.ts'
+import { invitationsQuery, membersQuery, useInvitationLink, useResendInvitation } from './queries.ts'
 
 const tones: Record<Invitation['status'], Tone> = {
   pending: 'busy',
@@ -54,9 +56,8 @@ export function InvitationList({ onInvite }: { onInvite: () => void }) {
 
 function InvitationItem({ invitation }: { invitation: Invitation }) {
   const { data: members } = useQuery(membersQuery)
-  const resend = useResendInvitation()
-  const toasts = useToasts()
-  const { id, invitee_email: email, status } = invitation
+  const isFile = useMailIsFile()
+  const { invitee_email: email, status } = invitation
   const inviter = members?.find(({ user_id }) => user_id === invitation.invited_by_user_id)
   const role = text.shell.role[invitation.role]
   const open = status === 'pending' || status === 'expired'
@@ -72,24 +73,63 @@ function InvitationItem({ invitation }: { invitation: Invitation }) {
           {'. '}
           {endOf(invitation)}
         </p>
-        {open && <MailStatus invitation={invitation} />}
+        {open && <MailStatus invitation={invitation} isFile={isFile} />}
       </div>
       {open && (
-        <Button
-          size="small"
-          aria-label={text.organization.resendTo(email)}
-          busy={resend.isPending}
-          onClick={() =>
-            resend.mutate(id, {
-              onSuccess: () => toasts.success(text.organization.resent(email)),
-              onError: toasts.error,
-            })
-          }
-        >
-          {text.organization.resend}
-        </Button>
+        <div className="flex gap-2">
+          {isFile && status === 'pending' && <CopyLinkButton invitation={invitation} />}
+          <ResendButton invitation={invitation} isFile={isFile} />
+        </div>
       )}
     </li>
+  )
+}
+
+function ResendButton({ invitation, isFile }: { invitation: Invitation; isFile: boolean }) {
+  const resend = useResendInvitation()
+  const toasts = useToasts()
+  const { id, invitee_email: email } = invitation
+  const words = text.organization[isFile ? 'renewal' : 'resending']
+  return (
+    <Button
+      size="small"
+      aria-label={words.buttonFor(email)}
+      busy={resend.isPending}
+      onClick={() =>
+        resend.mutate(id, {
+          onSuccess: () => toasts.success(words.done(email)),
+          onError: toasts.error,
+        })
+      }
+    >
+      {words.button}
+    </Button>
+  )
+}
+
+/** Copies the link for an invitee to whom the server can't email it. */
+function CopyLinkButton({ invitation: { id, invitee_email: email } }: { invitation: Invitation }) {
+  const link = useInvitationLink()
+  const toasts = useToasts()
+  const copy = async () => {
+    try {
+      const { url } = await link.mutateAsync(id)
+      await copyText(url)
+      toasts.success(text.organization.copiedLink(email))
+    } catch (error) {
+      toasts.error(error)
+    }
+  }
+  return (
+    <Button
+      size="small"
+      aria-label={text.organization.copyLinkFor(email)}
+      busy={link.isPending}
+      onClick={() => void copy()}
+    >
+      {!link.isPending && <Copy aria-hidden />}
+      {text.organization.copyLink}
+    </Button>
   )
 }
 
@@ -100,7 +140,7 @@ function endOf({ status, expires_at, responded_at }: Invitation): string {
 }
 
 /** Whether the email was sent. The invitee cannot answer without it. */
-function MailStatus({ invitation }: { invitation: Invitation }) {
+function MailStatus({ invitation, isFile }: { invitation: Invitation; isFile: boolean }) {
   const { email_status: status, email_sent_at: sentAt, email_last_error: reason } = invitation
   if (status === 'failed') {
     return (
@@ -112,13 +152,15 @@ function MailStatus({ invitation }: { invitation: Invitation }) {
       </p>
     )
   }
-  const Icon = status === 'sent' ? MailCheck : Mail
+  const Icon = status === 'sent' && !isFile ? MailCheck : Mail
   return (
     <p className="flex items-center gap-1.5 text-[0.8125rem] text-muted">
       <Icon aria-hidden className="size-4 shrink-0" />
-      {status === 'sent' && sentAt
-        ? text.organization.mailSent(formatRelative(sentAt))
-        : text.organization.mailPending}
+      {status === 'sent' && isFile
+        ? text.organization.mailWritten
+        : status === 'sent' && sentAt
+          ? text.organization.mailSent(formatRelative(sentAt))
+          : text.organization.mailPending}
     </p>
   )
 }

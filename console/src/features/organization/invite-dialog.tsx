@@ -8,6 +8,7 @@ import { TextField } from '../../components/field.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { ErrorMessage, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
 
@@ -24,6 +25,7 @@ interface InviteDialogProps {
 export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDialogProps) {
   const formId = useId()
   const invite = useInvite()
+  const isFile = useMailIsFile()
   const toasts = useToasts()
   const code = invite.error instanceof ApiError ? invite.error.code : null
   const close = () => {
@@ -31,7 +33,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
     onClose()
   }
   const sent = (email: string) => {
-    toasts.success(text.organization.sentTo(email))
+    toasts.success((isFile ? text.organization.createdFor : text.organization.sentTo)(email))
     invite.reset()
     onSent()
   }
@@ -40,12 +42,12 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
       open={open}
       onOpenChange={(next) => !next && close()}
       title={text.organization.inviteTitle}
-      description={text.organization.inviteDescription}
+      description={isFile ? text.organization.inviteDescriptionFile : text.organization.inviteDescription}
       actions={
         <>
           <Button onClick={close}>{text.common.cancel}</Button>
           <Button type="submit" form={formId} variant="primary" busy={invite.isPending}>
-            {text.organization.sendInvitation}
+            {isFile ? text.organization.createInvitation : text.organization.sendInvitation}
           </Button>
         </>
       }
@@ -155,7 +157,7 @@ function ResendRemedy({
             busy={resend.isPending}
             onClick={() => resend.mutate(pending.id, { onSuccess: () => onSent(pending.invitee_email) })}
           >
-            {text.organization.resend}
+            {text.organization.resending.button}
           </Button>
         )}
       </Remedy>

@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
   Invitation,
+  InvitationLink,
   InvitationRequest,
   Member,
   Organization,
@@ -62,5 +63,12 @@ export function useResendInvitation() {
         before?.map((known) => (known.id === invitation.id ? invitation : known)),
       ),
     onError: () => void queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
+  })
+}
+
+/** Returns the link of a pending invitation. Only a server without a mail server reveals it. */
+export function useInvitationLink() {
+  return useMutation({
+    mutationFn: (id: number) => callApi<InvitationLink>('POST', `/v1/organization/invitations/${id}/link`),
   })
 }

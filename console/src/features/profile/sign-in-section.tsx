@@ -4,6 +4,7 @@ import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { useMailIsFile } from '../../domain/installation.ts'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -13,6 +14,7 @@ export function SignInSection({ profile }: { profile: Profile }) {
   const { auth_method: method } = useSession().session
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   const request = useRequestPasswordReset()
+  const isFile = useMailIsFile()
   const provider = providers.find(({ name }) => name === method)?.display_name ?? method
   return (
     <Section title={text.profile.signingIn}>
@@ -30,10 +32,14 @@ export function SignInSection({ profile }: { profile: Profile }) {
       <div className="mt-5 grid gap-3 border-t pt-5">
         <p role="status">
           {request.isSuccess
-            ? text.profile.linkSent(profile.email)
-            : profile.has_password
-              ? text.profile.hasPassword
-              : text.profile.hasNoPassword}
+            ? isFile
+              ? text.profile.linkWritten
+              : text.profile.linkSent(profile.email)
+            : isFile
+              ? text.profile.noMail
+              : profile.has_password
+                ? text.profile.hasPassword
+                : text.profile.hasNoPassword}
         </p>
         <ErrorMessage error={request.error} />
         {!request.isSuccess && (

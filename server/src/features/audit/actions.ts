@@ -11,6 +11,7 @@ export const auditActions = [
   'organization.updated',
   'invitation.created',
   'invitation.resent',
+  'invitation.link_copied',
   'invitation.accepted',
   'invitation.rejected',
   'deployment.created',

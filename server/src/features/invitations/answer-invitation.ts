@@ -31,7 +31,7 @@ export async function claimInvitation(
 
 /**
  * Accepts an invitation for its invitee, who becomes a member and switches to the organization. Their email counts as verified,
- * because the token was emailed to it.
+ * because the token was emailed to it, unless an admin copied the link.
  */
 export async function acceptInvitation(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
@@ -58,7 +58,7 @@ export async function acceptInvitationWithin(
   const { id, organization_id: organizationId, role } = invitation
   await addMember(transaction, { userId, organizationId, role })
   await switchOrganization(transaction, { userId, organizationId, at })
-  await confirmEmail(transaction, userId, at)
+  if (invitation.link_copied_at === null) await confirmEmail(transaction, userId, at)
   await recordAnswer(transaction, actor, invitation)
   return id
 }

@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
-import { recoverLinkToken } from '../accounts/link-token.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
+import { composeInvitationUrl } from './copy-link.ts'
 import { getInvitationStatus } from './lifecycle.ts'
 import { findInvitation } from './store.ts'
 
@@ -25,17 +25,13 @@ export async function composeInvitationMail(
   const invitation = await findInvitation(db, { id: invitationId })
   if (invitation?.mail_id !== mailId || getInvitationStatus(invitation, clock()) !== 'pending') return null
   const { organization_name: organization, inviter_name: inviter, invitee_email: email } = invitation
-  const token = recoverLinkToken(secretKey, 'invitation', invitation)
   return formatMail({
     subject: `${inviter} invited you to ${organization} on Berth`,
     paragraphs: [
       'Hi,',
       `${inviter} invited you (${email}) to join ${organization} on Berth as ${roleNames[invitation.role]}.`,
     ],
-    action: {
-      label: 'View invitation',
-      url: `${config.publicUrl.href.replace(/\/$/, '')}/invitations/${token}`,
-    },
+    action: { label: 'View invitation', url: composeInvitationUrl({ config, secretKey }, invitation) },
     notes: [
       `This link works until ${dateFormat.format(invitation.expires_at)} UTC. It is only for you, so please don’t forward this email.`,
       'If you weren’t expecting this invitation, you can ignore this email.',

@@ -29,19 +29,26 @@ export async function registerInvitee(
   return db
     .transaction()
     .execute((transaction) =>
-      createInvitedAccount(transaction, visitor, tokenHash, { ...details, passwordHash }, clock()),
+      createInvitedAccount(
+        transaction,
+        visitor,
+        tokenHash,
+        { ...details, passwordHash, isEmailVerified: false },
+        clock(),
+      ),
     )
 }
 
 /**
- * Accepts an invitation with a new account in the inviting organization. The token proves that the invitee owns the email.
+ * Accepts an invitation with a new account in the inviting organization. The token proves that the invitee owns the email, unless
+ * an admin copied the link.
  * Throws the errors of `claimInvitation` and `createAccount`.
  */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,
   visitor: Actor,
   tokenHash: Buffer,
-  account: InviteeDetails & { passwordHash: string | null },
+  { isEmailVerified, ...account }: InviteeDetails & { passwordHash: string | null; isEmailVerified: boolean },
   at: Date,
 ): Promise<number> {
   const invitation = await claimInvitation(
@@ -52,7 +59,11 @@ export async function createInvitedAccount(
   const userId = await createAccount(
     transaction,
     visitor,
-    { ...account, email: invitation.invitee_email, emailVerifiedAt: at },
+    {
+      ...account,
+      email: invitation.invitee_email,
+      emailVerifiedAt: isEmailVerified || invitation.link_copied_at === null ? at : null,
+    },
     { organizationId: invitation.organization_id, role: invitation.role },
   )
   await setResponder(transaction, invitation.id, userId)

@@ -6,10 +6,12 @@ import { hashToken } from '../accounts/link-token.ts'
 import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
 import { findViewer, startSession } from '../accounts/sessions.ts'
 import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
+import { copyInvitationLink } from './copy-link.ts'
 import { invitationNotFound } from './errors.ts'
 import { registerInvitee } from './register-invitee.ts'
 import {
   invitationBody,
+  invitationLinkBody,
   invitationParams,
   invitationPreviewBody,
   invitationsBody,
@@ -133,6 +135,24 @@ export function invitationRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) => present(await resendInvitation(deps, viewer, params.invitation_id)),
+  )
+
+  app.post(
+    '/v1/organization/invitations/:invitation_id/link',
+    {
+      config: { permission: 'manageInvitations' },
+      schema: {
+        operationId: 'copyInvitationLink',
+        summary: 'Get the link of a pending invitation, to pass it on yourself',
+        description:
+          'For servers without `MAIL_URL`, which write emails to files. A server that sends emails answers 409 `link_emailed`. ' +
+          'Once copied, the link no longer verifies the invitee’s email.',
+        tags,
+        params: invitationParams,
+        response: { 200: invitationLinkBody, ...protectedProblems, ...problems(404, 409, 410) },
+      },
+    },
+    async ({ params, viewer }) => ({ url: await copyInvitationLink(deps, viewer, params.invitation_id) }),
   )
 
   app.get(

@@ -48,6 +48,10 @@ export const invitationBody = z
   })
   .meta({ id: 'Invitation' })
 
+export const invitationLinkBody = z
+  .object({ url: z.string().describe('The link that the email contains') })
+  .meta({ id: 'InvitationLink' })
+
 export const invitationsBody = z.array(invitationBody)
 
 export const invitationPreviewBody = z

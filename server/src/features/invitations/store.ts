@@ -95,6 +95,7 @@ export async function insertInvitation(
     created_at: invitation.at,
     expires_at: link.expiresAt,
     resent_at: null,
+    link_copied_at: null,
   }
   const inserted = await db
     .insertInto('invitations')
@@ -120,7 +121,13 @@ export async function renewInvitation(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('invitations')
-    .set({ nonce: link.nonce, token_hash: link.tokenHash, expires_at: link.expiresAt, resent_at: at })
+    .set({
+      nonce: link.nonce,
+      token_hash: link.tokenHash,
+      expires_at: link.expiresAt,
+      resent_at: at,
+      link_copied_at: null,
+    })
     .where('id', '=', id)
     .where('status', '=', 'pending')
     .where((where) =>
@@ -135,6 +142,23 @@ export async function renewInvitation(
 
 export async function setInvitationMail(db: Database, id: number, mailId: number): Promise<void> {
   await db.updateTable('invitations').set({ mail_id: mailId }).where('id', '=', id).execute()
+}
+
+/** Records that the link of a pending invitation was copied, and returns the stored link; undefined if there is none. */
+export function markLinkCopied(
+  db: Database,
+  { id, organizationId }: { id: number; organizationId: number },
+  at: Date,
+): Promise<Pick<Invitation, 'invitee_email' | 'nonce' | 'token_hash'> | undefined> {
+  return db
+    .updateTable('invitations')
+    .set({ link_copied_at: sql`coalesce(link_copied_at, ${at})` })
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', at)
+    .returning(['invitee_email', 'nonce', 'token_hash'])
+    .executeTakeFirst()
 }
 
 /** Answers a pending invitation; undefined when it does not exist, was already answered or has expired. */

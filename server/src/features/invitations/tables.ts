@@ -20,6 +20,7 @@ export interface InvitationsTable {
   created_at: Date
   expires_at: Date
   resent_at: Date | null
+  link_copied_at: Date | null
   responded_at: Date | null
   responded_by_user_id: number | null
 }

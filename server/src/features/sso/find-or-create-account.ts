@@ -94,7 +94,7 @@ async function acceptInvitation(
       transaction,
       visitor,
       tokenHash,
-      { ...personOf(identity), passwordHash: null },
+      { ...personOf(identity), passwordHash: null, isEmailVerified: true },
       at,
     ))
   if (existing !== null) {

@@ -1,0 +1,45 @@
+import type { Config } from '../../config.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../viewer.ts'
+import { recoverLinkToken } from '../accounts/link-token.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
+import { findInvitation, markLinkCopied } from './store.ts'
+
+/** The URL of an invitation's current link. */
+export function composeInvitationUrl(
+  { config, secretKey }: { config: Pick<Config, 'publicUrl'>; secretKey: string },
+  invitation: { nonce: string; token_hash: Buffer },
+): string {
+  const token = recoverLinkToken(secretKey, 'invitation', invitation)
+  return `${config.publicUrl.href.replace(/\/$/, '')}/invitations/${token}`
+}
+
+/**
+ * Returns the link of a pending invitation of the viewer's organization, for a server that sends no email. From then on the link
+ * doesn't verify the invitee's email, because the admin could have used it. Throws the conflict `link_emailed` if the server sends
+ * emails, and the errors of an answer.
+ */
+export async function copyInvitationLink(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
+  viewer: Viewer,
+  id: number,
+): Promise<string> {
+  if (deps.config.mail.url !== null) {
+    const message = 'This server emails the links of invitations. Resend the invitation instead.'
+    throw new ApplicationError('conflict', 'link_emailed', message)
+  }
+  const { organizationId } = viewer
+  return deps.db.transaction().execute(async (transaction) => {
+    const copied = await markLinkCopied(transaction, { id, organizationId }, deps.clock())
+    if (copied === undefined) {
+      const invitation = await findInvitation(transaction, { id })
+      if (invitation?.organization_id !== organizationId) throw invitationNotFound()
+      throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered()
+    }
+    const target = { type: 'invitation', id, name: copied.invitee_email } as const
+    await recordAction(transaction, viewer, 'invitation.link_copied', { target })
+    return composeInvitationUrl(deps, copied)
+  })
+}

@@ -1,0 +1,19 @@
+import type { Config } from '../../config.ts'
+import type { App } from '../../http/app.ts'
+import { installationBody } from './schemas.ts'
+
+export function installationRoutes(app: App, { config }: { config: Pick<Config, 'mail'> }): void {
+  app.get(
+    '/v1/installation',
+    {
+      schema: {
+        operationId: 'getInstallation',
+        summary: 'Get how this installation delivers emails',
+        tags: ['Service'],
+        security: [],
+        response: { 200: installationBody },
+      },
+    },
+    async () => ({ mail_delivery: config.mail.url === null ? ('file' as const) : ('smtp' as const) }),
+  )
+}
