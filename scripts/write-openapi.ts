@@ -7,7 +7,11 @@ import { readConfig } from '../server/src/config.ts'
 import { buildServer } from '../server/src/server.ts'
 
 // Describing the routes needs only the settings; the database and other services are used when a route is called.
-const application = { config: readConfig({}), log: pino({ level: 'silent' }) } as Application
+const application = {
+  config: readConfig({}),
+  log: pino({ level: 'silent' }),
+  runtime: {},
+} as Application
 const app = await buildServer(application)
 await app.ready()
 const path = resolve(import.meta.dirname, '../openapi.json')
