@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
-    /** true if the viewer may come from the session cache, where a revoked session lives for up to a second */
+    /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
     cachesViewer?: boolean
   }
 }

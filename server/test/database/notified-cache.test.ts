@@ -67,7 +67,7 @@ async function startProxy(target: string) {
 function createCache(limits = settings) {
   const cache = createNotifiedCache<string>(notifications, 'session_revoked', limits)
   return Object.assign(cache, {
-    put: (key: string, userId: number) => cache.find(key, async () => ({ value: `${key}!`, userId })),
+    put: (key: string, userId: number) => cache.load(key, async () => ({ value: `${key}!`, userId })),
   })
 }
 
@@ -89,7 +89,7 @@ test('evicts the oldest value above `limit`, expires values, and does not cache 
   const cache = createCache()
   for (const key of ['a', 'b', 'c', 'd']) await cache.put(key, 1)
   expect([cache.size(), cache.get('a'), cache.get('d')]).toEqual([3, undefined, 'd!'])
-  expect(await cache.find('none', async () => null)).toBeNull()
+  expect(await cache.load('none', async () => null)).toBeNull()
   expect(cache.size()).toBe(3)
   cache.close()
   const brief = createCache({ limit: 3, milliseconds: 0 })
@@ -106,10 +106,10 @@ test('concurrent callers share one load; a failed load is not cached', async () 
     reads += 1
     return row.promise
   }
-  const both = [cache.find('a', load), cache.find('a', load)]
+  const both = [cache.load('a', load), cache.load('a', load)]
   row.resolve({ value: 'row', userId: 1 })
   expect([await Promise.all(both), reads]).toEqual([['row', 'row'], 1])
-  await expect(cache.find('b', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  await expect(cache.load('b', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(await cache.put('b', 1)).toBe('b!')
   cache.close()
 })
@@ -117,7 +117,7 @@ test('concurrent callers share one load; a failed load is not cached', async () 
 test('a row read before a notification is neither cached nor shared with later callers', async () => {
   const cache = createCache()
   const old = Promise.withResolvers<{ value: string; userId: number }>()
-  const first = cache.find('a', () => old.promise)
+  const first = cache.load('a', () => old.promise)
   let notified = false
   const stop = notifications.subscribe('session_revoked', () => {
     notified = true
@@ -132,17 +132,69 @@ test('a row read before a notification is neither cached nor shared with later c
   cache.close()
 })
 
-test('the cache stays empty while the listener’s connection is lost, and works again afterwards', async () => {
+const endListener = () =>
+  admin.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'berth listener' AND datname = current_database()`,
+  )
+
+test('the cache returns nothing while the listener’s connection is lost, and works again afterwards', async () => {
   const cache = createCache()
   await cache.put('a', 1)
   expect(cache.get('a')).toBe('a!')
-  await admin.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'berth listener' AND datname = current_database()`,
-  )
-  await expect.poll(() => cache.size(), patience).toBe(0)
+  await endListener()
+  await expect.poll(() => cache.get('a'), patience).toBeUndefined()
   await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
   await cache.put('a', 1)
   expect(cache.get('a')).toBe('a!')
+  cache.close()
+})
+
+/** What the driver says of a query on a connection that is already lost */
+const unavailable = () =>
+  Promise.reject(new Error('Client has encountered a connection error and is not queryable'))
+
+test('an unreachable database leaves the last value; a reachable one always decides', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  expect(await cache.load('a', unavailable)).toBe('a!')
+  await expect(cache.load('b', unavailable)).rejects.toThrow('not queryable')
+  await cache.put('b', 1)
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
+  await expect.poll(() => cache.size(), patience).toBe(0)
+  await expect(cache.load('b', unavailable)).rejects.toThrow('not queryable')
+  cache.close()
+})
+
+test.each([
+  ['null', () => Promise.resolve(null)],
+  ['an error of its own', () => Promise.reject(new Error('none'))],
+])('%s from the database removes the value for good', async (_what, load) => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  await cache.load('a', load).catch(() => null)
+  await expect(cache.load('a', unavailable)).rejects.toThrow('not queryable')
+  cache.close()
+})
+
+test('a read that started before a revocation does not bring the value back', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  const old = Promise.withResolvers<{ value: string; userId: number }>()
+  const slow = cache.load('a', () => old.promise)
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
+  await expect.poll(() => cache.size(), patience).toBe(0)
+  old.resolve({ value: 'old', userId: 1 })
+  await slow
+  await expect(cache.load('a', unavailable)).rejects.toThrow('not queryable')
+  cache.close()
+})
+
+test('a reconnected listener forgets the values from before the interruption', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  await endListener()
+  await expect.poll(() => cache.size(), patience).toBe(0)
+  await expect(cache.load('a', unavailable)).rejects.toThrow('not queryable')
   cache.close()
 })
 

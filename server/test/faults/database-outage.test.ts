@@ -1,12 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { registerClient } from '../support/client.ts'
-import type { Answer } from '../support/client.ts'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import { createClient, registerClient } from '../support/client.ts'
+import type { Answer, Client } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startGate } from '../support/database-gate.ts'
 import type { DatabaseGate } from '../support/database-gate.ts'
+import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
+import { deployModel } from './gateway.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let gate: DatabaseGate
@@ -38,7 +45,8 @@ test('without a database every route is a 503 database_unavailable with Retry-Af
   const { email, password } = client
   expectUnavailable(await client.post('/v1/user/signin', { email, password }))
   expectUnavailable(await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' }))
-  expectUnavailable(await client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] }))
+  const uncached = { model: 'berth-tiny', messages: [] }
+  expectUnavailable(await client.post('/v1/chat/completions', uncached))
   await gate.open()
   expect((await client.get('/v1/auth/session')).status).toBe(200)
 })
@@ -60,4 +68,63 @@ test('a connection that is lost during a query is a 503 database_unavailable', a
     await gate.open()
   }
   expect((await client.get('/v1/organization')).status).toBe(200)
+})
+
+test('chats of a cached session go on while PostgreSQL is stopped, and their usage arrives when it is back', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'berth-outage-'))
+  const start = (settings = {}) => startEmbeddedDatabase({ dataDirectory: folder, log: () => {}, settings })
+  let postgres = await start()
+  const { url } = postgres
+  const engine = await startRecordingEngine()
+  engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":2}}'))
+  const runtime = createScriptedRuntime(engine.url)
+  const own = await startTestServer({ runtime, settings: { DATABASE_URL: url } })
+  try {
+    const owner = await registerClient(own.url)
+    const other = await registerClient(own.url)
+    const model = await deployModel(owner, 'berth-tiny')
+    const usage = async () => (await owner.get(`/api/v1/model-deployments/${model}/usage`)).body
+    const chat = async (by: Client = owner) => (await by.post('/v1/chat/completions', { model })).status
+    expect([await chat(), await chat(other)]).toEqual([200, 404])
+    // Another device of the owner, which signs out before the outage
+    const device = createClient(own.url)
+    await device.post('/v1/user/signin', { email: owner.email, password: owner.password })
+    expect(await chat(device)).toBe(200)
+    const revoked = device.cookie()
+    await device.post('/v1/user/logout')
+    device.setCookie(revoked)
+
+    let stopped = false
+    let answered = 2
+    let during = 0
+    const callers = Array.from({ length: 8 }, async () => {
+      while (during < 100) {
+        const answer = await owner.post('/v1/chat/completions', { model })
+        expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+        answered += 1
+        if (stopped) during += 1
+      }
+    })
+    await expect.poll(() => answered, { timeout: 20_000 }).toBeGreaterThan(200)
+    await postgres.stop()
+    stopped = true
+    await Promise.all(callers)
+    expectUnavailable(await owner.get('/v1/organization'))
+    expectUnavailable(await device.post('/v1/chat/completions', { model }))
+    expectUnavailable(await other.post('/v1/chat/completions', { model }))
+
+    postgres = await start({ port: new URL(url).port })
+    await expect.poll(async () => (await owner.get('/readyz')).status, { timeout: 30_000 }).toBe(200)
+    expect([await chat(), await chat(device), await chat(other)]).toEqual([200, 401, 404])
+    await expect.poll(usage, { timeout: 30_000 }).toMatchObject({
+      requests: answered + 1,
+      input_tokens: answered + 1,
+      output_tokens: 2 * (answered + 1),
+    })
+  } finally {
+    await own.close()
+    await engine.close()
+    await postgres.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
 })

@@ -29,16 +29,15 @@ export async function findAndCacheViewer(
   deps: Pick<Services, 'db' | 'clock'> & { sessions: SessionCache },
   token: string,
 ): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
-  const key = toKey(token)
   let renewed = false
-  // The cached session may be due for renewal, so read the row.
-  deps.sessions.delete(key)
-  const found = await deps.sessions.find(key, async () => {
+  const found = await deps.sessions.load(toKey(token), async () => {
     const read = await findViewer(deps, token)
     renewed = read?.renewed ?? false
     return read === null ? null : { value: read, userId: read.viewer.userId }
   })
-  return found === null ? null : { viewer: found.viewer, renewed }
+  // A value from before a database outage may have expired.
+  if (found === null || found.viewer.session.expiresAt <= deps.clock()) return null
+  return { viewer: found.viewer, renewed }
 }
 
 function toKey(token: string): string {

@@ -52,7 +52,7 @@ export async function loadTargets(
     userId: viewer.userId,
   })
   if (model.length > maxNameLength) return (await load()).value
-  const found = await deps.inference.targets.find(`${viewer.userId} ${model}`, load)
+  const found = await deps.inference.targets.load(`${viewer.userId} ${model}`, load)
   return found ?? []
 }
 
