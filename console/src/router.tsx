@@ -18,6 +18,7 @@ import {
   registerPage,
   resetPasswordPage,
   signInPage,
+  verifyEmailPage,
 } from './features/auth/pages.ts'
 import { billingPage } from './features/billing/pages.ts'
 import { catalogPage, modelPage } from './features/catalog/pages.ts'
@@ -73,6 +74,13 @@ const openRoutes = [
   createRoute({ ...open, ...forgotPasswordPage }),
   createRoute({ ...open, ...resetPasswordPage }),
   createRoute({ ...open, ...invitationPage }),
+  createRoute({
+    ...open,
+    ...verifyEmailPage,
+    beforeLoad: async ({ context: { queryClient }, location }) => {
+      await requireSession(queryClient, location.href)
+    },
+  }),
   createRoute({
     ...open,
     ...completeProfilePage,

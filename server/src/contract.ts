@@ -27,6 +27,8 @@ export type Profile = z.output<typeof accounts.profileBody>
 export type ProfileChanges = z.input<typeof accounts.profileChangesBody>
 export type PasswordResetRequest = z.input<typeof accounts.passwordResetRequestBody>
 export type Accepted = z.output<typeof accounts.acceptedBody>
+export type EmailVerification = z.input<typeof accounts.emailVerificationBody>
+export type EmailVerified = z.output<typeof accounts.verifiedBody>
 export type PasswordReset = z.input<typeof accounts.passwordResetBody>
 export type PasswordResetDone = z.output<typeof accounts.resetBody>
 

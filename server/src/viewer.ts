@@ -30,5 +30,7 @@ export interface Viewer extends Actor {
   organizationName: string
   role: RoleName
   requiresProfileCompletion: boolean
+  /** True until the email is proven, if the server sends email. The viewer can neither deploy nor invite until then. */
+  requiresEmailVerification: boolean
   session: { id: number; expiresAt: Date; authMethod: string }
 }

@@ -1,6 +1,11 @@
 import type { Application } from './application.ts'
 import { accountJobs } from './features/accounts/jobs.ts'
-import { composePasswordChangedMail, composePasswordResetMail } from './features/accounts/password-mails.ts'
+import { composeEmailVerification } from './features/accounts/email-verification.ts'
+import {
+  composeFreshOrganizationMail,
+  composePasswordChangedMail,
+  composePasswordResetMail,
+} from './features/accounts/password-mails.ts'
 import { auditJobs } from './features/audit/jobs.ts'
 import { billingJobs } from './features/billing/jobs.ts'
 import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
@@ -25,6 +30,8 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     invitation: (invitationId, mailId) => composeInvitationMail(application, invitationId, mailId),
     password_reset: (resetId) => composePasswordResetMail(application, resetId),
     password_changed: (userId) => composePasswordChangedMail(application, userId),
+    email_verification: (userId) => composeEmailVerification(application, userId),
+    fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
   }
   await jobs.work([
     ...mailJobs(application, composers),

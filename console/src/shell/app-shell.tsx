@@ -6,6 +6,7 @@ import { Button } from '../components/button.tsx'
 import { text } from '../text/index.ts'
 import { CommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
+import { EmailNotice } from './email-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
 
@@ -50,6 +51,7 @@ export function AppShell({ commands }: AppShellProps) {
           <Wordmark />
         </header>
         <ConnectionNotice />
+        <EmailNotice />
         <main id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col focus:outline-none">
           <Outlet />
         </main>

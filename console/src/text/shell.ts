@@ -18,6 +18,10 @@ export const shell = {
   theme: 'Theme',
   themes: { system: 'System', light: 'Light', dark: 'Dark' },
   offline: 'No connection to the server. This page may be out of date.',
+  confirmEmail: (email: string) =>
+    `Confirm your email to deploy models and invite people: open the link that we sent to ${email}.`,
+  sendAgain: 'Send it again',
+  emailSent: 'We sent a new link.',
   role: { super_admin: 'Owner', admin: 'Admin', member: 'Member', viewer: 'Viewer' },
   commands: 'Search or jump to…',
   searchCommands: 'Search pages, deployments and models',

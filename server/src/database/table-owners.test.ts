@@ -10,7 +10,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   billing: ['deployments', 'usage_buckets'],
   invitations: ['mails', 'organizations', 'users'],
   metering: ['deployments'],
-  organizations: ['users'],
+  organizations: ['invitations', 'users'],
   sso: ['users'],
   statistics: ['deployments'],
 }

@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires; null for any signed-in user. Required for protected routes. */
     permission?: Permission | null
+    /** true if the route requires a proven email where the server sends email */
+    requiresProvenEmail?: boolean
     /** true if the viewer may come from the session cache: a revoked session lives there for up to a second if the database responds */
     cachesViewer?: boolean
   }
@@ -74,12 +76,16 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
   /** Throws `forbidden` if the viewer's role lacks the route's permission. */
   function admit(request: FastifyRequest, viewer: Viewer): void {
     request.viewer = viewer
-    const { permission } = request.routeOptions.config
+    const { permission, requiresProvenEmail } = request.routeOptions.config
     if (permission === undefined) {
       throw new Error(`The protected route ${request.routeOptions.url} names no permission.`)
     }
     if (permission !== null && !roleCan(viewer.role, permission)) {
       throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
+    }
+    if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
+      const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
+      throw new ApplicationError('forbidden', 'email_unproven', message)
     }
   }
 

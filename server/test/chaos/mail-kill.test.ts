@@ -37,6 +37,7 @@ test('a server killed during delivery sends the same email again after a restart
   const first = startServer()
   const url = await first.listening
   const { email } = await registerClient(url)
+  await mails.waitForVerification(email)
   mails.faults.push({ to: email, at: 'DATA', silent: true })
   await createClient(url).post('/v1/auth/password-reset/request', { email })
   const unconfirmed = await mails.waitForMail(email)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { hashToken } from '../../src/features/accounts/link-token.ts'
 import { insertReset } from '../support/password-resets.ts'
 import { prepareRequest } from '../support/matrix-requests.ts'
 import { startSsoServer } from '../support/oidc-provider.ts'
@@ -17,6 +18,8 @@ const recorded: Record<string, string> = {
   'POST /v1/user/signin': 'session.started',
   'POST /v1/user/logout': 'session.ended',
   'PATCH /v1/user/profile': 'user.updated',
+  'POST /v1/user/email-verification/request': 'user.email_verification_requested',
+  'POST /v1/user/email-verification/confirm': 'user.email_verified',
   'POST /v1/auth/password-reset/request': 'user.password_reset_requested',
   'POST /v1/auth/password-reset/confirm': 'user.password_reset',
   'PATCH /v1/organization': 'organization.updated',
@@ -80,6 +83,16 @@ async function prepare(operation: string) {
   if (operation === 'POST /v1/auth/password-reset/confirm') {
     const token = await insertReset(server, tenants.stranger.userId)
     return { ...request, body: { token, password: 'a longer engine' } }
+  }
+  if (operation === 'POST /v1/user/email-verification/confirm') {
+    const token = 'V'.repeat(43)
+    const link = { nonce: 'nonce', token_hash: hashToken(token), expires_at: new Date(Date.now() + 60_000) }
+    const { db } = server.application
+    await db
+      .insertInto('email_verifications')
+      .values({ user_id: actor.userId, ...link })
+      .execute()
+    return { ...request, body: { token } }
   }
   return request
 }

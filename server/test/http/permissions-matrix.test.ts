@@ -24,6 +24,8 @@ const matrix = parseMatrix(`
   POST   /v1/user/signin                                    200    200    200    200   200         200
   POST   /v1/user/logout                                    401    200    200    200   200         200
   GET    /v1/user/organizations                             401    200    200    200   200         200
+  POST   /v1/user/email-verification/request                401    200    200    200   200         200
+  POST   /v1/user/email-verification/confirm                401    400    400    400   400         400
   GET    /v1/user/profile                                   401    200    200    200   200         200
   PATCH  /v1/user/profile                                   401    200    200    200   200         200
   GET    /v1/auth/session                                   401    200    200    200   200         200

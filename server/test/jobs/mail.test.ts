@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { queueMail } from '../../src/features/mail/queue-mail.ts'
 import { sendMail } from '../../src/features/mail/send-mail.ts'
+import type { MailComposers } from '../../src/features/mail/send-mail.ts'
 import { leaseMail } from '../../src/features/mail/store.ts'
 import { sweepMails } from '../../src/features/mail/sweep-mails.ts'
 import { registerClient } from '../support/client.ts'
@@ -30,6 +31,7 @@ let email: string
 let userId: number
 beforeEach(async () => {
   ;({ email } = await registerClient(server.url))
+  await mails.waitForVerification(email)
   const { db } = server.application
   ;({ id: userId } = await db
     .selectFrom('users')
@@ -191,7 +193,7 @@ test('20 concurrent attempts send an email once', async () => {
   const { application } = server
   const id = await queue()
   const compose = async () => ({ subject: 'Once', text: 'Once', html: '<p>Once</p>' })
-  const composers = { invitation: compose, password_reset: compose, password_changed: compose }
+  const composers = new Proxy({} as MailComposers, { get: () => compose })
   await Promise.all(Array.from({ length: 20 }, () => sendMail(application, id, composers)))
   await waitForRow(id, { status: 'sent', attempts: 1 })
   expect(deliveries()).toHaveLength(1)

@@ -26,12 +26,16 @@ export type MailFault = { to?: string } & (
 /** A real SMTP server on the loopback interface that keeps the emails it receives. */
 export interface MailServer {
   url: string
-  /** Every complete message, even if the client got no confirmation */
+  /** Every complete message, even if the client got no confirmation, without those that prove an address */
   received: ReceivedMail[]
+  /** The messages with a link that proves an address. Every registration sends one. */
+  verifications: ReceivedMail[]
   /** Faults for the next messages, one each. Later messages are delivered. */
   faults: MailFault[]
   /** Waits for the n-th message to an address. Default: the first. */
   waitForMail(recipient: string, count?: number): Promise<ReceivedMail>
+  /** Waits for the n-th message that proves an address, and returns the token of its link. Default: the first. */
+  waitForVerification(recipient: string, count?: number): Promise<string>
   /** Closes the port. `start` opens the same port again. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -39,6 +43,7 @@ export interface MailServer {
 
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: ReceivedMail[] = []
+  const verifications: ReceivedMail[] = []
   const faults: MailFault[] = []
   let port = 0
   let server: SMTPServer
@@ -69,7 +74,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     const fault = takeFault('DATA', recipients)
     const mail = await simpleParser(stream)
     if (fault !== undefined && 'code' in fault) return done(refuse(fault, mail.text))
-    received.push({ ...mail, recipients })
+    const list = mail.subject?.startsWith('Confirm your email') ? verifications : received
+    list.push({ ...mail, recipients })
     if (fault === undefined) return done()
     if ('cut' in fault) cut(session)
   }
@@ -93,15 +99,23 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     port = (server.server.address() as AddressInfo).port
   }
 
+  async function waitFor(list: ReceivedMail[], recipient: string, count: number): Promise<ReceivedMail> {
+    const find = () => list.filter(({ recipients }) => recipients.includes(recipient))[count - 1]
+    await expect.poll(find, { timeout: 15_000, interval: 20 }).toBeDefined()
+    return find()!
+  }
+
   await start()
   return {
     url: `smtp://127.0.0.1:${port}`,
     received,
+    verifications,
     faults,
-    async waitForMail(recipient, count = 1) {
-      const find = () => received.filter(({ recipients }) => recipients.includes(recipient))[count - 1]
-      await expect.poll(find, { timeout: 15_000, interval: 20 }).toBeDefined()
-      return find()!
+    waitForMail: (recipient, count = 1) => waitFor(received, recipient, count),
+    async waitForVerification(recipient, count = 1) {
+      const link = linkIn(await waitFor(verifications, recipient, count))
+      expect(link.pathname).toBe('/verify-email')
+      return link.searchParams.get('token') ?? ''
     },
     start,
     stop: () => new Promise((resolve) => server.close(resolve)),

@@ -70,6 +70,7 @@ function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer 
     role,
     userId,
     requiresProfileCompletion: false,
+    requiresEmailVerification: false,
     session,
   }
 }
@@ -101,6 +102,7 @@ const matrixRequests: Record<string, MakeRequest> = {
     body: { email: tenants.members.super_admin.email },
   }),
   'POST /v1/auth/password-reset/confirm': () => ({ body: { token: 'A'.repeat(43), password } }),
+  'POST /v1/user/email-verification/confirm': () => ({ body: { token: 'A'.repeat(43) } }),
   'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
   'POST /v1/invitations/sso/{sso_provider}/start': async (caller) => ({

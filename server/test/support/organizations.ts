@@ -68,3 +68,17 @@ export async function createCast(server: TestServer, organization = 'Acme') {
   const stranger = await registerClient(server.url, { organization: 'Elsewhere' })
   return { viewer, member, admin, superAdmin, stranger }
 }
+
+/** Registers an account with a proven email, as if its owner had opened the link of the welcome email. */
+export async function registerProven(
+  { url, application }: TestServer,
+  details: Parameters<typeof registerClient>[1] = {},
+): Promise<Account> {
+  const client = await registerClient(url, details)
+  await application.db
+    .updateTable('users')
+    .set({ email_verified_at: application.clock() })
+    .where('email', '=', client.email)
+    .execute()
+  return client
+}

@@ -73,7 +73,8 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
 
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
-  const viewer = { ...serverActor, ...actor, organizationName: '', requiresProfileCompletion: false }
+  const requirements = { requiresProfileCompletion: false, requiresEmailVerification: false }
+  const viewer = { ...serverActor, ...actor, ...requirements, organizationName: '' }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
   const { id } = await requestDeployment(application, { ...viewer, session }, { modelName: 'berth-tiny' })
   return id

@@ -51,6 +51,13 @@ export const resetPasswordPage = page({
   component: 'ResetPasswordPage',
 })
 
+export const verifyEmailPage = page({
+  path: '/verify-email',
+  readSearch: ({ token }: RawSearch) => ({ token: readText(token) ?? '' }),
+  load: () => import('./verify-email-page.tsx'),
+  component: 'VerifyEmailPage',
+})
+
 export const invitationPage = page({
   path: '/invitations/$token',
   load: () => import('./invitation-page.tsx'),

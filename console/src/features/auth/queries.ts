@@ -3,6 +3,8 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import type {
   Credentials,
+  EmailVerification,
+  EmailVerified,
   PasswordReset,
   PasswordResetDone,
   ProfileChanges,
@@ -63,5 +65,15 @@ export function useResetPassword() {
       queryClient.removeQueries({ type: 'inactive' })
       queryClient.setQueryData(sessionQuery.queryKey, null)
     },
+  })
+}
+
+/** Proves the address of the signed-in person with the token of an emailed link. */
+export function useVerifyEmail() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (verification: EmailVerification) =>
+      callApi<EmailVerified>('POST', '/v1/user/email-verification/confirm', { body: verification }),
+    onSuccess: () => queryClient.invalidateQueries(),
   })
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Invitation } from '../../../../server/src/contract.ts'
+import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
@@ -12,7 +13,9 @@ import { ownInvitationsQuery, useDeclineInvitation } from './queries.ts'
 
 /** The person's pending invitations. Accepting requires the link in the email. */
 export function OwnInvitations() {
-  const invitations = useQuery(ownInvitationsQuery)
+  const { user } = useSession()
+  // The server shows invitations only to a proven address.
+  const invitations = useQuery({ ...ownInvitationsQuery, enabled: !user.requires_email_verification })
   const [declining, setDeclining] = useState<Invitation | null>(null)
   const decline = useDeclineInvitation()
   const toasts = useToasts()
@@ -23,7 +26,7 @@ export function OwnInvitations() {
       {...(waiting.length > 0 && { description: text.profile.invitationsDescription })}
       flush
     >
-      {invitations.isPending ? (
+      {invitations.isLoading ? (
         <SkeletonRows count={1} />
       ) : invitations.error && !invitations.data ? (
         <ErrorState error={invitations.error} onRetry={() => void invitations.refetch()} />

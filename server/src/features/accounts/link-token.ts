@@ -1,14 +1,13 @@
 import { createHash, createHmac } from 'node:crypto'
 
+/** What an emailed link is for. A link of one purpose is invalid for any other. */
+export type LinkPurpose = 'invitation' | 'password_reset' | 'email_verification'
+
 /**
  * Derives the 256-bit secret of an emailed link: an HMAC of the purpose and a random nonce under the server's key. Each retry
  * thus sends the same link, and the database alone does not reveal it.
  */
-export function deriveLinkToken(
-  secretKey: string,
-  purpose: 'invitation' | 'password_reset',
-  nonce: string,
-): string {
+export function deriveLinkToken(secretKey: string, purpose: LinkPurpose, nonce: string): string {
   return createHmac('sha256', secretKey).update(`${purpose}:${nonce}`).digest('base64url')
 }
 
@@ -18,7 +17,7 @@ export function deriveLinkToken(
  */
 export function recoverLinkToken(
   secretKey: string,
-  purpose: 'invitation' | 'password_reset',
+  purpose: LinkPurpose,
   link: { nonce: string; token_hash: Buffer },
 ): string {
   const token = deriveLinkToken(secretKey, purpose, link.nonce)

@@ -50,3 +50,23 @@ export async function composePasswordChangedMail(
     ],
   })
 }
+
+/** Writes the email about a new organization in place of one that others had joined. It omits all names: an attacker may have chosen them. */
+export async function composeFreshOrganizationMail(
+  { db }: Pick<Services, 'db'>,
+  userId: number,
+): Promise<MailText | null> {
+  const user = await findUserEmail(db, userId)
+  if (user === undefined) return null
+  return formatMail({
+    subject: 'You have a new organization on Berth',
+    paragraphs: [
+      'Hi,',
+      `You just proved that ${user.email} is yours. Until then, anybody could have used this Berth account, and other people have joined its organization or were invited to it.`,
+      'To be safe, you now have a new organization of your own. The old one still exists with its members, deployments and bill.',
+    ],
+    notes: [
+      'If you know everyone in the old organization, switch back to it in the organization menu. Otherwise don’t use it, and don’t add a card there.',
+    ],
+  })
+}

@@ -6,6 +6,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { identifyActor } from './identify-actor.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
+import { leaveSharedOrganization } from './leave-shared-organization.ts'
 import { lockAccount } from './lock-account.ts'
 import {
   consumeReset,
@@ -67,7 +68,7 @@ export async function confirmPasswordReset(
   visitor: Actor,
   { token, password }: { token: string; password: string },
 ): Promise<void> {
-  const { db, clock } = deps
+  const { db, clock, config } = deps
   // Check the token first: hashing is expensive, and guessed tokens must not trigger it.
   const reset = await findOpenReset(db, { tokenHash: hashToken(token) }, clock())
   if (reset === undefined) throw invalidToken()
@@ -75,7 +76,7 @@ export async function confirmPasswordReset(
   const { email } = await db.transaction().execute(async (transaction) => {
     const at = clock()
     // Lock the account before its resets, as issuePasswordReset does, to avoid a deadlock.
-    await lockAccount(transaction, reset.user_id)
+    const before = await lockAccount(transaction, reset.user_id)
     if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
     const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
@@ -83,12 +84,17 @@ export async function confirmPasswordReset(
     const actor = await identifyActor(transaction, visitor, reset.user_id)
     const target = { type: 'user', id: reset.user_id, name: user.email } as const
     await recordAction(transaction, actor, 'user.password_reset', { target })
+    // Without a mail server, the link comes from the operator and proves nothing about the address.
+    if (before.email_verified_at === null && config.mail.url !== null) {
+      await leaveSharedOrganization(deps, transaction, before, at)
+    }
     return user
   })
   await clearFailedSignIns(db, email)
 }
 
-function invalidToken(): ApplicationError {
+/** The error for an emailed link that is unknown, used, replaced or expired. */
+export function invalidToken(): ApplicationError {
   const message =
     'This link has expired, was already used, or was replaced by a newer one. Request a new link.'
   return new ApplicationError('malformed', 'invalid_or_expired_token', message)

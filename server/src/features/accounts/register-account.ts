@@ -2,6 +2,7 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../viewer.ts'
 import { createOrganization } from '../organizations/create-organization.ts'
 import { createAccount } from './create-account.ts'
+import { sendEmailVerification } from './email-verification.ts'
 import { hashPassword } from './passwords.ts'
 
 export interface Registration {
@@ -15,22 +16,29 @@ export interface Registration {
   contactNumber: string | null
 }
 
-/** Creates an account and an organization with the account as its super_admin. Throws the conflict `email_taken`. */
+/**
+ * Creates an account and an organization with the account as its super_admin. If the server sends email, the account gets a link
+ * that proves its address. Throws the conflict `email_taken`.
+ */
 export async function registerAccount(
-  { db }: Pick<Services, 'db'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
   visitor: Actor,
   registration: Registration,
 ): Promise<{ userId: number; passwordHash: string }> {
   const { password, organization, ...person } = registration
   const passwordHash = await hashPassword(password)
-  const userId = await db.transaction().execute(async (transaction) => {
+  const userId = await deps.db.transaction().execute(async (transaction) => {
     const organizationId = await createOrganization(transaction, organization)
-    return createAccount(
+    const id = await createAccount(
       transaction,
       visitor,
       { ...person, passwordHash, emailVerifiedAt: null },
       { organizationId, role: 'super_admin' },
     )
+    if (deps.config.mail.url !== null) {
+      await sendEmailVerification(deps, transaction, { id, email: person.email })
+    }
+    return id
   })
   return { userId, passwordHash }
 }

@@ -9,11 +9,13 @@ import {
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
+import { confirmEmailVerification, requestEmailVerification } from './email-verification.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import { updateProfile } from './update-profile.ts'
 import { registerAccount } from './register-account.ts'
 import {
   acceptedBody,
+  emailVerificationBody,
   passwordResetBody,
   passwordResetRequestBody,
   profileBody,
@@ -24,6 +26,7 @@ import {
   signInBody,
   signedOutBody,
   toSessionBody,
+  verifiedBody,
 } from './schemas.ts'
 import { getUser } from './store.ts'
 import { findViewer, signOut, startSession } from './sessions.ts'
@@ -201,6 +204,44 @@ export function accountRoutes(app: App, deps: Deps): void {
       const found = token === null ? null : await findViewer(deps, token)
       if (found === null) throw notAuthenticated()
       return toSessionBody(found.viewer)
+    },
+  )
+
+  app.post(
+    '/v1/user/email-verification/request',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'requestEmailVerification',
+        summary: 'Email the link that proves your address again',
+        description: 'Does nothing if your address is proven. At most 5 emails an hour.',
+        tags,
+        response: { 200: acceptedBody, ...protectedProblems, ...problems(429) },
+      },
+    },
+    async ({ viewer }) => {
+      await requestEmailVerification(deps, viewer)
+      return { accepted: true as const }
+    },
+  )
+
+  app.post(
+    '/v1/user/email-verification/confirm',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'confirmEmailVerification',
+        summary: 'Prove your address with the token of the emailed link',
+        description:
+          'You must be signed in to the account of the link. A replaced or expired token gives 400 `invalid_or_expired_token`.',
+        tags,
+        body: emailVerificationBody,
+        response: { 200: verifiedBody, ...bodyProblems, ...protectedProblems },
+      },
+    },
+    async ({ body, viewer }) => {
+      await confirmEmailVerification(deps, viewer, body.token)
+      return { verified: true as const }
     },
   )
 

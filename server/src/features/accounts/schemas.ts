@@ -80,6 +80,12 @@ export const passwordResetBody = z
   })
   .meta({ id: 'PasswordReset' })
 
+export const emailVerificationBody = z
+  .object({ token: unicodeText().describe('The `token` parameter of the emailed link') })
+  .meta({ id: 'EmailVerification' })
+
+export const verifiedBody = z.object({ verified: z.literal(true) }).meta({ id: 'EmailVerified' })
+
 export const resetBody = z.object({ reset: z.literal(true) }).meta({ id: 'PasswordResetDone' })
 
 export const sessionBody = z
@@ -92,6 +98,9 @@ export const sessionBody = z
       organization: z.string(),
       role: z.object({ id: z.int(), name: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]) }),
       requires_profile_completion: z.boolean(),
+      requires_email_verification: z
+        .boolean()
+        .describe('true until you open the emailed link: you can neither deploy nor invite until then'),
     }),
     session: z.object({
       expires_at: timestamp,
@@ -112,6 +121,7 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
       organization: viewer.organizationName,
       role: { id: roleIds[viewer.role], name: viewer.role },
       requires_profile_completion: viewer.requiresProfileCompletion,
+      requires_email_verification: viewer.requiresEmailVerification,
     },
     session: {
       expires_at: viewer.session.expiresAt.toISOString(),

@@ -26,7 +26,7 @@ export function findCachedViewer(
 
 /** Like `findViewer`, but also caches the viewer for `findCachedViewer`. */
 export async function findAndCacheViewer(
-  deps: Pick<Services, 'db' | 'clock'> & { sessions: SessionCache },
+  deps: Pick<Services, 'db' | 'clock' | 'config'> & { sessions: SessionCache },
   token: string,
 ): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
   let renewed = false

@@ -72,7 +72,7 @@ export async function startSession(
  * days in total.
  */
 export async function findViewer(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   token: string,
 ): Promise<FoundViewer | null> {
   const now = clock()
@@ -93,6 +93,7 @@ export async function findViewer(
     requiresProfileCompletion: row.profile_incomplete,
     address: null,
     userAgent: null,
+    requiresEmailVerification: config.mail.url !== null && row.email_verified_at === null,
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at

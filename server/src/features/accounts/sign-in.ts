@@ -5,11 +5,14 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { verifyPassword } from './passwords.ts'
-import { countSignInAttempt, clearSignInAttempts, refundSignInAttempt } from './sign-in-rate-limits.ts'
+import { clearAttempts, countAttempt, refundAttempt } from './rate-limits.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
 
-/** Failed attempts per 15 minutes, across all server processes. */
-const maxFailures = { account: 10, address: 100 }
+const failures = {
+  windowMilliseconds: 15 * 60_000,
+  message: 'Too many failed sign-ins. Try again later.',
+}
+const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
  * Checks an email and a password and returns the user's id. Each attempt counts as failed until it succeeds, so that parallel
@@ -22,16 +25,11 @@ export async function signIn(
 ): Promise<{ userId: number; passwordHash: string }> {
   const now = clock()
   const account = accountKey(await foldEmail(db, credentials.email))
-  const addressAttempt = await countSignInAttempt(
-    db,
-    `sign-in-address:${visitor.address}`,
-    maxFailures.address,
-    now,
-  )
-  const accountAttempt = await countSignInAttempt(db, account, maxFailures.account, now).catch(
+  const addressAttempt = await countAttempt(db, `sign-in-address:${visitor.address}`, limits.address, now)
+  const accountAttempt = await countAttempt(db, account, limits.account, now).catch(
     async (error: unknown) => {
       // The password was never checked, so the attempt must not count against other users of this IP address.
-      if (error instanceof RateLimitedError) await refundSignInAttempt(db, addressAttempt)
+      if (error instanceof RateLimitedError) await refundAttempt(db, addressAttempt)
       throw error
     },
   )
@@ -41,7 +39,7 @@ export async function signIn(
     await recordRefusedSignIn(db, visitor, user)
     throw invalidCredentials()
   }
-  await Promise.all([refundSignInAttempt(db, addressAttempt), refundSignInAttempt(db, accountAttempt)])
+  await Promise.all([refundAttempt(db, addressAttempt), refundAttempt(db, accountAttempt)])
   return { userId: user.id, passwordHash: user.password_hash }
 }
 
@@ -61,7 +59,7 @@ async function recordRefusedSignIn(
 
 /** Resets the failed sign-ins of an account. */
 export async function clearFailedSignIns(db: Database, email: string): Promise<void> {
-  await clearSignInAttempts(db, accountKey(await foldEmail(db, email)))
+  await clearAttempts(db, accountKey(await foldEmail(db, email)))
 }
 
 export function invalidCredentials(): ApplicationError {

@@ -198,6 +198,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.email',
       'users.name',
       'users.profile_incomplete',
+      'users.email_verified_at',
       'organizations.id as organization_id',
       'organizations.name as organization_name',
       'memberships.role',

@@ -6,6 +6,8 @@ declare module '../../database/tables.ts' {
     users: UsersTable
     sessions: SessionsTable
     password_resets: PasswordResetsTable
+    email_verifications: EmailVerificationsTable
+    known_networks: KnownNetworksTable
     rate_limits: RateLimitsTable
   }
 }
@@ -34,6 +36,7 @@ export interface SessionsTable {
   created_at: Date
   renewed_at: Date
   expires_at: Date
+  ends_at: Date | null
 }
 
 export interface PasswordResetsTable {
@@ -46,7 +49,20 @@ export interface PasswordResetsTable {
   closed_at: Date | null
 }
 
-/** Counters of failed sign-ins. `expire` is the end of the window in milliseconds since 1970. */
+export interface EmailVerificationsTable {
+  user_id: number
+  nonce: string
+  token_hash: Buffer
+  expires_at: Date
+}
+
+export interface KnownNetworksTable {
+  user_id: number
+  network: string
+  last_seen_at: Date
+}
+
+/** Counters of attempts. `expire` is the end of the window in milliseconds since 1970. */
 export interface RateLimitsTable {
   key: string
   points: Generated<number>

@@ -5,6 +5,8 @@ export const auditActions = [
   'user.identity_linked',
   'user.password_reset_requested',
   'user.password_reset',
+  'user.email_verification_requested',
+  'user.email_verified',
   'session.started',
   'session.sign_in_refused',
   'session.ended',

@@ -29,6 +29,7 @@ export interface BillingAccountsTable {
   auto_charge_enabled_at: Date | null
   auto_charge_enabled_by_user_id: number | null
   postpaid_since: Date | null
+  trial_exhausted_at: Date | null
   max_active_resources: number
   usage_reported_through: Date | null
   usage_remainders: ColumnType<Record<string, number>, string | undefined, string>

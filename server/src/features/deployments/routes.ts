@@ -74,7 +74,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
   app.post(
     prefix,
     {
-      config: { permission: 'createDeployments' },
+      config: { permission: 'createDeployments', requiresProvenEmail: true },
       schema: {
         operationId: 'createDeployment',
         summary: 'Deploy a model from the catalog',

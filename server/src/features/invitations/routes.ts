@@ -92,7 +92,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations',
     {
-      config: { permission: 'manageInvitations' },
+      config: { permission: 'manageInvitations', requiresProvenEmail: true },
       schema: {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',
@@ -124,7 +124,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/invitations/:invitation_id/resend',
     {
-      config: { permission: 'manageInvitations' },
+      config: { permission: 'manageInvitations', requiresProvenEmail: true },
       schema: {
         operationId: 'resendInvitation',
         summary: 'Resend an unanswered invitation with a new link',
@@ -158,7 +158,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations',
     {
-      config: { permission: null },
+      config: { permission: null, requiresProvenEmail: true },
       schema: {
         operationId: 'listMyInvitations',
         summary: 'List your invitations, pending ones first',
@@ -204,7 +204,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/:invitation_id/reject',
     {
-      config: { permission: null },
+      config: { permission: null, requiresProvenEmail: true },
       schema: {
         operationId: 'rejectInvitation',
         summary: 'Decline an invitation by its ID',

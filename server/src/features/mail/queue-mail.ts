@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { insertMail } from './store.ts'
-import type { MailKind } from './store.ts'
+import type { MailKind } from './tables.ts'
 
 /**
  * Adds an email to the outbox and enqueues the job that sends it, both within the caller's transaction. Returns the email's

@@ -4,7 +4,8 @@ import { sanitizeDeliveryError } from './sanitize-delivery-error.ts'
 import type { MailText } from './format-mail.ts'
 import { isPastRetryDeadline, retryDelaySeconds } from './retry-schedule.ts'
 import { finishMail, markSent, rescheduleMail, leaseMail } from './store.ts'
-import type { Mail, MailKind } from './store.ts'
+import type { Mail } from './store.ts'
+import type { MailKind } from './tables.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'jobs' | 'log' | 'mailer'>
 

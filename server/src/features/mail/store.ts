@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { MailsTable } from './tables.ts'
+import type { MailKind, MailsTable } from './tables.ts'
 
 export type Mail = Selectable<MailsTable>
-export type MailKind = Mail['kind']
 
 export async function insertMail(
   db: Database,

@@ -7,9 +7,17 @@ declare module '../../database/tables.ts' {
   }
 }
 
+/** What an email says. `MailComposers` has a composer for each kind. */
+export type MailKind =
+  | 'invitation'
+  | 'password_reset'
+  | 'password_changed'
+  | 'email_verification'
+  | 'fresh_organization'
+
 export interface MailsTable {
   id: Generated<number>
-  kind: 'invitation' | 'password_reset' | 'password_changed'
+  kind: MailKind
   subject_id: number
   recipient: string
   message_id: string

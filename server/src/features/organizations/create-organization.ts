@@ -13,3 +13,8 @@ export async function createOrganization(db: Database, name: string): Promise<nu
     if (id !== null) return id
   }
 }
+
+/** The name of an organization that is created for a person, from their name or the first part of their email. */
+export function nameOrganizationOf(owner: string): string {
+  return `${Array.from(owner).slice(0, 200).join('')}’s organization`
+}

@@ -12,9 +12,11 @@ import { identifyActor } from '../accounts/identify-actor.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
-import { createOrganization } from '../organizations/create-organization.ts'
+import { createOrganization, nameOrganizationOf } from '../organizations/create-organization.ts'
 import { SsoRefusal } from './errors.ts'
 import { findLinkedUser, insertIdentity } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
 
 const maxAttempts = 3
 
@@ -23,7 +25,7 @@ const maxAttempts = 3
  * account. With an invitation, accepts it in the same transaction. Throws a `SsoRefusal` and changes nothing if refused.
  */
 export async function findOrCreateAccount(
-  deps: Pick<Services, 'db' | 'clock'>,
+  deps: Deps,
   visitor: Actor,
   identity: Identity,
   invitationTokenHash: Buffer | null,
@@ -34,8 +36,8 @@ export async function findOrCreateAccount(
         .transaction()
         .execute((transaction) =>
           invitationTokenHash === null
-            ? findOrCreate(transaction, visitor, identity, deps.clock())
-            : acceptInvitation(transaction, visitor, identity, invitationTokenHash, deps.clock()),
+            ? findOrCreate(deps, transaction, visitor, identity)
+            : acceptInvitation(deps, transaction, visitor, identity, invitationTokenHash),
         )
     } catch (error) {
       // A concurrent sign-in created the account or the link. The next attempt finds it.
@@ -45,16 +47,17 @@ export async function findOrCreateAccount(
 }
 
 async function findOrCreate(
+  deps: Deps,
   transaction: DatabaseTransaction,
   visitor: Actor,
   identity: Identity,
-  at: Date,
 ): Promise<number> {
+  const at = deps.clock()
   const linked = await findLinkedUser(transaction, identity)
   if (linked !== undefined) return linked.id
   const email = requireVerifiedEmail(identity)
   const userId =
-    (await claimAccount(transaction, email, at)) ??
+    (await claimAccount(deps, transaction, email, at)) ??
     (await createAccountWithOrganization(transaction, visitor, identity, email, at))
   await linkIdentity(transaction, visitor, identity, { userId, email, at })
   return userId
@@ -73,12 +76,13 @@ async function linkIdentity(
 }
 
 async function acceptInvitation(
+  deps: Deps,
   transaction: DatabaseTransaction,
   visitor: Actor,
   identity: Identity,
   tokenHash: Buffer,
-  at: Date,
 ): Promise<number> {
+  const at = deps.clock()
   const email = requireVerifiedEmail(identity)
   const invitation = await requireOpenInvitation(transaction, tokenHash, at)
   const linked = await findLinkedUser(transaction, identity)
@@ -87,7 +91,7 @@ async function acceptInvitation(
       throw new SsoRefusal('sso_invitation_mismatch')
     }
   }
-  const existing = linked?.id ?? (await claimAccount(transaction, email, at))
+  const existing = linked?.id ?? (await claimAccount(deps, transaction, email, at))
   const userId =
     existing ??
     (await createInvitedAccount(
@@ -115,10 +119,7 @@ async function createAccountWithOrganization(
 ): Promise<number> {
   const person = personOf(identity)
   const owner = person.name ?? defaultUserName({ ...person, email })
-  const organizationId = await createOrganization(
-    transaction,
-    `${firstCharacters(owner, 200)}’s organization`,
-  )
+  const organizationId = await createOrganization(transaction, nameOrganizationOf(owner))
   return createAccount(
     transaction,
     visitor,
@@ -134,10 +135,6 @@ function personOf({ name, firstName, lastName }: Identity) {
 function requireVerifiedEmail({ email, emailVerified }: Identity): string {
   if (email === null || !emailVerified || foldsIntoAscii(email)) throw new SsoRefusal('sso_email_unverified')
   return email
-}
-
-function firstCharacters(text: string, count: number): string {
-  return Array.from(text).slice(0, count).join('')
 }
 
 function lostRace(error: unknown): boolean {

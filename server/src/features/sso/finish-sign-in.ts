@@ -17,7 +17,7 @@ const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso
  * the code is exchanged, so that a callback works only once. An unknown state deletes no flow.
  */
 export async function finishSignIn(
-  deps: Pick<Services, 'db' | 'clock' | 'log'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'>,
   identityProvider: IdentityProvider,
   visitor: Actor,
   callback: { flowToken: string | null; state: string | null; query: string },

@@ -23,7 +23,7 @@ import {
   toSignInPage,
 } from './schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'log'>
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'identityProvider' | 'jobs' | 'log'>
 
 const tags = ['Accounts']
 const flowCookie = 'sso_flow'

@@ -34,6 +34,7 @@ afterAll(async () => {
 let client: Client & { email: string; password: string }
 beforeEach(async () => {
   client = await registerClient(server.url)
+  await mails.waitForVerification(client.email)
 })
 
 async function fetchToken(): Promise<string> {
@@ -132,8 +133,14 @@ test('password reset: if the mail server is down, the request succeeds and the e
   expect((await anonymous.post(request, { email: client.email })).body).toEqual({ accepted: true })
   const { db } = server.application
   const attempts = async () =>
-    (await db.selectFrom('mails').select('attempts').where('recipient', '=', client.email).executeTakeFirst())
-      ?.attempts
+    (
+      await db
+        .selectFrom('mails')
+        .select('attempts')
+        .where('recipient', '=', client.email)
+        .where('kind', '=', 'password_reset')
+        .executeTakeFirst()
+    )?.attempts
   await expect.poll(attempts, { timeout: 15_000, interval: 20 }).toBeGreaterThan(0)
   await mails.start()
   const token = linkIn(await mails.waitForMail(client.email)).searchParams.get('token')
@@ -144,7 +151,12 @@ test('password reset: a link quoted in a mail server’s error reaches neither t
   mails.faults.push({ to: client.email, at: 'DATA', code: 451, quote: true })
   const token = await fetchToken()
   const { db } = server.application
-  const rows = await db.selectFrom('mails').selectAll().where('recipient', '=', client.email).execute()
+  const rows = await db
+    .selectFrom('mails')
+    .selectAll()
+    .where('recipient', '=', client.email)
+    .where('kind', '=', 'password_reset')
+    .execute()
   expect(rows).toMatchObject([{ attempts: 2 }])
   const refusal = server.logs.find((line) => line.includes('451') && line.includes('request to reset'))
   expect(refusal).toContain('[link]')

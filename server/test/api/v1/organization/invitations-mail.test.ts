@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createClient, registerClient } from '../../../support/client.ts'
+import { createClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { linkIn, startMailServer } from '../../../support/mail.ts'
 import type { MailServer } from '../../../support/mail.ts'
-import { invite } from '../../../support/organizations.ts'
+import { invite, registerProven } from '../../../support/organizations.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -23,7 +23,7 @@ afterAll(async () => {
 let owner: Client & { email: string }
 let email: string
 beforeEach(async () => {
-  owner = await registerClient(server.url, { organization: 'Engines', name: 'Ada Lovelace' })
+  owner = await registerProven(server, { organization: 'Engines', name: 'Ada Lovelace' })
   email = `guest-of-${owner.email}`
 })
 
@@ -69,7 +69,7 @@ test('POST /v1/organization/invitations: the link opens a preview and registers 
 })
 
 test('POST /v1/organization/invitations: an invitee with an account accepts by the link', async () => {
-  const guest = await registerClient(server.url, { email })
+  const guest = await registerProven(server, { email })
   await invite(server, owner, { email: email.replace('guest', 'GUEST') })
   const token = await readToken(email.replace('guest', 'GUEST'))
   expect((await guest.post(`/v1/invitations/by-token/${token}/accept`)).status).toBe(200)
@@ -108,7 +108,7 @@ test('POST …/resend: sends another email with a new link; the first link is in
 test('invitation emails: names with markup, headers or links stay plain text', async () => {
   const name = 'Eve <b>"bold"</b> & co\r\nBcc: everybody@example.com'
   const organization = '<script>alert(1)</script><a href="https://evil.example">Bank</a>'
-  const eve = await registerClient(server.url, { name, organization })
+  const eve = await registerProven(server, { name, organization })
   await invite(server, eve, { email })
   const mail = await mails.waitForMail(email)
   expect(mail.recipients).toEqual([email])
@@ -121,7 +121,7 @@ test('invitation emails: names with markup, headers or links stay plain text', a
 })
 
 test('invitation emails: a waiting email is not sent once the invitation is answered, as email_status shows', async () => {
-  const guest = await registerClient(server.url, { email })
+  const guest = await registerProven(server, { email })
   mails.faults.push({ at: 'RCPT', code: 451, text: 'come back later' })
   const { invitation } = await invite(server, owner, { email })
   await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
