@@ -91,6 +91,7 @@ async function prepare(operation: string) {
     await db
       .insertInto('email_verifications')
       .values({ user_id: actor.userId, ...link })
+      .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
       .execute()
     return { ...request, body: { token } }
   }
