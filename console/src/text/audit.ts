@@ -27,6 +27,8 @@ export const audit = {
     'user.identity_linked': 'Linked a sign-in provider',
     'user.password_reset_requested': 'Requested a password reset',
     'user.password_reset': 'Reset their password',
+    'user.email_verification_requested': 'Requested an email confirmation',
+    'user.email_verified': 'Confirmed their email',
     'organization.updated': 'Changed the organization',
     'invitation.created': 'Invited',
     'invitation.resent': 'Invited again',

@@ -75,7 +75,7 @@ test('an accomplice who has yet to accept is as dangerous', async () => {
 
 test('whoever proves an address by SSO does not land in an organization with an accomplice', async () => {
   const person = newPerson()
-  const attacker = await registerClient(sso.url, { email: person.email!, organization: 'Trap' })
+  const attacker = await registerClient(sso.url, { email: person.email, organization: 'Trap' })
   await joinClient(sso, attacker, 'admin')
   const browser = sso.browse()
   expect((await signInAs(sso, browser, person)).location).toBe('/')
