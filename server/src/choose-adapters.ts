@@ -79,6 +79,7 @@ function openRuntime(
   }
   if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
   return createLocalRuntime({
+    instanceTypes,
     dataDirectory: config.dataDirectory,
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,

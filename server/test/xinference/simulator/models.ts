@@ -76,7 +76,7 @@ export async function openEngineProcesses(): Promise<EngineProcesses> {
       const context = Math.min(Number(body.max_model_len ?? body.n_ctx ?? 2048), 2048)
       const options = { model: weights, alias: uid, type, context, parallel: 2, threads: 1 }
       const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
-      await control.launch(directory, args, engineKey)
+      await control.launch(directory, { args, apiKey: engineKey })
       for (;;) {
         const state = await control.observe(directory)
         if (state.phase === 'ready') return state.endpoint.baseUrl

@@ -17,9 +17,17 @@ import { hasErrorCode, syncDirectory, writeJson } from './files.ts'
 import { countOutOfMemoryKills, readBootId } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
+/** How to start an engine. */
+export interface EngineStart {
+  args: readonly string[]
+  apiKey: string
+  /** Environment variables besides those inherited from the server */
+  variables?: Record<string, string>
+}
+
 /** Controls the engine process of a state folder. Calls for the same folder must not overlap, except `observe`. */
 export interface EngineControl {
-  launch(directory: string, args: string[], apiKey: string): Promise<void>
+  launch(directory: string, start: EngineStart): Promise<void>
   /** The state of the engine; `absent` if none was launched since this host booted. */
   observe(directory: string): Promise<EngineObservation>
   /** Stops all engine processes of the folder. Returns within about a second; true once none is left. */
@@ -43,7 +51,7 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
   /** When a process got SIGTERM, by folder and process id */
   const terminatedAt = new Map<string, number>()
 
-  async function launch(directory: string, args: string[], apiKey: string): Promise<void> {
+  async function launch(directory: string, { args, apiKey, variables }: EngineStart): Promise<void> {
     const nonce = randomBytes(16).toString('hex')
     const files = engineFiles(directory)
     launching.add(directory)
@@ -62,7 +70,7 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
         nonce,
         args,
         apiKey,
-        environment: settings.environment,
+        environment: { ...settings.environment, ...variables },
         logPath: files.log,
       })
       children.set(directory, { nonce, child })

@@ -10,7 +10,7 @@ export interface EngineLaunch {
   program: string
   stateDirectory: string
   nonce: string
-  args: string[]
+  args: readonly string[]
   apiKey: string
   environment: Record<string, string | undefined>
   logPath: string

@@ -1,18 +1,19 @@
-import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
-import { promisify } from 'node:util'
-import type { InstanceOffer } from '../../../ports/model-runtime.ts'
+import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
+import { findGpus, type Gpu } from './gpus.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
-const run = promisify(execFile)
-
-/** Share of the memory for engines. The rest is for the server, the database and the system. */
+/** Share of the memory for engines. The rest is for the server, the database and the system, or a margin on a GPU. */
 const ENGINE_MEMORY_SHARE = 0.9
+/** GPU counts that one engine can split a model over */
+const GPU_COUNTS: readonly number[] = [1, 2, 4, 8]
 
-interface Gpu {
-  name: string
-  memoryBytes: number
+/** An instance type of this host. */
+export interface HostOffer {
+  offer: InstanceOffer
+  /** The GPUs that instances are made of; null if all engines share the memory of the host */
+  gpus: readonly Gpu[] | null
 }
 
 /** Memory of this host or container, in bytes. */
@@ -21,24 +22,67 @@ function readHostMemory(): number {
   return limit > 0 && limit < totalmem() ? limit : totalmem()
 }
 
-/** The single instance type of this host: all GPUs that llama.cpp can use, or the CPU if there are none. */
+/**
+ * The instance types of this host. With NVIDIA GPUs: the types of the instance type file for these GPUs, and `local-gpu` types
+ * for GPUs that the file doesn't have. Otherwise the CPU, or Apple's GPU, whose memory all engines share.
+ */
 export async function describeHost(
-  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment'>,
-): Promise<InstanceOffer> {
-  const memory = settings.memoryBytes ?? readHostMemory()
-  const gpus = await findGpus(settings.environment, memory)
-  const gpuMemory = gpus.reduce((sum, gpu) => sum + gpu.memoryBytes, 0)
-  const total = gpus.length === 0 ? memory : (settings.memoryBytes ?? gpuMemory)
-  return {
-    instanceType: gpus.length === 0 ? 'local-cpu' : 'local-gpu',
+  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment' | 'instanceTypes'>,
+): Promise<HostOffer[]> {
+  const { environment, instanceTypes = [] } = settings
+  const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
+  const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
+  const gpus = usesGpus && !isApple ? await findGpus(environment) : []
+  if (gpus.length > 0) return listGpuOffers(gpus, instanceTypes)
+  const offer: InstanceOffer = {
+    instanceType: isApple ? 'local-gpu' : 'local-cpu',
     region: 'local',
-    gpuCount: gpus.length,
-    gpuModel: gpus[0]?.name ?? null,
-    vendor: gpus.length === 0 ? null : process.platform === 'darwin' ? 'apple' : 'nvidia',
+    gpuCount: isApple ? 1 : 0,
+    gpuModel: isApple ? 'Apple GPU (Metal)' : null,
+    vendor: isApple ? 'apple' : null,
     computeCapability: null,
-    memoryBytes: Math.floor(total * ENGINE_MEMORY_SHARE),
+    memoryBytes: Math.floor((settings.memoryBytes ?? readHostMemory()) * ENGINE_MEMORY_SHARE),
     formats: ['ggufv2'],
   }
+  return [{ offer, gpus: null }]
+}
+
+/** The instance types that these GPUs can make up. */
+export function listGpuOffers(gpus: readonly Gpu[], types: readonly InstanceType[]): HostOffer[] {
+  const listed = types.flatMap((type) => {
+    const matching = gpus.filter((gpu) => isOfType(gpu, type))
+    if (type.gpuCount > matching.length) return []
+    const { offer } = toOffer(type.name, type.gpuCount, matching)
+    return { offer: { ...offer, computeCapability: type.computeCapability }, gpus: matching }
+  })
+  const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
+  const unlisted = GPU_COUNTS.filter((count) => count <= others.length).map((count) =>
+    toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others),
+  )
+  return [...listed, ...unlisted]
+}
+
+/** The label of NVIDIA's GPU feature discovery is the name of the GPU with dashes. */
+function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector }: InstanceType): boolean {
+  const label = nodeSelector['nvidia.com/gpu.product']
+  return vendor === 'nvidia' && (name === gpuModel || name.replaceAll(' ', '-') === label)
+}
+
+function toOffer(instanceType: string, gpuCount: number, gpus: readonly Gpu[]): HostOffer {
+  const capabilities = gpus.map(({ computeCapability }) => computeCapability)
+  const offer: InstanceOffer = {
+    instanceType,
+    region: 'local',
+    gpuCount,
+    gpuModel: [...new Set(gpus.map(({ name }) => name))].join(', '),
+    vendor: 'nvidia',
+    computeCapability: capabilities.includes(null) ? null : Math.min(...capabilities.map(Number)),
+    memoryBytes: Math.floor(
+      Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * ENGINE_MEMORY_SHARE,
+    ),
+    formats: ['ggufv2'],
+  }
+  return { offer, gpus }
 }
 
 /**
@@ -48,45 +92,6 @@ export async function describeHost(
  */
 export function chooseThreads(cores: number, expectedEngines: number): number {
   return Math.max(1, Math.floor(cores / Math.max(1, expectedEngines)))
-}
-
-async function findGpus(
-  environment: LocalRuntimeSettings['environment'],
-  hostMemory: number,
-): Promise<Gpu[]> {
-  if (environment['NODE_LLAMA_CPP_GPU'] === 'false') return []
-  if (process.platform === 'darwin' && process.arch === 'arm64') {
-    return [{ name: 'Apple GPU (Metal)', memoryBytes: hostMemory }]
-  }
-  if (process.platform === 'linux') {
-    const driver = await access('/proc/driver/nvidia/version').then(
-      () => true,
-      () => false,
-    )
-    if (!driver) return []
-  }
-  const args = ['--query-gpu=index,uuid,name,memory.total', '--format=csv,noheader,nounits']
-  try {
-    const { stdout } = await run('nvidia-smi', args, { timeout: 10_000 })
-    return parseGpus(stdout, environment['CUDA_VISIBLE_DEVICES'])
-  } catch {
-    return []
-  }
-}
-
-/** Parses the output of `nvidia-smi` (index, UUID, name, MiB) and drops GPUs hidden by `CUDA_VISIBLE_DEVICES`. */
-export function parseGpus(lines: string, visible: string | undefined): Gpu[] {
-  const chosen = visible?.split(',').map((item) => item.trim())
-  return lines
-    .split('\n')
-    .map((line) => line.split(',').map((field) => field.trim()))
-    .flatMap(([index = '', uuid = '', name = '', mebibytes = '']) => {
-      const hidden =
-        chosen !== undefined &&
-        !chosen.some((item) => item === index || (item !== '' && uuid.startsWith(item)))
-      const memoryBytes = Number(mebibytes) * 2 ** 20
-      return hidden || !(memoryBytes > 0) ? [] : [{ name, memoryBytes }]
-    })
 }
 
 /** The kernel's count of out-of-memory kills, in this container if it has its own counter; null when unknown. */

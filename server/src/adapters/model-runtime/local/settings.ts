@@ -1,3 +1,4 @@
+import type { InstanceType } from '../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** Retry policy for downloads. */
@@ -25,7 +26,9 @@ export interface LocalRuntimeSettings {
   logger: RuntimeLogger
   /** The server's environment. Engines inherit only the variables that locate programs, folders and GPUs. */
   environment: Record<string, string | undefined>
-  /** Memory for all engines in bytes; default: the container's limit or the host's memory */
+  /** The instance type file, for names, prices and facts of this host's GPUs; default none */
+  instanceTypes?: readonly InstanceType[] | undefined
+  /** Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory */
   memoryBytes?: number | undefined
   /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
   maxWeightBytes?: number | null | undefined

@@ -1,0 +1,150 @@
+import { mkdir } from 'node:fs/promises'
+import { formatMemory } from '../../../format-bytes.ts'
+import type { EngineSpec, FailureCode, InstanceOffer, ProvisionResult } from '../../../ports/model-runtime.ts'
+import { createSerialQueue } from '../serial-queue.ts'
+import { engineFiles } from './engine-record.ts'
+import { readJson, writeJson } from './files.ts'
+import type { Gpu } from './gpus.ts'
+import type { HostOffer } from './host.ts'
+import type { LocalRuntimeSettings } from './settings.ts'
+import { listWeightPaths } from './weight-files.ts'
+
+/** What a deployment has reserved on this host. */
+export interface Reservation {
+  startedAt: Date
+  memoryBytes: number
+  /** UUIDs of its GPUs; null if it shares the memory of the host, or in a record of an older version */
+  gpus: string[] | null
+  /** Paths of the weights that it needs; null in a record of an older version */
+  weights: string[] | null
+}
+
+/** The reservations of all deployments, in their folders. A reservation ends when its folder is deleted. */
+export interface Reservations {
+  /** Reserves GPUs or memory for a deployment, or returns its existing reservation. Written to the disk before it returns. */
+  reserve(spec: EngineSpec): Promise<ProvisionResult>
+  find(deploymentId: string): Promise<Reservation | null>
+  /** Paths of the weights that deployments need; null while the weights of a deployment of an older version are unknown */
+  listNeededWeights(): Promise<string[] | null>
+}
+
+type Allocation = { gpus: string[] | null } | { code: FailureCode; message: string }
+
+export function createReservations(
+  settings: LocalRuntimeSettings,
+  offers: readonly HostOffer[],
+  folders: { of(deploymentId: string): string; list(): Promise<string[]> },
+): Reservations {
+  const runExclusive = createSerialQueue()
+
+  const find = (deploymentId: string) => readReservation(folders.of(deploymentId))
+
+  async function list(): Promise<Reservation[]> {
+    return (await Promise.all((await folders.list()).map(find))).filter((each) => each !== null)
+  }
+
+  async function reserve(spec: EngineSpec): Promise<ProvisionResult> {
+    const existing = await find(spec.deploymentId)
+    if (existing !== null) return describeInstance(spec.deploymentId, existing)
+    const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
+    if (found === undefined || !found.offer.formats.includes(spec.variant.format)) {
+      const supported = offers.map(
+        ({ offer: { instanceType, formats } }) => `${formats.join(', ')} on ${instanceType}`,
+      )
+      const message = `This host supports ${supported.join('; ')}, not ${spec.variant.format} on ${spec.instanceType}.`
+      return { outcome: 'refused', code: 'no_feasible_instance', message }
+    }
+    const allocation = allocate(found, spec.memoryBytes, await list())
+    if ('code' in allocation) return { outcome: 'refused', ...allocation }
+    const reservation = {
+      startedAt: new Date(),
+      memoryBytes: spec.memoryBytes,
+      gpus: allocation.gpus,
+      weights: listWeightPaths(spec.variant.weights, settings),
+    }
+    const folder = folders.of(spec.deploymentId)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeJson(engineFiles(folder).instance, {
+      started_at: reservation.startedAt.toISOString(),
+      memory_bytes: reservation.memoryBytes,
+      gpus: reservation.gpus,
+      weights: reservation.weights,
+    })
+    return describeInstance(spec.deploymentId, reservation)
+  }
+
+  return {
+    // One at a time, so that two deployments can't reserve the same GPU or memory.
+    reserve: (spec) => runExclusive('reserve', () => reserve(spec)),
+    find,
+    async listNeededWeights() {
+      const lists = (await list()).map(({ weights }) => weights)
+      return lists.includes(null) ? null : lists.flatMap((paths) => paths ?? [])
+    },
+  }
+}
+
+function allocate(
+  { offer, gpus }: HostOffer,
+  memoryBytes: number,
+  others: readonly Reservation[],
+): Allocation {
+  return gpus === null ? allocateMemory(offer, memoryBytes, others) : allocateGpus(offer, gpus, others)
+}
+
+/** Each GPU serves one deployment. */
+function allocateGpus(
+  { instanceType, gpuCount }: InstanceOffer,
+  gpus: readonly Gpu[],
+  others: readonly Reservation[],
+): Allocation {
+  // An engine of an older version may use every GPU.
+  const taken = others.flatMap((other) => other.gpus ?? gpus.map(({ uuid }) => uuid))
+  const free = gpus.filter(({ uuid }) => !taken.includes(uuid))
+  if (free.length >= gpuCount) return { gpus: free.slice(0, gpuCount).map(({ uuid }) => uuid) }
+  const needed = gpuCount === 1 ? 'a GPU' : `${gpuCount} GPUs`
+  const message =
+    `${instanceType} needs ${needed} of its own, but ${free.length} of the ${gpus.length} on this host are free. ` +
+    'Terminate a deployment, or deploy again when another one has ended.'
+  return { code: 'no_capacity', message }
+}
+
+function allocateMemory(
+  { memoryBytes: total }: InstanceOffer,
+  needed: number,
+  others: readonly Reservation[],
+): Allocation {
+  const reserved = others.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+  if (reserved + needed <= total) return { gpus: null }
+  const message =
+    `The engine needs ${formatMemory(needed)} of memory, but other deployments (${others.length}) use ` +
+    `${formatMemory(reserved)} of the ${formatMemory(total)} that this host has for engines. ` +
+    'Terminate a deployment or choose a smaller model.'
+  return { code: 'no_capacity', message }
+}
+
+async function readReservation(folder: string): Promise<Reservation | null> {
+  const record = await readJson(engineFiles(folder).instance)
+  const { started_at: startedAt, memory_bytes: memoryBytes, gpus, weights } = record ?? {}
+  if (typeof startedAt !== 'string' || typeof memoryBytes !== 'number') return null
+  return {
+    startedAt: new Date(startedAt),
+    memoryBytes,
+    gpus: Array.isArray(gpus) ? gpus.map(String) : null,
+    weights: Array.isArray(weights) ? weights.map(String) : null,
+  }
+}
+
+function describeInstance(deploymentId: string, { gpus, startedAt }: Reservation): ProvisionResult {
+  return {
+    outcome: 'provisioned',
+    instance: {
+      // The last part of a UUIDv7 is random, unlike the first, which is the time.
+      instanceId: `local-${deploymentId.slice(-12)}`,
+      clusterId: 'local',
+      gpuAllocationId: gpus?.join(',') ?? 'host',
+      region: 'local',
+      startedAt,
+    },
+  }
+}

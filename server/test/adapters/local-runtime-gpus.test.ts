@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
+import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
+import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
+import {
+  PATIENT,
+  TINY_MODEL,
+  makeFolder,
+  makeSettings,
+  makeSpec,
+  makeVariant,
+} from './local-runtime-support.ts'
+
+const MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
+const ON_GPU = { instanceType: 'local-gpu', gpuCount: 1 }
+
+/** Settings of a host whose nvidia-smi reports GPUs with these UUIDs. */
+async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings: LocalRuntimeSettings }> {
+  const folder = await makeFolder()
+  const programs = join(folder, 'bin')
+  await mkdir(programs)
+  const lines = uuids.map((uuid, index) => `${index}, ${uuid}, NVIDIA Test, 24576, 570.86.15`)
+  await writeFile(join(programs, 'nvidia-smi'), `#!/bin/sh\ncat <<'END'\n${lines.join('\n')}\nEND\n`)
+  await chmod(join(programs, 'nvidia-smi'), 0o755)
+  const environment = { PATH: `${programs}:${process.env['PATH']}`, HOME: folder }
+  return { folder, settings: makeSettings(folder, { environment }) }
+}
+
+async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
+  const runtime = await createLocalRuntime(settings)
+  onTestFinished(async () => {
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    await runtime.close()
+  })
+  return runtime
+}
+
+async function readGpus(folder: string): Promise<string[]> {
+  const engines = join(folder, 'engines')
+  const records = (await readdir(engines)).map(async (id) => {
+    const text = await readFile(join(engines, id, 'instance.json'), 'utf8').catch(() => '{"gpus":[]}')
+    return (JSON.parse(text) as { gpus: string[] }).gpus
+  })
+  return (await Promise.all(records)).flat()
+}
+
+test('each of two deployments gets a GPU of its own, and the third is refused with a reason', async () => {
+  const { settings } = await makeGpuHost(['GPU-a', 'GPU-b'])
+  const runtime = await openRuntime(settings)
+  expect(await runtime.listOffers()).toMatchObject([
+    { instanceType: 'local-gpu', gpuCount: 1, gpuModel: 'NVIDIA Test', vendor: 'nvidia' },
+    { instanceType: 'local-gpu-x2', gpuCount: 2 },
+  ])
+  const specs = [1, 2, 3].map(() => makeSpec(MODEL, ON_GPU))
+  const results = await Promise.all(specs.map((spec) => runtime.provision(spec)))
+  expect(results).toEqual([
+    expect.objectContaining({ instance: expect.objectContaining({ gpuAllocationId: 'GPU-a' }) }),
+    expect.objectContaining({ instance: expect.objectContaining({ gpuAllocationId: 'GPU-b' }) }),
+    {
+      outcome: 'refused',
+      code: 'no_capacity',
+      message:
+        'local-gpu needs a GPU of its own, but 0 of the 2 on this host are free. ' +
+        'Terminate a deployment, or deploy again when another one has ended.',
+    },
+  ])
+  const both = await runtime.provision(makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 }))
+  expect(both).toMatchObject({
+    outcome: 'refused',
+    message: expect.stringMatching(/^local-gpu-x2 needs 2 GPUs/),
+  })
+
+  const again = await createLocalRuntime(settings)
+  expect(await again.provision(specs[1]!)).toEqual(results[1])
+  await again.close()
+  await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId), PATIENT)
+  expect(await runtime.provision(specs[2]!)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
+})
+
+test('an engine sees only its own GPUs, which stay allocated until the engine has exited', async () => {
+  const { folder, settings } = await makeGpuHost(['GPU-a', 'GPU-b', 'GPU-c'])
+  const program = join(folder, 'engine.mjs')
+  await writeFile(
+    program,
+    `process.on('SIGTERM', () => {})
+     console.log('sees ' + process.env.CUDA_VISIBLE_DEVICES)
+     setInterval(() => {}, 1000)`,
+  )
+  const runtime = await openRuntime({ ...settings, engineProgram: program })
+  const spec = makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 })
+  await runtime.provision(spec)
+  await runtime.ensureEngine(spec)
+  await expect
+    .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line), PATIENT)
+    .toContain('sees GPU-a,GPU-b')
+
+  const other = makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 })
+  expect(await runtime.release(spec.deploymentId)).toBe(false)
+  expect(await runtime.provision(other)).toMatchObject({ code: 'no_capacity' })
+  await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
+  expect(await runtime.provision(other)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a,GPU-b' } })
+})
+
+test('an engine that an older version started on all GPUs keeps them', async () => {
+  const { folder, settings } = await makeGpuHost(['GPU-a', 'GPU-b'])
+  const old = makeSpec(MODEL, ON_GPU)
+  await mkdir(join(folder, 'engines', old.deploymentId), { recursive: true })
+  const record = { started_at: new Date().toISOString(), memory_bytes: 1 }
+  await writeFile(join(folder, 'engines', old.deploymentId, 'instance.json'), JSON.stringify(record))
+  const runtime = await openRuntime(settings)
+  expect(await runtime.provision(makeSpec(MODEL, ON_GPU))).toMatchObject({ code: 'no_capacity' })
+})
+
+test('a GPU is never assigned twice by a server that is killed at any moment', async () => {
+  const uuids = Array.from({ length: 4 }, (_, index) => `GPU-${index}`)
+  const { folder, settings } = await makeGpuHost(uuids)
+  const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
+  const { logger: _, ...plain } = settings
+  const specs: EngineSpec[] = Array.from({ length: 8 }, () => makeSpec(MODEL, ON_GPU))
+  // Provisions and releases deployments without end.
+  const program = `
+    import { createLocalRuntime } from ${JSON.stringify(module)}
+    const runtime = await createLocalRuntime({ ...${JSON.stringify(plain)}, logger: { info() {}, warn() {} } })
+    const specs = ${JSON.stringify(specs)}
+    process.stdout.write('ready')
+    for (;;) {
+      const some = specs.filter(() => Math.random() < 0.5)
+      await Promise.all(some.map((spec) => Math.random() < 0.5 ? runtime.provision(spec) : runtime.release(spec.deploymentId)))
+    }`
+  for (let round = 0; round < 8; round++) {
+    const server = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exit = once(server, 'exit')
+    await once(server.stdout, 'data')
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 40))
+    server.kill('SIGKILL')
+    await exit
+    const allocated = await readGpus(folder)
+    expect(new Set(allocated).size, allocated.join(' ')).toBe(allocated.length)
+  }
+  const runtime = await openRuntime(settings)
+  for (const { deploymentId } of specs) expect(await runtime.release(deploymentId)).toBe(true)
+  expect(await readdir(join(folder, 'engines'))).toEqual([])
+}, 60_000)
