@@ -3,34 +3,58 @@ import { evaluateEngine } from './observe.ts'
 import type { EngineSnapshot } from './observe.ts'
 import { crashLoop, endpoint, ended, makeEvent, timeouts, running, makeSnapshot } from './pod-fixtures.ts'
 
-/** llama-server's output, from the messages in its sources (common/hf-cache.cpp, common/download.cpp). */
+/** What llama-server b11669 logs after the first error, whichever it is. */
+const afterError = [
+  "0.00.090.671 I srv    load_model: loading model 'o/m-GGUF'",
+  '0.00.090.731 E llama_model_load_from_file_impl: exactly one out metadata, path_model, and file must be defined',
+  '0.00.090.751 E common_fit_params: encountered an error while trying to fit params to free device memory: failed to load model',
+  "0.00.090.764 E cmn  common_init_: failed to load model ''",
+  "0.00.090.770 E srv    load_model: failed to load model, ''",
+  '0.00.090.776 I srv    operator(): operator(): cleaning up before exit...',
+  '0.00.090.983 E srv  llama_server: exiting due to model loading error',
+]
+
+/** Recorded output of llama-server b11669. */
 const hubErrors = {
   denied: [
-    '0.00.412.031 E get_repo_commit: error: GET failed (401): Invalid username or password.',
-    '0.00.412.052 W get_repo_files: failed to resolve commit for o/m-GGUF',
-    'error: failed to download model from Hugging Face',
+    '0.00.187.353 E get_repo_commit: error: GET failed (401): Invalid username or password.',
+    '0.00.187.367 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    ...afterError,
   ],
   missing: [
-    '0.00.388.114 E get_repo_commit: error: GET failed (404): Repository not found',
-    '0.00.388.140 W get_repo_files: failed to resolve commit for o/m-GGUF',
-    'error: failed to download model from Hugging Face',
+    '0.00.090.017 E get_repo_commit: error: GET failed (404): Repository not found',
+    '0.00.090.038 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    ...afterError,
   ],
   missingFile: [
-    "0.00.731.207 E common_download_get_hf_plan: file 'x.gguf' not found in repository",
-    '0.00.731.211 I Available GGUF files:',
-    '0.00.731.212 I  - m-1.gguf',
-    'error: failed to download model from Hugging Face',
+    "0.00.101.728 E common_download_get_hf_plan: file 'x.gguf' not found in repository",
+    '0.00.101.763 I Available GGUF files:',
+    '0.00.101.763 I  - tiny.gguf',
+    ...afterError,
   ],
   missingUrl: [
-    "E srv  llama_server: failed to download model: Download 'https://x.y/m.gguf' failed with status code: 404",
+    "0.00.031.786 E srv  llama_server: failed to download model: Download 'http://127.0.0.1:9911/x/m.gguf' failed with status code: 404",
   ],
   unreachable: [
-    '0.30.031.551 E get_repo_commit: error: HTTPLIB failed: Could not establish connection',
-    '0.30.031.573 W get_repo_files: failed to resolve commit for o/m-GGUF',
-    'error: failed to download model from Hugging Face',
+    '0.00.011.220 E get_repo_commit: error: HTTPLIB failed: Could not establish connection',
+    '0.00.012.988 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    ...afterError,
   ],
-  outage: ['0.00.388.114 E get_repo_commit: error: GET failed (503): Service Unavailable'],
+  outage: [
+    '0.00.100.429 E get_repo_commit: error: GET failed (503): Service Unavailable',
+    '0.00.100.443 W get_repo_files: failed to resolve commit for o/m-GGUF',
+    ...afterError,
+  ],
 }
+
+const memoryError = [
+  '0.02.440.543 E ggml_aligned_malloc: insufficient memory (attempted to allocate 39062.50 MB)',
+  '0.02.440.701 E ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 40960000000',
+  '0.02.440.740 E ggml_backend_buft_alloc_buffer_n_default: failed to allocate CPU buffer of size 40960000000',
+  '0.02.503.786 E llama_init_from_model: failed to initialize the context: failed to allocate buffer for kv cache',
+  "0.02.503.836 E cmn  common_init_: failed to create context with model '/tmp/m.gguf'",
+  '0.02.509.192 E srv  llama_server: exiting due to model loading error',
+]
 
 test.each<[string, EngineSnapshot, string, string, RegExp]>([
   [
@@ -125,6 +149,13 @@ test.each<[string, EngineSnapshot, string, string, RegExp]>([
     'model_download',
     'download_failed',
     /could not be downloaded/,
+  ],
+  [
+    'llama.cpp: more memory than the node has',
+    makeSnapshot({ container: { state: ended(1) } }, { lastLines: memoryError }),
+    'model_launch',
+    'out_of_memory',
+    /more memory than its node has.*failed to allocate buffer for kv cache\.$/,
   ],
   [
     'llama.cpp: the hub has an outage',

@@ -48,6 +48,11 @@ const exitRules: ({ pattern: RegExp } & Diagnosis)[] = [
     message: 'The model needs more GPU memory than the instance has.',
   },
   {
+    pattern: /failed to allocate (\w+ )?buffer/i,
+    failure: { stage: 'model_launch', code: 'out_of_memory' },
+    message: 'The model needs more memory than its node has.',
+  },
+  {
     pattern:
       /model architectures? .* (is|are) not supported|does not recognize this architecture|unknown model architecture/i,
     failure: { stage: 'model_launch', code: 'launch_rejected' },

@@ -9,6 +9,11 @@ const longestLine = 4096
 const requestTimeout = 10_000
 const reconnectAfter = 1_000
 
+/** A line with its time in nanoseconds: engines log several lines per millisecond. */
+interface StampedLine extends LogLine {
+  nanoseconds: bigint
+}
+
 /** The pod whose log is shown: the newest, and on several nodes the leader. */
 async function findServingPod(cluster: Cluster, deploymentId: string): Promise<string | null> {
   const pods = await cluster.listPods(selectorOf(deploymentId))
@@ -22,11 +27,15 @@ export async function readEngineLog(
   deploymentId: string,
   limit: number,
 ): Promise<LogLine[]> {
+  return (await readStampedLog(cluster, deploymentId, limit)).map(toLogLine)
+}
+
+async function readStampedLog(cluster: Cluster, deploymentId: string, limit: number): Promise<StampedLine[]> {
   const pod = await findServingPod(cluster, deploymentId)
   return pod === null || limit <= 0 ? [] : readPodLog(cluster, pod, limit)
 }
 
-async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise<LogLine[]> {
+async function readPodLog(cluster: Cluster, pod: string, limit: number): Promise<StampedLine[]> {
   for (const previous of [false, true]) {
     const lines = await collect(cluster, { pod, tailLines: limit, previous })
     if (lines.length > 0) return lines.slice(-limit)
@@ -42,7 +51,7 @@ export async function readLastLines(cluster: Cluster, pod: string, isRestarted: 
 async function collect(
   cluster: Cluster,
   request: { pod: string; tailLines: number; previous: boolean },
-): Promise<LogLine[]> {
+): Promise<StampedLine[]> {
   const body = await cluster.openLog(request, AbortSignal.timeout(requestTimeout))
   return body === null ? [] : Array.fromAsync(toLines(body))
 }
@@ -54,20 +63,20 @@ export async function* followEngineLog(
   tail: number,
   signal: AbortSignal,
 ): AsyncIterable<LogLine> {
-  const startedAt = new Date()
-  const recent = await readEngineLog(cluster, deploymentId, tail)
-  yield* recent
-  let seenUntil = recent.at(-1)?.at ?? startedAt
+  let sinceTime = new Date()
+  const recent = await readStampedLog(cluster, deploymentId, tail)
+  yield* recent.map(toLogLine)
+  let last = recent.at(-1)
   while (!signal.aborted) {
     try {
       const pod = await findServingPod(cluster, deploymentId)
-      const body =
-        pod === null ? null : await cluster.openLog({ pod, follow: true, sinceTime: seenUntil }, signal)
+      sinceTime = last?.at ?? sinceTime
+      const body = pod === null ? null : await cluster.openLog({ pod, follow: true, sinceTime }, signal)
       for await (const line of body === null ? [] : toLines(body)) {
         // `sinceTime` has whole seconds, so the cluster repeats lines.
-        if (line.at <= seenUntil) continue
-        seenUntil = line.at
-        yield line
+        if (last !== undefined ? line.nanoseconds <= last.nanoseconds : line.at <= sinceTime) continue
+        last = line
+        yield toLogLine(line)
       }
     } catch (error) {
       if (signal.aborted) return
@@ -82,7 +91,7 @@ function isBrokenStream(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof Error && error.name === 'AbortError')
 }
 
-async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<LogLine> {
+async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<StampedLine> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
@@ -95,9 +104,16 @@ async function* toLines(body: AsyncIterable<Uint8Array>): AsyncIterable<LogLine>
 }
 
 /** Parses the timestamp before each line. A progress bar rewrites its line with `\r`; only the last version is kept. */
-function* toLine(raw: string): Iterable<LogLine> {
-  const [, time, text = ''] = /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s.exec(raw) ?? []
-  const at = time === undefined ? Number.NaN : Date.parse(time)
+function* toLine(raw: string): Iterable<StampedLine> {
+  const [, seconds, fraction = '', zone, text = ''] =
+    /^(\d{4}-\d\d-\d\dT[\d:]+)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d) ?(.*)$/s.exec(raw) ?? []
+  const start = seconds === undefined ? Number.NaN : Date.parse(`${seconds}${zone}`)
   const shown = stripVTControlCharacters(text).replaceAll('\0', '').trimEnd().split('\r').at(-1) ?? ''
-  if (!Number.isNaN(at) && shown !== '') yield { at: new Date(at), line: shown.slice(0, longestLine) }
+  if (Number.isNaN(start) || shown === '') return
+  const nanoseconds = BigInt(start) * 1_000_000n + BigInt(fraction.padEnd(9, '0'))
+  yield { at: new Date(Number(nanoseconds / 1_000_000n)), line: shown.slice(0, longestLine), nanoseconds }
+}
+
+function toLogLine({ at, line }: StampedLine): LogLine {
+  return { at, line }
 }

@@ -36,8 +36,17 @@ export function isTerminating({ metadata, status }: V1Pod): boolean {
   )
 }
 
+/** The engine's container; before it, the container that prepares its weights, if that one can't run. */
 export function findEngine({ status }: V1Pod): V1ContainerStatus | undefined {
-  return status?.containerStatuses?.find(({ name }) => name === engineContainer)
+  return (
+    status?.initContainerStatuses?.find(isStuck) ??
+    status?.containerStatuses?.find(({ name }) => name === engineContainer)
+  )
+}
+
+function isStuck({ state }: V1ContainerStatus): boolean {
+  if (state?.terminated !== undefined) return state.terminated.exitCode !== 0
+  return state?.waiting?.reason !== undefined && state.waiting.reason !== 'PodInitializing'
 }
 
 /** True while the engine runs and has never exited. The pod's events add nothing then. */
