@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { PaymentProcessor } from '../../src/ports/payment-processor.ts'
-import { connect, prices, returnUrl, startTestProcessor } from './stripe-support.ts'
+import { callEverything } from './stripe-calls.ts'
+import { connect, returnUrl, startTestProcessor } from './stripe-support.ts'
 import type { TestProcessor } from './stripe-support.ts'
 import { generateRequestSchemas, operationNames } from './stripe-request-schemas.ts'
 import type { RecordedCall, RequestSchemas } from './stripe-request-schemas.ts'
@@ -29,54 +29,9 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => world.close())
 
-/** Calls every method of the port with every combination of options. */
-async function callEverything(payments: PaymentProcessor): Promise<void> {
-  await payments.publishPrices(prices)
-  const organizationId = 1
-  const customerId = await payments.createCustomer({ organizationId, email: 'a@example.com', name: 'Acme' })
-  expect(await payments.hasCustomer(customerId)).toBe(true)
-  await payments.createSetupSession({
-    customerId,
-    organizationId,
-    currency: 'usd',
-    purpose: 'postpaid_activation',
-    returnUrl,
-  })
-  const { id: cardId } = await world.stripe.paymentMethods.attach('pm_card_visa', { customer: customerId })
-  const other = await world.stripe.paymentMethods.attach('pm_card_mastercard', { customer: customerId })
-  await payments.setDefaultCard(customerId, null, cardId)
-  await payments.listCards(customerId)
-  await payments.findCard(customerId, cardId)
-  const result = await payments.createSubscription({
-    customerId,
-    organizationId,
-    cardId,
-    idempotencyKey: 'key',
-  })
-  if (result.outcome !== 'created') throw new Error('the card was refused')
-  const { id } = result.subscription
-  await payments.findSubscription(customerId)
-  expect(await payments.findSubscription('cus_unknown')).toBeNull()
-  await payments.listPublishedKeys()
-  await payments.claimSubscription(id)
-  await payments.setCollectionMethod(id, 'send_invoice', null)
-  await payments.setCollectionMethod(id, 'charge_automatically', cardId)
-  await payments.setDefaultCard(customerId, id, cardId)
-  await payments.detachCard(other.id)
-  await payments.detachCard(other.id)
-  await payments.createPortalSession(customerId, 'http://localhost:8080/billing')
-  await payments.listInvoices(customerId)
-  const [{ key: priceKey }] = prices as [(typeof prices)[0]]
-  const at = new Date('2026-11-10T08:00:00Z')
-  await payments.sendUsage({ priceKey, customerId, identifier: 'org:meter:hour', at, quantity: 3600 })
-  await payments.countUsage(priceKey, customerId, at, new Date('2026-11-10T09:00:00Z'))
-  await Array.fromAsync(payments.listEvents(new Date(world.now().getTime() - 86_400_000)))
-  await payments.publishPrices(prices.map((price) => ({ ...price, unitAmountDecimal: '0.25' })))
-}
-
 test('every request to Stripe matches the SDK’s types', async () => {
   const payments = connect(world, { fetch: record })
-  await callEverything(payments)
+  await callEverything(world, payments)
   const made = new Set(calls.map((call) => schemas.nameOf(call)))
   expect([...made].toSorted()).toEqual(operationNames.toSorted())
   const problems = calls.flatMap((call) =>
