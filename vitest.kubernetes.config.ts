@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     name: 'kubernetes',
-    include: ['server/test/kubernetes/cluster/**/*.test.ts'],
+    include: ['server/test/kubernetes/{cluster,nodes}/**/*.test.ts'],
     globalSetup: ['server/test/support/global-setup.ts'],
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -15,8 +15,8 @@ import type { TestCluster } from './cluster.ts'
 import { startKubelet } from './kubelet.ts'
 import type { Kubelet } from './kubelet.ts'
 
-/** Generous, because the host may be busy. */
-export const waitOptions = { timeout: 90_000, interval: 100 }
+/** A silent node is noticed after 50 seconds and cleared after 60 more, and the host may be busy. */
+export const waitOptions = { timeout: 240_000, interval: 100 }
 
 /** Path of the cluster's kubeconfig; the suite is skipped if undefined. */
 export const adminKubeconfig = process.env['KUBECONFIG']
