@@ -1,4 +1,3 @@
-import { Stripe } from 'stripe'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createStripeProcessor } from '../../src/adapters/payment-processor/stripe/processor.ts'
 import { callEverything } from './stripe-calls.ts'

@@ -12,21 +12,21 @@ export interface ServiceProxy {
 export async function startServiceProxy({ namespace, admin }: TestCluster): Promise<ServiceProxy> {
   const server = createServer((incoming, response) => {
     const [, name = '', ...path] = (incoming.url ?? '').split('/')
-    admin.core
-      .readNamespacedService({ name, namespace })
-      .then(({ spec }) => {
-        const target = { host: spec?.clusterIP ?? '', port: spec?.ports?.[0]?.port ?? 0, agent: false }
-        const { method, headers } = incoming
-        const upstream = request({ ...target, path: `/${path.join('/')}`, method, headers }, (answer) => {
-          response.writeHead(answer.statusCode ?? 502, answer.headers)
-          answer.pipe(response)
-          answer.on('error', () => response.destroy())
-        })
-        upstream.on('error', () => response.destroy())
-        response.on('close', () => upstream.destroy())
-        incoming.pipe(upstream)
+    forward(name, `/${path.join('/')}`).catch(() => response.destroy())
+
+    async function forward(service: string, target: string): Promise<void> {
+      const { spec } = await admin.core.readNamespacedService({ name: service, namespace })
+      const { method, headers } = incoming
+      const address = { host: spec?.clusterIP ?? '', port: spec?.ports?.[0]?.port ?? 0, agent: false }
+      const upstream = request({ ...address, path: target, method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+        answer.on('error', () => response.destroy())
       })
-      .catch(() => response.destroy())
+      upstream.on('error', () => response.destroy())
+      response.on('close', () => upstream.destroy())
+      incoming.pipe(upstream)
+    }
   })
   const port = await listen(server)
   return {

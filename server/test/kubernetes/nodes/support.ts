@@ -70,6 +70,7 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
     region: null,
     instanceTypes: makeInstanceTypes(cluster.namespace),
     gpusPerNode: 8,
+    gpuMemoryShare: 0.9,
     images: { vllm: 'example/vllm:1', llamaCpp: engineImage },
     modelCache: { kind: 'empty_dir', sizeLimit: '64Mi' },
     engineAddress: proxy.serviceUrl,
