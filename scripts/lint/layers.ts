@@ -31,7 +31,8 @@ const features: Readonly<Record<string, readonly string[]>> = {
   invitations: ['audit', 'mail', 'organizations', 'accounts'],
   sso: ['audit', 'organizations', 'accounts', 'invitations'],
   billing: ['audit', 'metering'],
-  deployments: ['audit', 'catalog', 'metering', 'accounts', 'billing'],
+  deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
+  members: ['audit', 'organizations', 'accounts', 'billing', 'deployments'],
   statistics: ['deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }

@@ -10,6 +10,7 @@ import type * as deployments from './features/deployments/schemas.ts'
 import type * as inference from './features/inference/schemas.ts'
 import type * as invitations from './features/invitations/schemas.ts'
 import type * as mail from './features/mail/schemas.ts'
+import type * as members from './features/members/schemas.ts'
 import type * as organizations from './features/organizations/schemas.ts'
 import type * as sso from './features/sso/schemas.ts'
 import type * as statistics from './features/statistics/schemas.ts'
@@ -41,6 +42,8 @@ export type OrganizationChanges = z.input<typeof organizations.organizationChang
 /** An item of GET /v1/user/organizations */
 export type OwnOrganization = z.output<typeof organizations.ownOrganizationBody>
 export type Member = z.output<typeof organizations.memberBody>
+export type MemberChanges = z.input<typeof members.memberChangesBody>
+export type HandOver = z.input<typeof members.handOverQuery>
 
 export type AuditLog = z.output<typeof audit.auditLogBody>
 export type AuditLogItem = z.output<typeof audit.auditItem>

@@ -19,8 +19,17 @@ export class ApplicationError extends Error {
   readonly code: string
   /** Whole seconds to wait before a retry; null when a retry does not help */
   readonly retryAfterSeconds: number | null
-  constructor(kind: ErrorKind, code: string, message: string, retryAfterSeconds: number | null = null) {
+  /** Further members of the response body, for programs */
+  readonly facts: Readonly<Record<string, unknown>>
+  constructor(
+    kind: ErrorKind,
+    code: string,
+    message: string,
+    more: number | null | { facts: Readonly<Record<string, unknown>> } = null,
+  ) {
     super(message)
+    const retryAfterSeconds = typeof more === 'number' ? more : null
+    this.facts = typeof more === 'object' && more !== null ? more.facts : {}
     this.name = new.target.name
     this.kind = kind
     this.code = code

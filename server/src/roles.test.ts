@@ -17,6 +17,7 @@ const lowestRoles: [permission: Permission, role: RoleName][] = [
   ['terminateOwnDeployments', 'member'],
   ['updateOrganization', 'admin'],
   ['manageInvitations', 'admin'],
+  ['manageMembers', 'admin'],
   ['readAuditLog', 'admin'],
   ['readUsage', 'viewer'],
   ['manageBilling', 'admin'],

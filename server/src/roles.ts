@@ -22,6 +22,7 @@ export const permissions = {
   readOrganization: everyone,
   updateOrganization: admins,
   manageInvitations: admins,
+  manageMembers: admins,
   readAuditLog: admins,
   readUsage: everyone,
   manageBilling: admins,

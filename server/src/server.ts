@@ -18,6 +18,7 @@ import { inferenceRoutes } from './features/inference/routes.ts'
 import { sendUnknownOpenAiRoute } from './features/inference/unknown-routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { installationRoutes } from './features/mail/routes.ts'
+import { memberRoutes } from './features/members/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
 import { statisticsRoutes } from './features/statistics/routes.ts'
@@ -135,6 +136,7 @@ export async function buildServer(application: Application): Promise<App> {
     statisticsRoutes(scope, application)
     organizationRoutes(scope, application)
     auditRoutes(scope, application)
+    memberRoutes(scope, application)
     invitationRoutes(scope, application)
     billingRoutes(scope, application)
     usageRoutes(scope, application)

@@ -86,6 +86,9 @@ export const auth = {
     `This invitation is for ${invitee}, but you are signed in as ${current}.`,
   signOut: 'Sign out',
   home: 'Go to deployments',
+  cancelledTitle: 'This invitation was cancelled',
+  cancelled: (organization: string) =>
+    `An admin of ${organization} cancelled it. Ask for a new one if you still want to join.`,
   answeredTitle: 'This invitation was already answered',
   accepted: (organization: string) => `The invitation to ${organization} was accepted.`,
   expiredTitle: 'This invitation has expired',

@@ -10,6 +10,23 @@ export const organization = {
   joined: 'Joined',
   joinedOn: (day: string) => `Joined ${day}`,
   you: 'You',
+  actions: 'Actions',
+  actionsFor: (name: string) => `Actions for ${name}`,
+  changeRole: 'Change role',
+  changeRoleOf: (name: string) => `Change the role of ${name}`,
+  remove: 'Remove',
+  removeTitle: (name: string) => `Remove ${name}?`,
+  removeDescription: (organization: string) =>
+    `They lose access to ${organization} at once. Their account remains, and you can invite them again.`,
+  removed: (name: string) => `${name} was removed.`,
+  leave: 'Leave',
+  leaveTitle: (organization: string) => `Leave ${organization}?`,
+  leaveDescription: 'You lose access at once. Its admins can invite you again.',
+  left: (organization: string) => `You left ${organization}.`,
+  deploymentsActive: 'Some deployments are active. Choose what happens to them.',
+  deploymentsChoice: 'Deployments',
+  endDeployments: 'Terminate them',
+  transferTo: (name: string) => `Transfer them to ${name}`,
 
   invite: 'Invite',
   inviteTitle: 'Invite a member',
@@ -27,6 +44,7 @@ export const organization = {
   sentTo: (email: string) => `Invitation sent to ${email}.`,
   seeMembers: 'See members',
   roles: {
+    super_admin: 'Like an admin, and manages admins.',
     admin: 'Like a member, and manages people, billing and the organization.',
     member: 'Deploys, uses and terminates models.',
     viewer: 'Sees the catalog, members and usage, but cannot deploy.',
@@ -39,6 +57,7 @@ export const organization = {
     accepted: 'Accepted',
     rejected: 'Declined',
     expired: 'Expired',
+    cancelled: 'Cancelled',
   } satisfies Record<Invitation['status'], string>,
   invited: (role: string, when: string, by: string | undefined) =>
     by ? `${role}, invited ${when} by ${by}` : `${role}, invited ${when}`,
@@ -59,6 +78,9 @@ export const organization = {
     buttonFor: (email: string) => `Renew the link for ${email}`,
     done: (email: string) => `New link for ${email}. The previous link no longer works.`,
   },
+
+  cancelInvitationTo: (email: string) => `Cancel the invitation to ${email}`,
+  invitationCancelled: (email: string) => `The invitation to ${email} was cancelled. Its link no longer works.`,
 
   settings: 'Organization settings',
   readOnly: 'Only admins can change these settings.',

@@ -215,6 +215,25 @@ export const scenes: readonly Scene[] = [
       await page.goto('/organization')
       await see(page.getByText('charles@example.com'))
     },
+    'organization-role': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Charles Babbage' }).click()
+      await page.getByRole('menuitem', { name: 'Change role' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Save' }))
+    },
+    'organization-remove': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Mary Somerville' }).click()
+      await page.getByRole('menuitem', { name: 'Remove' }).click()
+      await see(dialog(page).getByRole('button', { name: 'Remove' }))
+    },
+    'organization-leave': async (page) => {
+      await page.goto('/organization')
+      await page.getByRole('button', { name: 'Actions for Ada Lovelace' }).click()
+      await page.getByRole('menuitem', { name: 'Leave' }).click()
+      await dialog(page).getByRole('button', { name: 'Leave' }).click()
+      await see(dialog(page).getByRole('alert'))
+    },
     'organization-invitations': async (page) => {
       await page.goto('/organization?tab=invitations')
       await see(page.getByText('joan@example.com'))

@@ -8,6 +8,7 @@ const featuresFolder = join(import.meta.dirname, '../features')
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
   accounts: ['memberships', 'organizations'],
   billing: ['deployments', 'usage_buckets'],
+  deployments: ['memberships'],
   invitations: ['mails', 'organizations', 'users'],
   metering: ['deployments'],
   organizations: ['invitations', 'users'],

@@ -56,6 +56,10 @@ export const problemSchema = z
     code: z.string().describe('A stable code for programs'),
     request_id: z.string().describe('Also in the `x-request-id` header'),
     errors: z.array(fieldProblemSchema).optional().describe('The invalid fields'),
+    deployment_ids: z
+      .array(z.string())
+      .optional()
+      .describe('With `deployments_active`: the deployments in question'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details' })
 
@@ -67,6 +71,7 @@ export interface PublicError {
   code: string
   detail: string
   retryAfterSeconds?: number | null | undefined
+  facts?: Readonly<Record<string, unknown>> | undefined
   errors?: FieldProblem[] | undefined
 }
 
@@ -101,6 +106,7 @@ export function toPublicError(error: unknown): PublicError {
       code: error.code,
       detail: error.message,
       retryAfterSeconds: error.retryAfterSeconds,
+      facts: error.facts,
     }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
@@ -170,7 +176,7 @@ export function sendPublicError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const { status, code, detail, errors, retryAfterSeconds } = publicError
+  const { status, code, detail, errors, retryAfterSeconds, facts } = publicError
   if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
   const problem = {
     type: 'about:blank',
@@ -180,6 +186,7 @@ export function sendPublicError(
     code,
     request_id: request.id,
     ...(errors === undefined ? {} : { errors }),
+    ...facts,
   }
   // Set here too: the router rejects a malformed URL before any hook runs.
   reply.header('x-request-id', request.id)

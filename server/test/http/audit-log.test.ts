@@ -5,6 +5,7 @@ import { insertReset } from '../support/password-resets.ts'
 import { prepareRequest } from '../support/matrix-requests.ts'
 import { startSsoServer } from '../support/oidc-provider.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
+import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
@@ -23,7 +24,11 @@ const recorded: Record<string, string> = {
   'POST /v1/auth/password-reset/request': 'user.password_reset_requested',
   'POST /v1/auth/password-reset/confirm': 'user.password_reset',
   'PATCH /v1/organization': 'organization.updated',
+  'PATCH /v1/organization/members/{member_id}': 'member.role_changed',
+  'DELETE /v1/organization/members/{member_id}': 'member.removed',
+  'POST /v1/organization/leave': 'member.left',
   'POST /v1/organization/invitations': 'invitation.created',
+  'DELETE /v1/organization/invitations/{invitation_id}': 'invitation.cancelled',
   'POST /v1/organization/invitations/{invitation_id}/resend': 'invitation.resent',
   'POST /v1/organization/invitations/{invitation_id}/link': 'invitation.link_copied',
   'POST /v1/invitations/{invitation_id}/reject': 'invitation.rejected',
@@ -77,12 +82,14 @@ afterAll(async () => {
   await engine.close()
 })
 
+/** Prepares a request that succeeds, and the client that sends it. */
 async function prepare(operation: string) {
   const actor = tenants.members.super_admin
   const request = await prepareRequest(operation, { server, tenants, actor, isOutsider: false })
+  const client = await openClient(server, actor)
   if (operation === 'POST /v1/auth/password-reset/confirm') {
     const token = await insertReset(server, tenants.stranger.userId)
-    return { ...request, body: { token, password: 'a longer engine' } }
+    return { ...request, client, body: { token, password: 'a longer engine' } }
   }
   if (operation === 'POST /v1/user/email-verification/confirm') {
     const token = 'V'.repeat(43)
@@ -96,6 +103,11 @@ async function prepare(operation: string) {
     return { ...request, body: { token } }
   }
   return request
+  if (operation === 'POST /v1/organization/leave') {
+    const inviter = Object.assign(client, { email: actor.email, password: '' })
+    return { ...request, client: await joinClient(server, inviter, 'viewer') }
+  }
+  return { ...request, client }
 }
 
 async function readNewestId(): Promise<number> {
@@ -112,8 +124,7 @@ test('every mutating operation is in one of the two lists', async () => {
 })
 
 test.each(Object.entries(recorded))('%s records %s', async (operation, action) => {
-  const { method, path, body } = await prepare(operation)
-  const client = await openClient(server, tenants.members.super_admin)
+  const { client, method, path, body } = await prepare(operation)
   const before = await readNewestId()
   const answer = await client.request(method, path, body, { 'user-agent': 'audit test' })
   expect(answer.status).toBeLessThan(300)
@@ -136,8 +147,7 @@ test.each(Object.keys(recorded).filter((operation) => !changesProcessor.includes
   '%s changes nothing if its row cannot be written',
   async (operation) => {
     const { db } = server.application
-    const { method, path, body } = await prepare(operation)
-    const client = await openClient(server, tenants.members.super_admin)
+    const { client, method, path, body } = await prepare(operation)
     await sql`
       CREATE FUNCTION fail_audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no audit'; END $$`.execute(
       db,

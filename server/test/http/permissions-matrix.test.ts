@@ -38,10 +38,14 @@ const matrix = parseMatrix(`
   GET    /v1/organization                                   401    200    200    200   200         200
   PATCH  /v1/organization                                   401    403    403    200   200         200
   GET    /v1/organization/members                           401    200    200    200   200         200
+  PATCH  /v1/organization/members/{member_id}               401    403    403    200   200         404
+  DELETE /v1/organization/members/{member_id}               401    403    403    204   204         404
+  POST   /v1/organization/leave                             401    409    409    409   409         409
   GET    /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations                       401    403    403    200   200         200
   POST   /v1/organization/invitations/{invitation_id}/resend 401   403    403    200   200         404
   POST   /v1/organization/invitations/{invitation_id}/link  401    403    403    200   200         404
+  DELETE /v1/organization/invitations/{invitation_id}       401    403    403    200   200         404
   GET    /v1/organization/audit-log                         401    403    403    200   200         200
   GET    /v1/invitations                                    401    200    200    200   200         200
   POST   /v1/invitations/{invitation_id}/reject             401    200    200    200   200         404

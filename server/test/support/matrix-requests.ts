@@ -3,7 +3,7 @@ import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
 import { serverActor } from '../../src/viewer.ts'
 import type { Viewer } from '../../src/viewer.ts'
-import { registerClient } from './client.ts'
+import { createClient, registerClient } from './client.ts'
 import { callSandbox } from './sandbox.ts'
 import { addInvitation, deployFor, newEmail } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
@@ -47,6 +47,14 @@ const answerByToken: MakeRequest = async (caller) => ({
 
 async function addOpenInvitation({ server, tenants }: Caller) {
   return addInvitation(server, tenants.members.super_admin, newEmail())
+}
+
+/** Adds a viewer to the first tenant and returns the id of the membership. */
+async function addMember({ server, tenants }: Caller): Promise<number> {
+  const { token } = await addInvitation(server, tenants.members.super_admin, newEmail())
+  const { body } = await createClient(server.url).post('/v1/invitations/register', { token, password })
+  const memberships = server.application.db.selectFrom('memberships').select('id')
+  return (await memberships.where('user_id', '=', body.user.id).executeTakeFirstOrThrow()).id
 }
 
 /** Adds a card to the first tenant and returns its id. */
@@ -108,6 +116,16 @@ const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/invitations/sso/{sso_provider}/start': async (caller) => ({
     parameters: { sso_provider: 'oidc' },
     body: { token: (await addOpenInvitation(caller)).token },
+  }),
+  'PATCH /v1/organization/members/{member_id}': async (caller) => ({
+    parameters: { member_id: await addMember(caller) },
+    body: { role: 'member' },
+  }),
+  'DELETE /v1/organization/members/{member_id}': async (caller) => ({
+    parameters: { member_id: await addMember(caller) },
+  }),
+  'DELETE /v1/organization/invitations/{invitation_id}': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
   }),
   'PATCH /v1/organization': () => ({ body: { description: newEmail() } }),
   'POST /v1/organization/invitations': () => ({ body: { email: newEmail() } }),

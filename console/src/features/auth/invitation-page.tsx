@@ -63,11 +63,17 @@ function KnownInvitation({
   // Shown until the deployments page has loaded.
   if (joined) return <LoadingInvitation />
   if (status !== 'pending') {
-    const title = status === 'expired' ? text.auth.expiredTitle : text.auth.answeredTitle
+    const title = {
+      accepted: text.auth.answeredTitle,
+      rejected: text.auth.answeredTitle,
+      expired: text.auth.expiredTitle,
+      cancelled: text.auth.cancelledTitle,
+    }[status]
     const words = {
       accepted: text.auth.accepted,
       rejected: text.auth.declined,
       expired: text.auth.expired,
+      cancelled: text.auth.cancelled,
     }
     return (
       <AuthLayout title={title} description={<p role="status">{words[status](organization)}</p>}>

@@ -11,13 +11,14 @@ import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
-import { invitationsQuery, membersQuery, useInvitationLink, useResendInvitation } from './queries.ts'
+import { invitationsQuery, membersQuery, useInvitationLink, useCancelInvitation, useResendInvitation } from './queries.ts'
 
 const tones: Record<Invitation['status'], Tone> = {
   pending: 'busy',
   accepted: 'good',
   rejected: 'neutral',
   expired: 'warn',
+  cancelled: 'neutral',
 }
 
 /** The invitations with the status of each and of its email. */
@@ -79,6 +80,7 @@ function InvitationItem({ invitation }: { invitation: Invitation }) {
         <div className="flex gap-2">
           {isFile && status === 'pending' && <CopyLinkButton invitation={invitation} />}
           <ResendButton invitation={invitation} isFile={isFile} />
+          <CancelButton invitation={invitation} />
         </div>
       )}
     </li>
@@ -103,6 +105,26 @@ function ResendButton({ invitation, isFile }: { invitation: Invitation; isFile: 
       }
     >
       {words.button}
+    </Button>
+  )
+}
+
+function CancelButton({ invitation: { id, invitee_email: email } }: { invitation: Invitation }) {
+  const cancel = useCancelInvitation()
+  const toasts = useToasts()
+  return (
+    <Button
+      size="small"
+      aria-label={text.organization.cancelInvitationTo(email)}
+      busy={cancel.isPending}
+      onClick={() =>
+        cancel.mutate(id, {
+          onSuccess: () => toasts.success(text.organization.invitationCancelled(email)),
+          onError: toasts.error,
+        })
+      }
+    >
+      {text.common.cancel}
     </Button>
   )
 }

@@ -6,9 +6,10 @@ import { ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
+import { MemberMenu } from './member-menu.tsx'
 import { membersQuery } from './queries.ts'
 
-/** The members of the organization with their roles. */
+/** The members of the organization with their roles, and a menu for those that the person may manage. */
 export function MemberTable() {
   const members = useQuery(membersQuery)
   const { user } = useSession()
@@ -22,6 +23,9 @@ export function MemberTable() {
               <HeadCell>{text.organization.name}</HeadCell>
               <HeadCell>{text.organization.role}</HeadCell>
               <HeadCell className="hidden sm:table-cell">{text.organization.joined}</HeadCell>
+              <HeadCell>
+                <span className="sr-only">{text.organization.actions}</span>
+              </HeadCell>
             </>
           }
         >
@@ -46,6 +50,9 @@ export function MemberTable() {
               </Cell>
               <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">
                 {formatDay(member.joined_at)}
+              </Cell>
+              <Cell className="pl-0">
+                <MemberMenu member={member} />
               </Cell>
             </tr>
           ))}

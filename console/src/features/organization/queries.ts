@@ -1,13 +1,17 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
 import type {
+  HandOver,
   Invitation,
   InvitationLink,
   InvitationRequest,
   Member,
+  MemberChanges,
   Organization,
   OrganizationChanges,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 /** The members, in the order in which they joined. */
@@ -70,5 +74,47 @@ export function useResendInvitation() {
 export function useInvitationLink() {
   return useMutation({
     mutationFn: (id: number) => callApi<InvitationLink>('POST', `/v1/organization/invitations/${id}/link`),
+  })
+}
+
+export function useChangeRole() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: ({ id, role }: { id: number } & MemberChanges) =>
+      callApi<Member>('PATCH', `/v1/organization/members/${id}`, { body: { role } }),
+    // A changed role of one's own changes the permissions.
+    onSettled: () =>
+      Promise.all([
+        queryClient.invalidateQueries({ queryKey: organizationQuery.queryKey }),
+        queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey }),
+      ]),
+  })
+}
+
+/** Removes a member, or leaves the organization when `memberId` is null. */
+export function useEndMembership() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  return useMutation({
+    mutationFn: ({ memberId, handOver }: { memberId: number | null; handOver: HandOver }) =>
+      memberId === null
+        ? callApi<undefined>('POST', '/v1/organization/leave', { query: handOver })
+        : callApi<undefined>('DELETE', `/v1/organization/members/${memberId}`, { query: handOver }),
+    onSuccess: async (_nothing, { memberId }) => {
+      if (memberId !== null) return queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
+      notifyOtherTabs('switched')
+      // Data of the organization must not stay on screen.
+      await navigate({ to: '/deployments' })
+      await queryClient.resetQueries()
+    },
+  })
+}
+
+/** Cancels an unanswered invitation. */
+export function useCancelInvitation() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (id: number) => callApi<Invitation>('DELETE', `/v1/organization/invitations/${id}`),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
 }

@@ -3,12 +3,13 @@ import { hashToken } from './link-token.ts'
 import { findSession } from './store.ts'
 
 /**
- * Returns a signal that fires when the session of a token expires or is revoked, or when the database cannot confirm it. Stops
+ * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes false, or when the database
+ * cannot confirm them. Stops
  * watching when `left` fires.
  */
 export function watchSession(
   { db, clock, notifications }: Pick<Services, 'db' | 'clock' | 'notifications'>,
-  { token, userId }: { token: string; userId: number },
+  { token, userId, isAllowed }: { token: string; userId: number; isAllowed: () => Promise<boolean> },
   left: AbortSignal,
 ): AbortSignal {
   const ended = new AbortController()
@@ -17,8 +18,10 @@ export function watchSession(
 
   async function check(): Promise<void> {
     const now = clock()
-    const session = await findSession(db, hashToken(token), now).catch(() => undefined)
-    if (session === undefined) return ended.abort()
+    const [session, allowed] = await Promise.all([findSession(db, hashToken(token), now), isAllowed()]).catch(
+      () => [],
+    )
+    if (session === undefined || !allowed) return ended.abort()
     if (left.aborted) return
     clearTimeout(expiry)
     // Check again at expiry: another request may have renewed the session by then.

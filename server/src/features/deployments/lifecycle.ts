@@ -22,3 +22,8 @@ export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus,
 export function canTransition(from: DeploymentStatus, to: DeploymentStatus): boolean {
   return (transitions[from] as readonly DeploymentStatus[]).includes(to)
 }
+
+/** True for a deployment that runs or is on the way to it. */
+export function isActive(status: DeploymentStatus): boolean {
+  return status !== 'failed' && status !== 'terminating' && status !== 'terminated'
+}

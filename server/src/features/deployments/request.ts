@@ -7,6 +7,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { assertCanDeploy, readTrialUsage } from '../billing/deployment-limits.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { findDeployableVariant } from '../catalog/find-variant.ts'
+import { holdMembership } from '../organizations/memberships.ts'
 import type { Price } from '../metering/prices.ts'
 import { insertDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -23,6 +24,7 @@ export async function requestDeployment(
   const id = uuidv7()
   const at = deps.clock()
   return deps.db.transaction().execute(async (transaction) => {
+    await holdMembership(transaction, viewer)
     await assertCanDeploy(transaction, deps, organizationId, trialUse)
     const target = { type: 'deployment', id, name: variant.modelName } as const
     await recordAction(transaction, viewer, 'deployment.created', { target })

@@ -8,6 +8,7 @@ import type { Services } from '../../services.ts'
 import { watchSession } from '../accounts/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import type { Price } from '../metering/prices.ts'
+import { hasAccess } from './access.ts'
 import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
@@ -48,9 +49,10 @@ const followedLines = 200
 
 export function deploymentRoutes(app: App, deps: Deps): void {
   measureWeightCache(app.metrics, deps.runtime)
-  const watchSessionOf = (request: FastifyRequest) => (signal: AbortSignal) => {
+  const watchAccess = (request: FastifyRequest, id: string) => (signal: AbortSignal) => {
     const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
-    return watchSession(deps, { token, userId: request.viewer.userId }, signal)
+    const { userId } = request.viewer
+    return watchSession(deps, { token, userId, isAllowed: () => hasAccess(deps.db, userId, id) }, signal)
   }
 
   app.get(
@@ -185,7 +187,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'status',
           toEventItem,
           (signal) => followEvents(deps, id, signal),
-          watchSessionOf(request),
+          watchAccess(request, id),
         )
       }
       return { items: (await listEvents(deps.db, id, 0)).map(toEventItem) }
@@ -217,7 +219,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'line',
           toLogItem,
           (signal) => followEngineLog(deps, deployment, tail ?? followedLines, signal),
-          watchSessionOf(request),
+          watchAccess(request, deployment.id),
         )
       }
       return { items: (await readEngineLog(deps, deployment, tail ?? maxLogLines)).map(toLogItem) }

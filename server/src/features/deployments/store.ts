@@ -56,6 +56,10 @@ export function findDeployment(db: Database, id: string): Promise<Deployment | u
   return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+export function getDeployment(db: Database, id: string): Promise<Deployment> {
+  return db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
+
 export function findOwnDeployment(db: Database, userId: number, id: string): Promise<Deployment | undefined> {
   return db
     .selectFrom('deployments')

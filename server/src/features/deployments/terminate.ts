@@ -1,30 +1,45 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { transitionDeployment } from './change-store.ts'
 import { getOwnDeployment } from './get.ts'
+import { getDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
 /** Starts terminating a deployment from any status. Does nothing if it is already terminating or terminated. */
-export async function terminateDeployment(
+export function terminateDeployment(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   id: string,
 ): Promise<Deployment> {
+  return db.transaction().execute(async (transaction) => {
+    const own = await getOwnDeployment({ db: transaction }, viewer, id)
+    const reason = `Termination requested by ${viewer.name}.`
+    return terminateWithin(transaction, viewer, own.id, { reason, at: clock() })
+  })
+}
+
+/** Terminates a deployment within a transaction. The caller must have checked the actor's rights. */
+export async function terminateWithin(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  id: string,
+  { reason, at }: { reason: string; at: Date },
+): Promise<Deployment> {
   for (;;) {
-    const deployment = await getOwnDeployment({ db }, viewer, id)
-    const { status } = deployment
+    const deployment = await getDeployment(transaction, id)
+    const { status, organization_id: organizationId, model_name: name } = deployment
     if (status === 'terminating' || status === 'terminated') return deployment
     const moved = await transitionDeployment(
-      db,
-      { id: deployment.id, from: status, to: 'terminating', at: clock() },
+      transaction,
+      { id, from: status, to: 'terminating', at },
       { status_message: null, engine_url: null },
-      { stage: 'termination', message: `Termination requested by ${viewer.name}.` },
-      async (transaction, { model_name: name, organization_id: organizationId }) => {
-        const target = { type: 'deployment', id, name } as const
-        await recordAction(transaction, viewer, 'deployment.terminated', { target, organizationId })
-      },
+      { stage: 'termination', message: reason },
     )
-    if (moved !== undefined) return moved
+    if (moved === undefined) continue
+    const target = { type: 'deployment', id, name } as const
+    await recordAction(transaction, actor, 'deployment.terminated', { target, organizationId })
+    return moved
   }
 }

@@ -13,6 +13,8 @@ import type { Inference } from './inference.ts'
 import { ModelRenaming } from './model-renaming.ts'
 import { writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
+import { accessRevoked } from './revoke-access.ts'
+import type { Revocable } from './revoke-access.ts'
 import type { RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamMeter } from './stream-meter.ts'
 import { StreamRelay } from './stream-relay.ts'
@@ -25,7 +27,7 @@ export interface ExchangeDeps extends Pick<Services, 'db' | 'runtime'> {
 }
 
 /** One request on its way to an engine and back. A class, because one is created per request and instances share their methods. */
-export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, FinishedExchange {
+export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, FinishedExchange, Revocable {
   readonly deps: ExchangeDeps
   readonly path: InferencePath
   readonly caller: Caller
@@ -77,7 +79,8 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
   /** Starts the request: immediately when a deployment has room, otherwise from the queue. */
   start(): void {
     this.startedAt = performance.now()
-    const { traces, admission } = this.deps.inference
+    const { traces, admission, openRequests } = this.deps.inference
+    openRequests.add(this)
     if (traces !== null) {
       const traceparent = this.caller.request.headers['traceparent']
       const parent = typeof traceparent === 'string' ? traceparent : undefined
@@ -204,6 +207,17 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     this.relay?.truncate()
   }
 
+  /** Ends the exchange because the caller lost access. A response that has begun is truncated. */
+  revoke(): void {
+    if (this.closed) return
+    this.brokenBy = 'caller'
+    this.call?.abort()
+    this.call = null
+    this.release()
+    if (!this.reply.raw.headersSent) return void this.reply.send(accessRevoked())
+    this.relay?.truncate()
+  }
+
   onWriteError(error: unknown): void {
     this.call?.abort()
     this.call = null
@@ -252,6 +266,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     if (this.closed) return
     this.closed = true
     this.endedAt = performance.now()
+    this.deps.inference.openRequests.delete(this)
     if (this.target === null) this.deps.inference.admission.cancel(this)
     if (!this.reply.raw.writableFinished) this.brokenBy ??= 'caller'
     this.relay?.close()
@@ -260,6 +275,10 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     this.release()
     this.span?.end(this)
     this.caller.onFinished(this)
+  }
+
+  get sessionId(): number {
+    return this.caller.request.viewer.session.id
   }
 
   get requestId(): string {

@@ -11,6 +11,8 @@ import { openStatistics } from '../statistics/recorder.ts'
 import type { StatisticsRecorder } from '../statistics/recorder.ts'
 import { createAdmission } from './admission.ts'
 import type { Admission, AdmissionLimits } from './admission.ts'
+import { trackOpenRequests } from './revoke-access.ts'
+import type { OpenRequests } from './revoke-access.ts'
 import { createTargetCache } from './targets.ts'
 import type { TargetCache } from './targets.ts'
 import { openTraces } from './traces.ts'
@@ -25,6 +27,7 @@ export interface Inference {
   breakers: CircuitBreakers
   admission: Admission
   targets: TargetCache
+  openRequests: OpenRequests
   statistics: StatisticsRecorder
   /** null when no collector is configured */
   traces: Traces | null
@@ -55,6 +58,7 @@ export async function openInference(
   const breakers = createCircuitBreakers()
   const admission = createAdmission(limits, breakers)
   const targets = createTargetCache(deps.notifications)
+  const openRequests = trackOpenRequests(deps.db, deps.notifications, deps.log)
   const statistics = openStatistics(deps)
   return {
     client,
@@ -63,12 +67,14 @@ export async function openInference(
     breakers,
     admission,
     targets,
+    openRequests,
     statistics,
     traces,
     inFlight: admission.inFlight,
     async close() {
       admission.close()
       targets.close()
+      openRequests.close()
       await client.close()
       await statistics.close()
       await traces?.close()

@@ -26,7 +26,7 @@ export async function claimInvitation(
   if (claimed !== undefined) return claimed
   const invitation = await findInvitation(transaction, key)
   if (invitation === undefined) throw invitationNotFound()
-  throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered()
+  throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)
 }
 
 /**

@@ -36,7 +36,7 @@ export async function copyInvitationLink(
     if (copied === undefined) {
       const invitation = await findInvitation(transaction, { id })
       if (invitation?.organization_id !== organizationId) throw invitationNotFound()
-      throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered()
+      throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)
     }
     const target = { type: 'invitation', id, name: copied.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.link_copied', { target })

@@ -4,8 +4,12 @@ export function invitationNotFound(): NotFoundError {
   return new NotFoundError('Invitation not found. Open the link in the newest invitation email.')
 }
 
-export function invitationAnswered(): ApplicationError {
-  return new ApplicationError('conflict', 'invitation_answered', 'This invitation has already been answered.')
+export function invitationAnswered({ status }: { status: string }): ApplicationError {
+  const message =
+    status === 'cancelled'
+      ? 'This invitation was cancelled. Ask for a new one.'
+      : 'This invitation has already been answered.'
+  return new ApplicationError('conflict', 'invitation_answered', message)
 }
 
 export function invitationExpired(): ApplicationError {

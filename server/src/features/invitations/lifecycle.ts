@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { deriveLinkToken, hashToken } from '../accounts/link-token.ts'
 
-export const invitationStatuses = ['pending', 'accepted', 'rejected', 'expired'] as const
+export const invitationStatuses = ['pending', 'accepted', 'rejected', 'expired', 'cancelled'] as const
 
 export type InvitationStatus = (typeof invitationStatuses)[number]
 
@@ -13,7 +13,7 @@ export const resendInterval = 60_000
 
 /** The status at a point in time. Expiry follows from the clock; the stored status stays `pending`. */
 export function getInvitationStatus(
-  invitation: { status: 'pending' | 'accepted' | 'rejected'; expires_at: Date },
+  invitation: { status: Exclude<InvitationStatus, 'expired'>; expires_at: Date },
   at: Date,
 ): InvitationStatus {
   return invitation.status === 'pending' && invitation.expires_at <= at ? 'expired' : invitation.status

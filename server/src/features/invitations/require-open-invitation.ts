@@ -10,6 +10,6 @@ export async function requireOpenInvitation(db: Database, tokenHash: Buffer, at:
   if (invitation === undefined) throw invitationNotFound()
   const status = getInvitationStatus(invitation, at)
   if (status === 'expired') throw invitationExpired()
-  if (status !== 'pending') throw invitationAnswered()
+  if (status !== 'pending') throw invitationAnswered({ status })
   return invitation
 }

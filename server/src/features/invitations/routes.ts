@@ -7,6 +7,7 @@ import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
 import { findViewer, startSession } from '../accounts/sessions.ts'
 import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
 import { copyInvitationLink } from './copy-link.ts'
+import { cancelInvitation } from './cancel-invitation.ts'
 import { invitationNotFound } from './errors.ts'
 import { registerInvitee } from './register-invitee.ts'
 import {
@@ -153,6 +154,22 @@ export function invitationRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ params, viewer }) => ({ url: await copyInvitationLink(deps, viewer, params.invitation_id) }),
+  )
+
+  app.delete(
+    '/v1/organization/invitations/:invitation_id',
+    {
+      config: { permission: 'manageInvitations' },
+      schema: {
+        operationId: 'cancelInvitation',
+        summary: 'Cancel an unanswered invitation',
+        description: 'Its link stops working. The invitation stays in the list with the status `cancelled`.',
+        tags,
+        params: invitationParams,
+        response: { 200: invitationBody, ...protectedProblems, ...problems(404, 409) },
+      },
+    },
+    async ({ params, viewer }) => present(await cancelInvitation(deps, viewer, params.invitation_id)),
   )
 
   app.get(

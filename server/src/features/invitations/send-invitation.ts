@@ -58,7 +58,7 @@ export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promis
     if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
     if (!(await renewInvitation(transaction, id, link, at))) {
       const { status, resent_at } = await getInvitation(transaction, id)
-      if (status !== 'pending') throw invitationAnswered()
+      if (status !== 'pending') throw invitationAnswered({ status })
       const wait = (resent_at?.getTime() ?? 0) + resendInterval - at.getTime()
       throw new RateLimitedError(
         wait / 1000,

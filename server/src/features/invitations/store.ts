@@ -178,6 +178,17 @@ export function answerPendingInvitation(
     : update.where('token_hash', '=', key.tokenHash).executeTakeFirst()
 }
 
+/** Cancels a pending or expired invitation; false when it was answered or cancelled. */
+export async function setCancelled(db: Database, id: number, userId: number, at: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('invitations')
+    .set({ status: 'cancelled', responded_at: at, responded_by_user_id: userId })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 export async function setResponder(db: Database, id: number, userId: number): Promise<void> {
   await db.updateTable('invitations').set({ responded_by_user_id: userId }).where('id', '=', id).execute()
 }

@@ -13,7 +13,7 @@ export interface InvitationsTable {
   invitee_email: string
   invited_by_user_id: number
   role: InvitationRole
-  status: Generated<'pending' | 'accepted' | 'rejected'>
+  status: Generated<'pending' | 'accepted' | 'rejected' | 'cancelled'>
   nonce: string
   token_hash: Buffer
   mail_id: number | null

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
 import { rolesBelow } from '../../roles.ts'
 import type { RoleName } from '../../roles.ts'
 
@@ -49,4 +50,107 @@ export async function isShared(db: Database, organizationId: number): Promise<bo
       OR EXISTS (SELECT FROM invitations WHERE organization_id = ${organizationId} AND status = 'pending') AS shared
   `.execute(db)
   return rows[0]!.shared
+}
+
+export interface Membership {
+  id: number
+  userId: number
+  organizationId: number
+  role: RoleName
+  email: string
+  name: string
+}
+
+/** Finds a membership of an organization by its id or its user. */
+export function findMembership(
+  db: Database,
+  organizationId: number,
+  key: { id: number } | { userId: number },
+): Promise<Membership | undefined> {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select([
+      'memberships.id',
+      'memberships.user_id as userId',
+      'memberships.organization_id as organizationId',
+      'memberships.role',
+      'users.email',
+      'users.name',
+    ])
+    .where('memberships.organization_id', '=', organizationId)
+    .where((where) =>
+      'id' in key ? where('memberships.id', '=', key.id) : where('memberships.user_id', '=', key.userId),
+    )
+    .executeTakeFirst()
+}
+
+/** Locks an organization's memberships against changes of roles by other transactions until this one ends. */
+export async function lockMemberships(
+  transaction: DatabaseTransaction,
+  organizationId: number,
+): Promise<void> {
+  await transaction
+    .selectFrom('organizations')
+    .select('id')
+    .where('id', '=', organizationId)
+    .forNoKeyUpdate()
+    .execute()
+}
+
+/** Throws `last_super_admin` if the organization would be left without one. Lock the memberships first. */
+export async function assertOtherSuperAdmin(
+  transaction: DatabaseTransaction,
+  { id, organizationId, role }: Membership,
+): Promise<void> {
+  if (role !== 'super_admin') return
+  const other = await transaction
+    .selectFrom('memberships')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('role', '=', 'super_admin')
+    .where('id', '<>', id)
+    .executeTakeFirst()
+  if (other !== undefined) return
+  const message = 'The organization needs an owner. Make another member an owner first.'
+  throw new ApplicationError('conflict', 'last_super_admin', message)
+}
+
+export async function setMemberRole(
+  transaction: DatabaseTransaction,
+  id: number,
+  role: RoleName,
+): Promise<void> {
+  await transaction.updateTable('memberships').set({ role }).where('id', '=', id).execute()
+}
+
+export async function deleteMembership(transaction: DatabaseTransaction, id: number): Promise<void> {
+  await transaction.deleteFrom('memberships').where('id', '=', id).execute()
+}
+
+/** The organizations that a user is a member of, earliest first. */
+export async function listOrganizationIds(db: Database, userId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('memberships')
+    .select('organization_id')
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ organization_id }) => organization_id)
+}
+
+/** Keeps a membership from ending until the transaction ends. Throws `not_authenticated` if it has ended already. */
+export async function holdMembership(
+  transaction: DatabaseTransaction,
+  { userId, organizationId }: { userId: number; organizationId: number },
+): Promise<void> {
+  const membership = await transaction
+    .selectFrom('memberships')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('organization_id', '=', organizationId)
+    .forKeyShare()
+    .executeTakeFirst()
+  if (membership !== undefined) return
+  throw new ApplicationError('unauthenticated', 'not_authenticated', 'Your access has ended. Sign in again.')
 }

@@ -2,6 +2,7 @@ import type { App } from '../../http/app.ts'
 import { bodyProblems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { changeOrganization } from './change-organization.ts'
+import { listMembers } from './members.ts'
 import {
   membersBody,
   organizationBody,
@@ -11,7 +12,7 @@ import {
   toOrganizationBody,
   toOwnOrganizationBody,
 } from './schemas.ts'
-import { getOrganization, listMembers, listOwnOrganizations } from './store.ts'
+import { getOrganization, listOwnOrganizations } from './store.ts'
 
 const tags = ['Organization']
 

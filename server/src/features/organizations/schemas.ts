@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { text, timestamp } from '../../http/schemas.ts'
 import { permissions, permissionsOf, roleIds } from '../../roles.ts'
 import type { Permission, RoleName } from '../../roles.ts'
-import type { Member, Organization, OwnOrganization } from './store.ts'
+import type { Member } from './members.ts'
+import type { Organization, OwnOrganization } from './store.ts'
 
 const roleName = z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]])
 const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permission[]])

@@ -12,15 +12,6 @@ export interface OrganizationChanges {
   description?: string | null | undefined
 }
 
-export interface Member {
-  id: number
-  user_id: number
-  email: string
-  name: string
-  role: RoleName
-  joined_at: Date
-}
-
 /** Inserts an organization and returns its id, or null when the slug is taken. */
 export async function insertOrganization(
   db: Database,
@@ -89,23 +80,5 @@ export function listOwnOrganizations(db: Database, userId: number): Promise<OwnO
     .where('memberships.user_id', '=', userId)
     .orderBy(sql`lower(organizations.name)`)
     .orderBy('organizations.id')
-    .execute()
-}
-
-export function listMembers(db: Database, organizationId: number): Promise<Member[]> {
-  return db
-    .selectFrom('memberships')
-    .innerJoin('users', 'users.id', 'memberships.user_id')
-    .select([
-      'memberships.id',
-      'memberships.user_id',
-      'users.email',
-      'users.name',
-      'memberships.role',
-      'memberships.joined_at',
-    ])
-    .where('memberships.organization_id', '=', organizationId)
-    .orderBy('memberships.joined_at')
-    .orderBy('memberships.id')
     .execute()
 }

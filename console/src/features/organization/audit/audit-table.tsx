@@ -14,9 +14,9 @@ export function AuditTable({ items }: { items: readonly AuditLogItem[] }) {
       head={
         <>
           <HeadCell>{words.action}</HeadCell>
-          <HeadCell>{words.actor}</HeadCell>
+          <HeadCell className="hidden sm:table-cell">{words.actor}</HeadCell>
           <HeadCell className="hidden lg:table-cell">{words.address}</HeadCell>
-          <HeadCell>{words.at}</HeadCell>
+          <HeadCell className="hidden sm:table-cell">{words.at}</HeadCell>
         </>
       }
     >
@@ -30,8 +30,11 @@ export function AuditTable({ items }: { items: readonly AuditLogItem[] }) {
             <div className="max-w-80 truncate text-[0.8125rem] text-muted" title={describeTarget(item)}>
               {describeTarget(item)}
             </div>
+            <div className="max-w-80 truncate text-[0.8125rem] text-muted sm:hidden">
+              {describeActor(item)}, {formatMoment(item.at)}
+            </div>
           </Cell>
-          <Cell className="max-w-64 truncate">
+          <Cell className="hidden max-w-64 truncate sm:table-cell">
             <span title={describeActor(item)}>{describeActor(item)}</span>
           </Cell>
           <Cell className="hidden text-muted lg:table-cell">
@@ -40,7 +43,7 @@ export function AuditTable({ items }: { items: readonly AuditLogItem[] }) {
               {item.user_agent}
             </div>
           </Cell>
-          <Cell className="whitespace-nowrap text-muted">{formatMoment(item.at)}</Cell>
+          <Cell className="hidden whitespace-nowrap text-muted sm:table-cell">{formatMoment(item.at)}</Cell>
         </tr>
       ))}
     </Table>
@@ -53,7 +56,9 @@ function describeActor({ actor, address }: AuditLogItem): string {
 
 /** The name of the target, and what changed about it. */
 function describeTarget({ target, details }: AuditLogItem): string {
-  const facts = Object.entries(details).map(([name, value]) => `${name}: ${describeFact(value)}`)
+  const facts = Object.entries(details).map(
+    ([name, value]) => `${name.replaceAll('_', ' ')}: ${describeFact(value)}`,
+  )
   return [target?.name ?? (target?.type === 'route' ? target.id : null), ...facts].filter(Boolean).join(' · ')
 }
 

@@ -121,7 +121,7 @@ test('GET /v1/auth/session: an open stream ends when its session expires', async
   const { id: userId } = (await getSession()).body.user
   const left = new AbortController()
   now = start + 7 * day - 20
-  const over = watchSession(server.application, { token, userId }, left.signal)
+  const over = watchSession(server.application, { isAllowed: async () => true, token, userId }, left.signal)
   expect(over.aborted).toBe(false)
   now = start + 7 * day
   await expect.poll(() => over.aborted, { timeout: 15_000 }).toBe(true)

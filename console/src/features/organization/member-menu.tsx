@@ -1,0 +1,51 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { EllipsisVertical } from 'lucide-react'
+import { useState } from 'react'
+import type { Member } from '../../../../server/src/contract.ts'
+import { organizationQuery, useCan, useSession } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Menu, MenuItem } from '../../components/menu.tsx'
+import { text } from '../../text/index.ts'
+import { RemoveMemberDialog } from './remove-member-dialog.tsx'
+import { RoleDialog } from './role-dialog.tsx'
+
+const managedByAdmins: readonly Member['role'][] = ['viewer', 'member']
+
+/** The actions on a member that the person's role allows: change the role and remove, or leave on their own row. */
+export function MemberMenu({ member }: { member: Member }) {
+  const [open, setOpen] = useState<'role' | 'remove' | null>(null)
+  const { user } = useSession()
+  const { data: organization } = useSuspenseQuery(organizationQuery)
+  const can = useCan()
+  const isOwn = member.user_id === user.id
+  const isOwner = organization.role === 'super_admin'
+  const mayManage = can('manageMembers') && (isOwner || managedByAdmins.includes(member.role))
+  if (!mayManage && !isOwn) return null
+  const close = () => setOpen(null)
+  return (
+    <>
+      <Menu
+        trigger={
+          <Button variant="quiet" size="tiny" aria-label={text.organization.actionsFor(member.name)}>
+            <EllipsisVertical />
+          </Button>
+        }
+      >
+        {mayManage && (
+          <MenuItem onSelect={() => setOpen('role')}>{text.organization.changeRole}</MenuItem>
+        )}
+        <MenuItem dangerous onSelect={() => setOpen('remove')}>
+          {isOwn ? text.organization.leave : text.organization.remove}
+        </MenuItem>
+      </Menu>
+      {open === 'role' && (
+        <RoleDialog
+          member={member}
+          roles={isOwner ? ['viewer', 'member', 'admin', 'super_admin'] : managedByAdmins}
+          onClose={close}
+        />
+      )}
+      {open === 'remove' && <RemoveMemberDialog member={member} isOwn={isOwn} onClose={close} />}
+    </>
+  )
+}

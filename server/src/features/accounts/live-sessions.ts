@@ -1,0 +1,7 @@
+import type { Database } from '../../database/tables.ts'
+
+/** Those of the sessions that still exist. */
+export async function findLiveSessions(db: Database, ids: readonly number[]): Promise<Set<number>> {
+  const rows = await db.selectFrom('sessions').select('id').where('id', 'in', ids).execute()
+  return new Set(rows.map(({ id }) => id))
+}

@@ -1,0 +1,35 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { createOrganization } from '../organizations/create-organization.ts'
+import { addMember, listOrganizationIds } from '../organizations/memberships.ts'
+import { switchOrganization } from './switch-organization.ts'
+
+const longestName = 200
+
+/**
+ * Moves a user whose current organization is no longer theirs to another one of theirs, else to a new one: an account always acts
+ * in an organization. Returns the id of the new organization, or null.
+ */
+export async function moveToOtherOrganization(
+  transaction: DatabaseTransaction,
+  user: { userId: number; name: string },
+  at: Date,
+): Promise<number | null> {
+  const { userId, name } = user
+  const own = await listOrganizationIds(transaction, userId)
+  const { current_organization_id: current } = await transaction
+    .selectFrom('users')
+    .select('current_organization_id')
+    .where('id', '=', userId)
+    .executeTakeFirstOrThrow()
+  if (own.includes(current)) return null
+  const [next] = own
+  if (next !== undefined) {
+    await switchOrganization(transaction, { userId, organizationId: next, at })
+    return null
+  }
+  const shortName = Array.from(name).slice(0, longestName).join('')
+  const organizationId = await createOrganization(transaction, `${shortName}’s organization`)
+  await addMember(transaction, { userId, organizationId, role: 'super_admin' })
+  await switchOrganization(transaction, { userId, organizationId, at })
+  return organizationId
+}

@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import type { Notifications } from '../../database/notifications.ts'
+import type { Database } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import { findLostAccess } from '../deployments/access.ts'
+import type { Access } from '../deployments/access.ts'
+
+/** A request in flight that ends when its caller loses access. */
+export interface Revocable extends Access {
+  revoke(): void
+}
+
+/** The requests in flight of this process. */
+export interface OpenRequests {
+  add(request: Revocable): void
+  delete(request: Revocable): void
+  close(): void
+}
+
+/**
+ * Ends requests whose caller's session was revoked, or whose caller was removed from the organization. If the database can't confirm
+ * the access, the requests end too.
+ */
+export function trackOpenRequests(
+  db: Database,
+  notifications: Notifications,
+  log: Pick<Logger, 'warn'>,
+): OpenRequests {
+  const open = new Set<Revocable>()
+
+  async function check(requests: readonly Revocable[]): Promise<void> {
+    if (requests.length === 0) return
+    const lost = await findLostAccess(db, requests).catch((error: unknown) => {
+      log.warn({ err: error }, 'could not confirm the access of requests in flight; they end')
+      return requests
+    })
+    for (const request of lost) if (open.has(request)) request.revoke()
+  }
+
+  const stops = [
+    notifications.subscribe('session_revoked', (payload) => {
+      const userId = Number(payload)
+      void check([...open].filter((request) => payload === '' || request.userId === userId))
+    }),
+    notifications.onReconnected(() => void check([...open])),
+  ]
+  return {
+    add: (request) => void open.add(request),
+    delete: (request) => void open.delete(request),
+    close: () => stops.forEach((stop) => stop()),
+  }
+}
+
+export function accessRevoked(): ApplicationError {
+  return new ApplicationError('unauthenticated', 'not_authenticated', 'Your access has ended. Sign in again.')
+}

@@ -1,0 +1,66 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError, NotFoundError } from '../../errors.ts'
+import { rolesBelow } from '../../roles.ts'
+import type { RoleName } from '../../roles.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../viewer.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
+import { recordAction } from '../audit/record-action.ts'
+import {
+  assertOtherSuperAdmin,
+  findMembership,
+  lockMemberships,
+  setMemberRole,
+} from '../organizations/memberships.ts'
+import type { Membership } from '../organizations/memberships.ts'
+
+/** Changes the role of a member of the viewer's organization. Throws `forbidden`, `not_found` and `last_super_admin`. */
+export function changeMemberRole(
+  { db }: Pick<Services, 'db'>,
+  viewer: Viewer,
+  id: number,
+  role: RoleName,
+): Promise<Membership> {
+  return db.transaction().execute(async (transaction) => {
+    const member = await lockManagedMember(transaction, viewer, id, role)
+    if (member.role === role) return member
+    await assertOtherSuperAdmin(transaction, member)
+    await setMemberRole(transaction, id, role)
+    await recordAction(transaction, viewer, 'member.role_changed', {
+      target: { type: 'member', id, name: member.email },
+      details: { role: { from: member.role, to: role } },
+    })
+    return { ...member, role }
+  })
+}
+
+/**
+ * Finds a member whom the viewer may manage, and locks their account and the organization's roles. Admins manage viewers and
+ * members; a super_admin manages everyone. `newRole` must be in the same range.
+ */
+export async function lockManagedMember(
+  transaction: DatabaseTransaction,
+  viewer: Viewer,
+  id: number,
+  newRole?: RoleName,
+): Promise<Membership> {
+  const { organizationId } = viewer
+  const found = await findMembership(transaction, organizationId, { id })
+  if (found === undefined) throw memberNotFound()
+  await lockAccount(transaction, found.userId)
+  await lockMemberships(transaction, organizationId)
+  // Read again under the lock: a concurrent request may have changed the roles.
+  const member = await findMembership(transaction, organizationId, { id })
+  const own = await findMembership(transaction, organizationId, { userId: viewer.userId })
+  if (member === undefined || own === undefined) throw memberNotFound()
+  for (const role of [member.role, newRole ?? member.role]) {
+    if (own.role === 'super_admin' || rolesBelow(own.role).includes(role)) continue
+    const message = 'Only an owner manages admins and owners.'
+    throw new ApplicationError('forbidden', 'forbidden', message)
+  }
+  return member
+}
+
+function memberNotFound(): NotFoundError {
+  return new NotFoundError('Member not found. GET /v1/organization/members lists the members.')
+}

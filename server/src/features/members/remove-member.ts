@@ -1,0 +1,95 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import { roleCan } from '../../roles.ts'
+import type { Services } from '../../services.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
+import { moveToOtherOrganization } from '../accounts/move-to-other-organization.ts'
+import type { AuditAction } from '../audit/actions.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { denyTrial } from '../billing/deny-trial.ts'
+import { listActiveDeployments, terminateDeployments, transferDeployments } from '../deployments/hand-over.ts'
+import {
+  assertOtherSuperAdmin,
+  deleteMembership,
+  findMembership,
+  lockMemberships,
+} from '../organizations/memberships.ts'
+import type { Membership } from '../organizations/memberships.ts'
+import { lockManagedMember } from './manage-member.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config'>
+
+/** What happens to the deployments of a member who goes; null to refuse while some are active. */
+export type HandOver = { deployments: 'end' } | { deployments: 'transfer'; to: number } | null
+
+/** Removes a member from the viewer's organization. */
+export function removeMember(deps: Deps, viewer: Viewer, id: number, handOver: HandOver): Promise<void> {
+  return deps.db.transaction().execute(async (transaction) => {
+    const member = await lockManagedMember(transaction, viewer, id)
+    await endMembership(transaction, deps, viewer, member, 'member.removed', handOver)
+  })
+}
+
+/** Ends the viewer's membership in their current organization. */
+export function leaveOrganization(deps: Deps, viewer: Viewer, handOver: HandOver): Promise<void> {
+  return deps.db.transaction().execute(async (transaction) => {
+    await lockAccount(transaction, viewer.userId)
+    await lockMemberships(transaction, viewer.organizationId)
+    const own = await findMembership(transaction, viewer.organizationId, { userId: viewer.userId })
+    if (own !== undefined) await endMembership(transaction, deps, viewer, own, 'member.left', handOver)
+  })
+}
+
+/** Ends a membership whose account and organization are locked. */
+async function endMembership(
+  transaction: DatabaseTransaction,
+  { clock, config }: Pick<Services, 'clock' | 'config'>,
+  actor: Actor,
+  member: Membership,
+  action: Extract<AuditAction, 'member.removed' | 'member.left'>,
+  handOver: HandOver,
+): Promise<void> {
+  const at = clock()
+  await assertOtherSuperAdmin(transaction, member)
+  // Before the deployments are listed: a concurrent request for a deployment either has committed or finds no membership.
+  await deleteMembership(transaction, member.id)
+  await handOverDeployments(transaction, actor, member, handOver, at)
+  const created = await moveToOtherOrganization(transaction, member, at)
+  if (created !== null) await denyTrial(transaction, config, created, at)
+  await recordAction(transaction, actor, action, {
+    organizationId: member.organizationId,
+    target: { type: 'member', id: member.id, name: member.email },
+    details: { role: member.role, deployments: handOver?.deployments ?? 'none' },
+  })
+}
+
+async function handOverDeployments(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  { userId, organizationId, name }: Membership,
+  handOver: HandOver,
+  at: Date,
+): Promise<void> {
+  const scope = { userId, organizationId }
+  if (handOver?.deployments === 'transfer') {
+    const recipient = await findMembership(transaction, organizationId, { userId: handOver.to })
+    if (recipient === undefined || !roleCan(recipient.role, 'createDeployments')) {
+      const message = 'Transfer the deployments to a member of the organization who may deploy.'
+      throw new ApplicationError('invalid', 'invalid_recipient', message)
+    }
+    return transferDeployments(transaction, actor, scope, recipient, at)
+  }
+  const active = handOver === null ? await listActiveDeployments(transaction, scope) : []
+  if (active.length > 0) {
+    const message =
+      'Some deployments of this member are active. Set `deployments` to `end` or `transfer` to choose what happens to them.'
+    throw new ApplicationError('conflict', 'deployments_active', message, {
+      facts: { deployment_ids: active },
+    })
+  }
+  await terminateDeployments(transaction, actor, scope, {
+    reason: `Terminated because ${name} is no longer a member.`,
+    at,
+  })
+}

@@ -1,0 +1,39 @@
+import type { Database } from '../../database/tables.ts'
+import type { RoleName } from '../../roles.ts'
+
+export interface Member {
+  id: number
+  user_id: number
+  email: string
+  name: string
+  role: RoleName
+  joined_at: Date
+}
+
+/** The members of an organization, earliest first. */
+export function listMembers(db: Database, organizationId: number): Promise<Member[]> {
+  return selectMembers(db)
+    .where('memberships.organization_id', '=', organizationId)
+    .orderBy('memberships.joined_at')
+    .orderBy('memberships.id')
+    .execute()
+}
+
+/** A member by the id of the membership. */
+export function getMember(db: Database, id: number): Promise<Member> {
+  return selectMembers(db).where('memberships.id', '=', id).executeTakeFirstOrThrow()
+}
+
+function selectMembers(db: Database) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select([
+      'memberships.id',
+      'memberships.user_id',
+      'users.email',
+      'users.name',
+      'memberships.role',
+      'memberships.joined_at',
+    ])
+}
