@@ -80,7 +80,8 @@ export const organization = {
   },
 
   cancelInvitationTo: (email: string) => `Cancel the invitation to ${email}`,
-  invitationCancelled: (email: string) => `The invitation to ${email} was cancelled. Its link no longer works.`,
+  invitationCancelled: (email: string) =>
+    `The invitation to ${email} was cancelled. Its link no longer works.`,
 
   settings: 'Organization settings',
   readOnly: 'Only admins can change these settings.',

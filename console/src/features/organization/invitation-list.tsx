@@ -11,7 +11,13 @@ import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
-import { invitationsQuery, membersQuery, useInvitationLink, useCancelInvitation, useResendInvitation } from './queries.ts'
+import {
+  invitationsQuery,
+  membersQuery,
+  useInvitationLink,
+  useCancelInvitation,
+  useResendInvitation,
+} from './queries.ts'
 
 const tones: Record<Invitation['status'], Tone> = {
   pending: 'busy',

@@ -31,9 +31,7 @@ export function MemberMenu({ member }: { member: Member }) {
           </Button>
         }
       >
-        {mayManage && (
-          <MenuItem onSelect={() => setOpen('role')}>{text.organization.changeRole}</MenuItem>
-        )}
+        {mayManage && <MenuItem onSelect={() => setOpen('role')}>{text.organization.changeRole}</MenuItem>}
         <MenuItem dangerous onSelect={() => setOpen('remove')}>
           {isOwn ? text.organization.leave : text.organization.remove}
         </MenuItem>
