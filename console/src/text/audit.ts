@@ -42,6 +42,7 @@ export const audit = {
     'deployment.created': 'Created a deployment',
     'deployment.transferred': 'Transferred a deployment',
     'deployment.terminated': 'Terminated a deployment',
+    'billing_account.activation_started': 'Started to activate billing',
     'billing_account.changed': 'Billing changed',
     'payment_method.made_default': 'Changed the default card',
     'payment_method.removed': 'Removed a card',

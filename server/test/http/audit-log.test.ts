@@ -35,7 +35,7 @@ const recorded: Record<string, string> = {
   'POST /v1/invitations/by-token/{token}/accept': 'invitation.accepted',
   'POST /v1/invitations/by-token/{token}/reject': 'invitation.rejected',
   'POST /v1/invitations/register': 'invitation.accepted',
-  'POST /v1/billing/subscription/activate-postpaid': 'billing_account.changed',
+  'POST /v1/billing/subscription/activate-postpaid': 'billing_account.activation_started',
   'PATCH /v1/billing/subscription/collection-method': 'billing_account.changed',
   'PATCH /v1/billing/payment-methods/default': 'payment_method.made_default',
   'DELETE /v1/billing/payment-methods/{payment_method_id}': 'payment_method.removed',

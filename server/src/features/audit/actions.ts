@@ -23,6 +23,7 @@ export const auditActions = [
   'deployment.created',
   'deployment.transferred',
   'deployment.terminated',
+  'billing_account.activation_started',
   'billing_account.changed',
   'payment_method.made_default',
   'payment_method.removed',

@@ -2,6 +2,7 @@ import type { Services } from '../../services.ts'
 import { ApplicationError } from '../../errors.ts'
 import { serverActor } from '../../viewer.ts'
 import type { Actor, Viewer } from '../../viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import {
@@ -47,7 +48,7 @@ export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: strin
     const existing = await callProcessor(log, () => payments.findSubscription(customerId))
     if (existing !== null && isLive(existing.status))
       return applySubscription(deps, lease, existing, { actor: viewer })
-    const activation = await createActivation(deps, account, card.id, viewer.userId)
+    const activation = await createActivation(deps, viewer, account, card.id)
     const result = await runActivation(deps, viewer, lease, account, activation)
     if (result.outcome === 'activated') return result.account
     throw result.error
@@ -56,12 +57,18 @@ export async function activatePostpaid(deps: Deps, viewer: Viewer, cardId: strin
 
 function createActivation(
   { db, clock, jobs }: Deps,
+  viewer: Viewer,
   { id: accountId }: BillingAccount,
   cardId: string,
-  userId: number,
 ): Promise<Activation> {
   return db.transaction().execute(async (transaction) => {
-    const activation = await insertActivation(transaction, { accountId, cardId, userId, at: clock() })
+    const activation = await insertActivation(transaction, {
+      accountId,
+      cardId,
+      userId: viewer.userId,
+      at: clock(),
+    })
+    await recordAction(transaction, viewer, 'billing_account.activation_started')
     const task = { activationId: activation.id }
     await jobs.enqueue(transaction, 'resume-activation', task, { afterSeconds: resumeSeconds })
     return activation
