@@ -100,9 +100,8 @@ async function prepare(operation: string) {
       .values({ user_id: actor.userId, ...link })
       .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
       .execute()
-    return { ...request, body: { token } }
+    return { ...request, client, body: { token } }
   }
-  return request
   if (operation === 'POST /v1/organization/leave') {
     const inviter = Object.assign(client, { email: actor.email, password: '' })
     return { ...request, client: await joinClient(server, inviter, 'viewer') }

@@ -86,7 +86,7 @@ const matrix = parseMatrix(`
   GET    /v1/models                                         401    200    200    200   200         200
   GET    /v1/models/{model}                                 401    200    200    200   200         404
   POST   /v1/chat/completions                               401    200    200    200   200         404
-  POST   /v1/embeddings                                     401    200    200    200   200         404
+  POST   /v1/embeddings                                     401    400    400    400   400         404
 `)
 
 /** The token of an invitation grants the right to preview it and to register with it. */
