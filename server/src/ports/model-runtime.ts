@@ -18,6 +18,12 @@ export interface ModelArchitecture {
   headDimension: number
   hiddenSize: number
   vocabularySize: number
+  /** How many of `layers` attend only to a window of the last tokens; absent for none */
+  slidingLayers?: number | undefined
+  /** Length of that window in tokens */
+  slidingWindow?: number | undefined
+  /** Bytes of state per sequence in the layers without attention, which `layers` doesn't count; absent for none */
+  stateBytes?: number | undefined
 }
 
 /** Options of an engine's command line by name, without the leading dashes. */

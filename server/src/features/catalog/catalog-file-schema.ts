@@ -32,11 +32,26 @@ const architectureSchema = z
     kv_heads: positiveInteger,
     head_dim: positiveInteger,
     vocabulary_size: positiveInteger,
+    sliding_layers: positiveInteger.optional(),
+    sliding_window: positiveInteger.optional(),
+    state_bytes: positiveInteger.optional(),
   })
   .refine((architecture) => architecture.attention_heads % architecture.kv_heads === 0, {
     path: ['kv_heads'],
     message: 'must divide attention_heads',
   })
+  .refine(({ layers, sliding_layers = 0 }) => sliding_layers <= layers, {
+    path: ['sliding_layers'],
+    message: 'must not exceed layers',
+  })
+  .refine(
+    (architecture) =>
+      (architecture.sliding_layers === undefined) === (architecture.sliding_window === undefined),
+    {
+      path: ['sliding_layers'],
+      message: 'and sliding_window must be set together',
+    },
+  )
 
 const localWeightsSchema = z.strictObject({ file: text })
 const urlWeightsSchema = z.strictObject({

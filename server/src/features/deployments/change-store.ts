@@ -63,6 +63,18 @@ export async function updateDeployment(
   return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, hook)
 }
 
+/** Updates a deployment for its owner and notifies the workers. Returns undefined if it has left `status`. */
+export async function updateOwnDeployment(
+  db: Database,
+  { id, status }: { id: string; status: DeploymentStatus },
+  changes: DeploymentChanges,
+  event: EventContent,
+  at: Date,
+): Promise<Deployment | undefined> {
+  const set = { reconcile_at: sql<Date>`now()`, ...withProgress(changes), updated_at: at }
+  return changeDeployment(db, { id, status, lease: undefined, set, event, at }, undefined)
+}
+
 /** `progress` belongs to `status_message`, so a new message without progress clears it. */
 function withProgress(changes: DeploymentChanges): DeploymentChanges {
   return changes.status_message === undefined ? changes : { progress: null, ...changes }

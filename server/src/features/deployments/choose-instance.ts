@@ -3,13 +3,15 @@ import type { Services } from '../../services.ts'
 import { findHourlyPrice } from '../metering/instance-prices.ts'
 import type { Price } from '../metering/prices.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer, SelectionResult } from './instance-selection.ts'
+import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
 import type { ServingCapacity } from './memory-estimate.ts'
+import { noMinimums } from './serving-capacity.ts'
+import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'runtime' | 'clock' | 'config'> & { prices: readonly Price[] }
 
-/** The capacity of an engine on GPUs. */
-const gpuCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
+/** The capacity of an engine that shares a host of a remote runtime with others. */
+const sharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
 
 /**
  * Chooses the instance type for a variant from the runtime's current offers and prices. `refused` names instance types that
@@ -18,9 +20,10 @@ const gpuCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4
 export async function chooseInstance(
   deps: Deps,
   variant: ModelVariant,
+  minimums: CapacityMinimums,
   refused: readonly string[],
 ): Promise<SelectionResult> {
-  return selectInstance(variant, await listPricedOffers(deps), chooseCapacity(deps), refused)
+  return selectInstance(variant, await listPricedOffers(deps), listRules(deps, minimums), refused)
 }
 
 /** The runtime's offers with their current prices. Throws if the runtime throws. */
@@ -34,7 +37,16 @@ export async function listPricedOffers({
   return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
 }
 
-/** The capacity that engines on this runtime are started with. */
-export function chooseCapacity({ runtime, config }: Pick<Deps, 'runtime' | 'config'>): ServingCapacity {
-  return runtime.name === 'local' ? config.localEngine : gpuCapacity
+/** The rules by which engines of this runtime are sized. */
+export function listRules(
+  { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
+  minimums: CapacityMinimums = noMinimums,
+): SelectionRules {
+  const { maxContextTokens, maxSequences } = config.engineLimits
+  return {
+    engines: runtime.engines,
+    ceilings: { contextTokens: maxContextTokens, parallelSequences: maxSequences },
+    shared: runtime.name === 'local' ? config.localEngine : sharedCapacity,
+    minimums,
+  }
 }

@@ -1,11 +1,18 @@
 import { expect, test } from 'vitest'
 import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './instance-selection.ts'
 import { estimateMemory } from './memory-estimate.ts'
+import { noMinimums } from './serving-capacity.ts'
 
 const GiB = 2 ** 30
 const capacity = { contextTokens: 8192, parallelSequences: 4 }
+const rules: SelectionRules = {
+  engines: [],
+  ceilings: { contextTokens: null, parallelSequences: 256 },
+  shared: capacity,
+  minimums: noMinimums,
+}
 
 /**
  * Memory in GiB that well-known models need on one GPU, calculated by hand, and the instance with the least total memory that fits:
@@ -147,7 +154,7 @@ function expectAbout(bytes: number, gibibytes: string): void {
 }
 
 function choose(variant: ModelVariant): string {
-  const result = selectInstance(variant, offers, capacity, [])
+  const result = selectInstance(variant, offers, rules, [])
   return result.outcome === 'selected' ? result.selection.offer.instanceType : result.reason
 }
 

@@ -2,10 +2,16 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { selectInstance } from './instance-selection.ts'
-import type { PricedOffer } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './instance-selection.ts'
+import { noMinimums } from './serving-capacity.ts'
 
 const GiB = 2 ** 30
-const capacity = { contextTokens: 4096, parallelSequences: 2 }
+const rules: SelectionRules = {
+  engines: [],
+  ceilings: { contextTokens: 4096, parallelSequences: 2 },
+  shared: { contextTokens: 4096, parallelSequences: 2 },
+  minimums: noMinimums,
+}
 
 /** Needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
 const variant: ModelVariant = {
@@ -36,7 +42,7 @@ function offer(instanceType: string, gibibytes: number, changes: Partial<PricedO
 }
 
 function choose(offers: PricedOffer[], refused: string[] = []): string | null {
-  const result = selectInstance(variant, offers, capacity, refused)
+  const result = selectInstance(variant, offers, rules, refused)
   return result.outcome === 'selected' ? result.selection.offer.instanceType : null
 }
 
@@ -79,14 +85,14 @@ test('an offer fits if its memory is at least the estimate, to the byte', () => 
 })
 
 test('refused instance types are skipped, and the reason says so', () => {
-  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], capacity, ['16'])
+  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], rules, ['16'])
   expect(result).toMatchObject({
     outcome: 'selected',
     selection: {
       offer: { instanceType: '24' },
       memoryBytes: 14 * GiB,
       reason: expect.stringMatching(
-        /^Needs about 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB \(90 % of its memory\) and is the only instance type that fits\. Ruled out: 16: no capacity\.$/,
+        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens \(the limit that the operator has set\), 2 at a time \(the limit that the operator has set\)\. Ruled out: 16: no capacity\.$/,
       ),
     },
   })
@@ -96,14 +102,14 @@ test('refused instance types are skipped, and the reason says so', () => {
 test('an infeasible variant names why each instance type was ruled out, grouped by reason', () => {
   const other = { formats: ['pytorch', 'awq'] }
   const offers = [offer('8', 8), offer('x', 80, other), offer('also 8', 8), offer('y', 90, other)]
-  expect(selectInstance(variant, offers, capacity, [])).toMatchObject({
+  expect(selectInstance(variant, offers, rules, [])).toMatchObject({
     outcome: 'infeasible',
     reason:
-      'No instance type can run this model. It needs about 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
+      'No instance type can run this model. It needs at least 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
       'overhead 2.0 GiB). Ruled out: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: runs pytorch, awq models, not ggufv2.',
     memoryBytes: 14 * 2 ** 30,
   })
-  expect(selectInstance(variant, [], capacity, [])).toEqual({
+  expect(selectInstance(variant, [], rules, [])).toEqual({
     outcome: 'infeasible',
     reason: 'No instance type can run this model. The compute backend offers no instance types.',
     considered: [],
@@ -117,7 +123,7 @@ test('every offer is considered: first those that fit, in order of preference', 
     offer('expensive', 24, { pricePerHour: '3' }),
     offer('cheap', 16, { pricePerHour: '2' }),
   ]
-  const { considered } = selectInstance(variant, offers, capacity, [])
+  const { considered } = selectInstance(variant, offers, rules, [])
   expect(considered.map(({ offer, fits, reason }) => [offer.instanceType, fits, reason])).toEqual([
     ['cheap', true, '16.0 GiB usable, 14.0 GiB needed'],
     ['expensive', true, '24.0 GiB usable, 14.0 GiB needed'],
@@ -126,8 +132,10 @@ test('every offer is considered: first those that fit, in order of preference', 
 })
 
 test('the context never exceeds the length that the model was trained with', () => {
-  const result = selectInstance({ ...variant, contextLength: 512 }, [offer('80', 80)], capacity, [])
-  expect(result).toMatchObject({ selection: { capacity: { contextTokens: 512, parallelSequences: 2 } } })
+  const result = selectInstance({ ...variant, contextLength: 512 }, [offer('80', 80)], rules, [])
+  expect(result).toMatchObject({
+    selection: { sizing: { capacity: { contextTokens: 512, parallelSequences: 2 } } },
+  })
 })
 
 test('llama.cpp serves embedding models with at most 2048 tokens, other engines with the configured context', () => {
@@ -136,10 +144,10 @@ test('llama.cpp serves embedding models with at most 2048 tokens, other engines 
     const result = selectInstance(
       { ...embedding, format },
       [offer('80', 80, { formats: [format] })],
-      capacity,
+      rules,
       [],
     )
-    return result.outcome === 'selected' ? result.selection.capacity.contextTokens : null
+    return result.outcome === 'selected' ? result.selection.sizing.capacity.contextTokens : null
   }
   expect(contextOf('ggufv2')).toBe(2048)
   expect(contextOf('pytorch')).toBe(4096)
@@ -182,7 +190,7 @@ test('for any offers, the choice fits, was not refused, and is the cheapest that
     fc.property(someOffers, (given) => {
       const refused = given.filter((each) => each.refused).map(({ offer }) => offer.instanceType)
       const offers = given.map(({ offer }) => offer)
-      const result = selectInstance(awq, offers, capacity, refused)
+      const result = selectInstance(awq, offers, rules, refused)
       const fitting = given.filter(({ fits }) => fits).map(({ offer }) => offer)
       const found = result.considered.filter(({ fits }) => fits).map(({ offer }) => offer)
       expect(new Set(found)).toEqual(new Set(fitting))
@@ -210,7 +218,7 @@ test('adding a cheaper offer that fits changes the choice to it', () => {
         pricePerHour: '0.99',
         vendor: 'amd',
       })
-      const result = selectInstance(awq, [...offers, cheaper], capacity, [])
+      const result = selectInstance(awq, [...offers, cheaper], rules, [])
       expect(result).toMatchObject({ outcome: 'selected', selection: { offer: cheaper } })
     }),
   )

@@ -1,20 +1,31 @@
 import { formatMemory } from '../../format-bytes.ts'
-import type { InstanceOffer, ModelVariant } from '../../ports/model-runtime.ts'
+import type { InstanceOffer, ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
+import { findEngine, findEngineIncompatibility } from './engine-choice.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
-import { estimateMemory } from './memory-estimate.ts'
 import type { MemoryEstimate, ServingCapacity } from './memory-estimate.ts'
-
-/** llama.cpp processes the context of an embedding model in one batch, whose memory grows with the square of its length. */
-const maxEmbeddingContext = 2048
+import { estimateCapacity, findLeastCapacity, sizeEngine } from './serving-capacity.ts'
+import type { CapacityCeilings, CapacityMinimums, Sizing } from './serving-capacity.ts'
 
 export interface PricedOffer extends InstanceOffer {
   /** A decimal string in the main unit of the currency; null when unknown */
   pricePerHour: string | null
 }
 
+/** What an engine may and must be able to serve. */
+export interface SelectionRules {
+  /** The engines of the runtime */
+  engines: readonly RuntimeEngine[]
+  /** For engines that have their GPUs to themselves */
+  ceilings: CapacityCeilings
+  /** The capacity of engines that share the memory of a host with others */
+  shared: ServingCapacity
+  minimums: CapacityMinimums
+}
+
 export interface Selection {
   offer: PricedOffer
-  capacity: ServingCapacity
+  sizing: Sizing
+  /** The memory that the engine uses at that size */
   memoryBytes: number
   /** The memory estimate, the choice, and the offers ruled out, as sentences */
   reason: string
@@ -24,13 +35,15 @@ export interface Selection {
 export interface ConsideredOffer {
   offer: PricedOffer
   fits: boolean
+  /** True if the offer doesn't fit only because its memory is too small for the least capacity */
+  isTooSmall: boolean
   /** Why the offer was ruled out, or its usable and needed memory if it fits */
   reason: string
 }
 
 /**
- * `considered` lists every offer: first those that fit, in order of preference, then the others. `memoryBytes` is the estimate for
- * the chosen offer, or the lowest estimate if none fits; null without offers.
+ * `considered` lists every offer: first those that fit, in order of preference, then the others. `memoryBytes` is the least memory
+ * that the model needs on the chosen offer, or the lowest of all if none fits; null without offers.
  */
 export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
   | { outcome: 'selected'; selection: Selection }
@@ -38,55 +51,80 @@ export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: numb
 )
 
 /**
- * Chooses the cheapest offer that can run a variant, skipping the instance types in `refused`. Ties go to fewer GPUs, then the
- * higher compute capability, then less memory, then the name. Offers without a known price come last.
+ * Chooses the cheapest offer that can run a variant, skipping the instance types in `refused`, and sizes the engine to it. Ties go to
+ * fewer GPUs, then the higher compute capability, then less memory, then the name. Offers without a known price come last.
  */
 export function selectInstance(
   variant: ModelVariant,
   offers: readonly PricedOffer[],
-  wanted: ServingCapacity,
+  rules: SelectionRules,
   refused: readonly string[],
 ): SelectionResult {
-  const capacity = limitContext(wanted, variant)
   const evaluations = offers
     .toSorted(compareOffers)
-    .map((offer) => evaluateOffer(offer, variant, capacity, refused))
+    .map((offer) => evaluateOffer(offer, variant, rules, refused))
   const fitting = evaluations.filter(({ rejection }) => rejection === null)
   const rejected = evaluations.filter(({ rejection }) => rejection !== null)
   const considered = [...fitting, ...rejected].map(toConsideredOffer)
   const [chosen] = fitting
-  if (chosen === undefined) {
-    const smallest = findSmallestEstimate(rejected)
-    const reason = `No instance type can run this model. ${explainInfeasible(rejected, smallest, capacity)}`
-    return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.totalBytes ?? null }
+  const sizing = chosen === undefined ? null : sizeOffer(variant, chosen.offer, rules)
+  if (chosen === undefined || sizing === null) {
+    const smallest = findSmallest(rejected)
+    const reason = `No instance type can run this model. ${explainInfeasible(rejected, smallest)}`
+    return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.estimate?.totalBytes ?? null }
   }
-  const { offer, estimate, caveat } = chosen
-  const memoryBytes = estimate.totalBytes
+  const { offer, caveat } = chosen
   const rank =
     fitting.length === 1
       ? 'the only instance type that fits'
       : `the cheapest of ${fitting.length} instance types that fit`
   const sentences = [
-    `Needs about ${describeEstimate(estimate, capacity)}.`,
-    `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} (90 % of its memory) and is ${rank}.`,
+    `Needs at least ${describeNeed(chosen)}.`,
+    `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
+    describeSizing(sizing),
     ...(caveat === null ? [] : [`On its GPUs, ${caveat}.`]),
     ...(rejected.length > 0 ? [`Ruled out: ${listRejections(rejected)}.`] : []),
   ]
   return {
     outcome: 'selected',
-    selection: { offer, capacity, memoryBytes, reason: sentences.join(' ') },
+    selection: { offer, sizing, memoryBytes: sizing.estimate.totalBytes, reason: sentences.join(' ') },
     considered,
-    memoryBytes,
+    memoryBytes: chosen.estimate?.totalBytes ?? null,
   }
 }
 
-function limitContext(
-  { contextTokens, parallelSequences }: ServingCapacity,
-  variant: ModelVariant,
-): ServingCapacity {
-  const usesOneBatch = variant.modelType === 'embedding' && variant.format === 'ggufv2'
-  const limit = usesOneBatch ? maxEmbeddingContext : contextTokens
-  return { contextTokens: Math.min(limit, variant.contextLength), parallelSequences }
+/** What an engine could serve on an offer; null if it doesn't fit. Throws RangeError if a minimum exceeds a ceiling. */
+export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): Sizing | null {
+  const { ceilings, least } = findBounds(variant, offer, rules)
+  return sizeEngine(variant, offer, ceilings, least)
+}
+
+/** True if engines on this offer share its memory with engines of other deployments. */
+export function isSharedOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): boolean {
+  return offer.gpuCount === 0 || findEngine(variant, rules.engines)?.name === 'embedded'
+}
+
+function findBounds(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules) {
+  const { shared, minimums } = rules
+  const isShared = isSharedOffer(variant, offer, rules)
+  const ceilings = isShared ? shared : rules.ceilings
+  return { ceilings, least: findLeastCapacity(variant, ceilings, minimums, isShared ? shared : undefined) }
+}
+
+const factors = {
+  model: 'the context of the model',
+  ceiling: 'the limit that the operator has set',
+  memory: 'as its memory allows',
+  engine: 'the most that its engine handles well',
+}
+
+/** One sentence with both numbers and what limits them. */
+export function describeSizing({ capacity, limitedBy }: Sizing): string {
+  const { contextTokens, parallelSequences } = capacity
+  return (
+    `It serves requests of up to ${contextTokens} tokens (${factors[limitedBy.context]}), ` +
+    `${parallelSequences} at a time (${factors[limitedBy.sequences]}).`
+  )
 }
 
 function compareOffers(one: PricedOffer, other: PricedOffer): number {
@@ -110,7 +148,9 @@ function toNumber(price: string | null): number {
 
 interface Evaluation {
   offer: PricedOffer
-  estimate: MemoryEstimate
+  /** The least capacity and its memory; null when a minimum exceeds a ceiling */
+  least: ServingCapacity | null
+  estimate: MemoryEstimate | null
   /** Why the offer is ruled out, or null */
   rejection: string | null
   /** True when the offer is ruled out for its memory */
@@ -122,39 +162,65 @@ interface Evaluation {
 function evaluateOffer(
   offer: PricedOffer,
   variant: ModelVariant,
-  capacity: ServingCapacity,
+  rules: SelectionRules,
   refused: readonly string[],
 ): Evaluation {
-  const estimate = estimateMemory(variant, capacity, offer.gpuCount)
-  const { format } = variant
-  const incompatibility = offer.formats.includes(format)
-    ? findGpuIncompatibility(variant, offer)
-    : `runs ${offer.formats.join(', ')} models, not ${format}`
+  const caveat = findGpuCaveat(variant.format, offer)
+  const least = readLeastCapacity(variant, offer, rules)
+  if (typeof least === 'string') {
+    return { offer, least: null, estimate: null, rejection: least, isTooSmall: false, caveat }
+  }
+  const estimate = estimateCapacity(variant, least, offer.gpuCount)
+  const incompatibility = findIncompatibility(variant, offer, rules.engines)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
   const rejection = isTooSmall
     ? `${formatMemory(estimate.totalBytes)} needed`
     : (incompatibility ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
-  return { offer, estimate, rejection, isTooSmall, caveat: findGpuCaveat(format, offer) }
+  return { offer, least, estimate, rejection, isTooSmall, caveat }
+}
+
+/** The least capacity, or why a minimum can't be met. */
+function readLeastCapacity(
+  variant: ModelVariant,
+  offer: InstanceOffer,
+  rules: SelectionRules,
+): ServingCapacity | string {
+  try {
+    return findBounds(variant, offer, rules).least
+  } catch (error) {
+    if (error instanceof RangeError) return error.message.replace(/\.$/, '')
+    throw error
+  }
+}
+
+function findIncompatibility(
+  variant: ModelVariant,
+  offer: InstanceOffer,
+  engines: readonly RuntimeEngine[],
+): string | null {
+  const { format } = variant
+  if (!offer.formats.includes(format)) return `runs ${offer.formats.join(', ')} models, not ${format}`
+  const engine = findEngine(variant, engines)
+  const outdated = engine === undefined ? null : findEngineIncompatibility(variant, engine)
+  return outdated ?? findGpuIncompatibility(variant, offer)
 }
 
 function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: Evaluation): ConsideredOffer {
-  const memory = `${formatMemory(offer.memoryBytes)} usable, ${formatMemory(estimate.totalBytes)} needed`
+  const needed = estimate === null ? '' : `, ${formatMemory(estimate.totalBytes)} needed`
+  const memory = `${formatMemory(offer.memoryBytes)} usable${needed}`
   const fit = caveat === null ? memory : `${memory}; ${caveat}`
-  return { offer, fits: rejection === null, reason: isTooSmall ? memory : (rejection ?? fit) }
+  return { offer, fits: rejection === null, isTooSmall, reason: isTooSmall ? memory : (rejection ?? fit) }
 }
 
-function findSmallestEstimate(evaluations: readonly Evaluation[]): MemoryEstimate | null {
-  const estimates = evaluations.map(({ estimate }) => estimate)
-  return estimates.toSorted((one, other) => one.totalBytes - other.totalBytes)[0] ?? null
+function findSmallest(evaluations: readonly Evaluation[]): Evaluation | null {
+  const bytesOf = ({ estimate }: Evaluation) => estimate?.totalBytes ?? Infinity
+  return evaluations.toSorted((one, other) => compareValues(bytesOf(one), bytesOf(other)))[0] ?? null
 }
 
-function explainInfeasible(
-  rejected: readonly Evaluation[],
-  smallest: MemoryEstimate | null,
-  capacity: ServingCapacity,
-): string {
+function explainInfeasible(rejected: readonly Evaluation[], smallest: Evaluation | null): string {
   if (smallest === null) return 'The compute backend offers no instance types.'
-  return `It needs about ${describeEstimate(smallest, capacity)}. Ruled out: ${listRejections(rejected)}.`
+  const need = smallest.estimate === null ? '' : `It needs at least ${describeNeed(smallest)}. `
+  return `${need}Ruled out: ${listRejections(rejected)}.`
 }
 
 /** Groups instance types that were ruled out for the same reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9 GiB needed`. */
@@ -169,8 +235,9 @@ function nameWithMemory({ offer, isTooSmall }: Evaluation): string {
   return isTooSmall ? `${offer.instanceType} (${formatMemory(offer.memoryBytes)})` : offer.instanceType
 }
 
-function describeEstimate(estimate: MemoryEstimate, capacity: ServingCapacity): string {
-  const { contextTokens, parallelSequences } = capacity
+function describeNeed({ estimate, least }: Evaluation): string {
+  if (estimate === null || least === null) return 'an unknown amount of memory'
+  const { contextTokens, parallelSequences } = least
   return (
     `${formatMemory(estimate.totalBytes)} (weights ${formatMemory(estimate.weightBytes)} + KV cache ` +
     `${formatMemory(estimate.cacheBytes)} for ${parallelSequences} × ${contextTokens} tokens + overhead ` +

@@ -5,8 +5,8 @@
 export const transitions = {
   requested: ['provisioning', 'failed', 'terminating'],
   provisioning: ['deploying', 'failed', 'terminating'],
-  deploying: ['running', 'failed', 'terminating'],
-  running: ['failed', 'terminating'],
+  deploying: ['running', 'provisioning', 'failed', 'terminating'],
+  running: ['provisioning', 'failed', 'terminating'],
   failed: ['terminating'],
   terminating: ['terminated'],
   terminated: [],

@@ -57,6 +57,13 @@ const scoreBytes = 4
 
 /** Memory of an engine besides weights and KV cache: the engine itself and its compute buffers. */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
+/** A multimodal projector of llama.cpp with its compute buffer */
+const projectorBytes = 1.5 * 2 ** 30
+
+/** Tokens of a prompt that vLLM may process at the same time; it keeps them even in layers with a sliding window. */
+const vllmBatchTokens = 2 * 8192
+/** vLLM keeps the current state of a sequence and the one of its last cached prefix. */
+const vllmStatesPerSequence = 2
 
 export interface MemoryEstimate {
   weightBytes: number
@@ -77,29 +84,64 @@ export function usesTensorParallelism(format: string): boolean {
 }
 
 /**
- * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache of 2 × layers × KV heads × head size values per
- * token, and an overhead per GPU, or per process on the host when `gpuCount` is 0. KV heads are copied when there are more GPUs
- * than heads. All experts count. With an unknown architecture: weights × 1.2 + 2 GiB.
+ * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences` requests of `contextTokens`
+ * each, and an overhead per GPU, or per process on the host when `gpuCount` is 0. All experts count. With an unknown architecture:
+ * weights × 1.2 + 2 GiB.
  */
 export function estimateMemory(
   variant: ModelVariant,
-  { contextTokens, parallelSequences }: ServingCapacity,
+  capacity: ServingCapacity,
   gpuCount: number,
 ): MemoryEstimate {
-  const { architecture, format } = variant
+  const { architecture, engines, format } = variant
   const weights = weightBytesOf(variant)
   if (architecture === null) {
     return sum(weights, weights * 0.2, 2 * 2 ** 30)
   }
-  const copies = usesTensorParallelism(format) ? Math.max(1, gpuCount / architecture.kvHeads) : 1
-  const cacheValues = 2 * architecture.layers * architecture.kvHeads * architecture.headDimension * copies
-  const cache = cacheValues * cacheBytesPerValue * contextTokens * parallelSequences
   const batch =
     variant.modelType === 'embedding'
-      ? contextTokens ** 2 * architecture.attentionHeads
+      ? capacity.contextTokens ** 2 * architecture.attentionHeads
       : promptBatchTokens * architecture.vocabularySize
   const overhead = gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes
-  return sum(weights, cache, weights * 0.05 + overhead)
+  const projector = format === 'ggufv2' && engines?.llamaCpp?.projector !== undefined ? projectorBytes : 0
+  const cache = estimateCache(architecture, format, capacity, gpuCount)
+  return sum(weights, cache, weights * 0.05 + overhead + projector)
+}
+
+/**
+ * Bytes of the KV cache: 2 × KV heads × head size values per token and layer. Layers with a sliding window keep only its tokens, and
+ * layers without attention a state of fixed size. Tensor parallelism copies KV heads when there are more GPUs than heads. For
+ * multi-head latent attention the catalog describes the latent vector as one KV head.
+ */
+function estimateCache(
+  architecture: ModelArchitecture,
+  format: string,
+  { contextTokens, parallelSequences }: ServingCapacity,
+  gpuCount: number,
+): number {
+  const {
+    layers,
+    kvHeads,
+    headDimension,
+    slidingLayers = 0,
+    slidingWindow = 0,
+    stateBytes = 0,
+  } = architecture
+  const isVllm = usesTensorParallelism(format)
+  const copies = isVllm ? Math.max(1, gpuCount / kvHeads) : 1
+  const bytesPerToken = 2 * kvHeads * headDimension * copies * cacheBytesPerValue
+  const full = layers - slidingLayers
+  // vLLM stores layers in groups as large as the full-attention layers, so it rounds up.
+  const sliding = isVllm && full > 0 ? Math.ceil(slidingLayers / full) * full : slidingLayers
+  const slidingTokens = isVllm
+    ? Math.min(contextTokens, slidingWindow) * parallelSequences + Math.min(contextTokens, vllmBatchTokens)
+    : Math.min(contextTokens, roundUp(slidingWindow + promptBatchTokens, 256)) * parallelSequences
+  const states = stateBytes * parallelSequences * (isVllm ? vllmStatesPerSequence : 1)
+  return bytesPerToken * (full * contextTokens * parallelSequences + sliding * slidingTokens) + states
+}
+
+function roundUp(value: number, step: number): number {
+  return Math.ceil(value / step) * step
 }
 
 /** Size of the weights in bytes: the file size if known, otherwise parameters × bits per weight. */

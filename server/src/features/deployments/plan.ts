@@ -3,21 +3,33 @@ import type { Services } from '../../services.ts'
 import type { VariantChoice } from '../catalog/catalog-file.ts'
 import { listDeployableModels } from '../catalog/find-variant.ts'
 import type { Price } from '../metering/prices.ts'
-import { chooseCapacity, chooseInstance, listPricedOffers } from './choose-instance.ts'
+import { findAlternatives } from './alternatives.ts'
+import type { Alternatives } from './alternatives.ts'
+import { listPricedOffers, listRules } from './choose-instance.ts'
 import { selectInstance } from './instance-selection.ts'
 import type { SelectionResult } from './instance-selection.ts'
 import { queryRuntime } from './query-runtime.ts'
 import { findRequestedVariant } from './request.ts'
+import type { CapacityMinimums } from './serving-capacity.ts'
 
 type Deps = Pick<Services, 'db' | 'runtime' | 'clock' | 'config' | 'log'> & { prices: readonly Price[] }
 
-/** Returns the instance type that a deployment would get, and why, without creating it. */
+export interface DeploymentPlan {
+  result: SelectionResult
+  alternatives: Alternatives
+}
+
+/** Returns the instance type that a deployment would get, what it would serve there, and why, without creating it. */
 export async function planDeployment(
   deps: Deps,
   input: { modelName: string } & VariantChoice,
-): Promise<SelectionResult> {
+  minimums: CapacityMinimums,
+): Promise<DeploymentPlan> {
   const variant = await findRequestedVariant(deps, input)
-  return queryRuntime(deps, 'instance types', () => chooseInstance(deps, variant, []))
+  const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps))
+  const rules = listRules(deps, minimums)
+  const result = selectInstance(variant, offers, rules, [])
+  return { result, alternatives: findAlternatives(variant, result, rules) }
 }
 
 /** A catalog variant with the instance type that it would get. */
@@ -31,12 +43,12 @@ export interface Placement {
 export async function listPlacements(deps: Deps): Promise<Placement[]> {
   const models = await listDeployableModels(deps)
   const offers = await queryRuntime(deps, 'instance types', () => listPricedOffers(deps))
-  const capacity = chooseCapacity(deps)
+  const rules = listRules(deps)
   return models.flatMap(({ id, variants }) =>
     variants.map((variant) => ({
       modelId: id,
       variant,
-      result: selectInstance(variant, offers, capacity, []),
+      result: selectInstance(variant, offers, rules, []),
     })),
   )
 }

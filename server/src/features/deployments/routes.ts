@@ -9,6 +9,7 @@ import { watchSession } from '../accounts/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
 import type { Price } from '../metering/prices.ts'
 import { hasAccess } from './access.ts'
+import { changeMinimums } from './change-minimums.ts'
 import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
 import { getOwnDeployment } from './get.ts'
@@ -16,6 +17,7 @@ import { measureWeightCache } from './metrics.ts'
 import { listPlacements, planDeployment } from './plan.ts'
 import { requestDeployment } from './request.ts'
 import {
+  changeDeploymentBody,
   createDeploymentBody,
   deploymentBody,
   deploymentParams,
@@ -27,12 +29,15 @@ import {
   logsQuery,
   placementsBody,
   planBody,
+  planRequestBody,
   toDeploymentBody,
   toDeploymentUsageBody,
   toEventItem,
   toLogItem,
+  toMinimumChanges,
   toPlacementBody,
   toPlanBody,
+  toPlanMinimums,
   toVariantChoice,
 } from './schemas.ts'
 import { listEvents, listOwnDeployments } from './store.ts'
@@ -100,15 +105,17 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         operationId: 'planDeployment',
         summary: 'Preview the instance type and price of a deployment',
         description:
-          'Takes the same body as creating a deployment, but creates nothing. Returns 200 with `feasible: false` if no ' +
-          'instance type can run the model. Billing conditions are not checked.',
+          'Takes the same body as creating a deployment, and minimums, but creates nothing. Returns 200 with `feasible: false` if ' +
+          'no instance type can run the model. Billing conditions are not checked.',
         tags,
-        body: createDeploymentBody,
+        body: planRequestBody,
         response: { 200: planBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
       },
     },
-    async ({ body }) =>
-      toPlanBody(await planDeployment(deps, toVariantChoice(body)), deps.config.billing.currency),
+    async ({ body }) => {
+      const plan = await planDeployment(deps, toVariantChoice(body), toPlanMinimums(body))
+      return toPlanBody(plan, deps.config.billing.currency)
+    },
   )
 
   app.get(
@@ -144,6 +151,26 @@ export function deploymentRoutes(app: App, deps: Deps): void {
     },
     async ({ params, viewer }) =>
       toDeploymentBody(await getOwnDeployment(deps, viewer, params.deployment_id)),
+  )
+
+  app.patch(
+    `${prefix}/:deployment_id`,
+    {
+      config: { permission: 'createDeployments' },
+      schema: {
+        operationId: 'changeDeployment',
+        summary: 'Change what a deployment must be able to serve',
+        description:
+          'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
+          'does so when its engine starts next, and says so in `status_message`.',
+        tags,
+        params: deploymentParams,
+        body: changeDeploymentBody,
+        response: { 200: deploymentBody, ...protectedProblems, ...bodyProblems, ...problems(404, 409, 503) },
+      },
+    },
+    async ({ params, body, viewer }) =>
+      toDeploymentBody(await changeMinimums(deps, viewer, params.deployment_id, toMinimumChanges(body))),
   )
 
   app.delete(

@@ -3,9 +3,10 @@ import { page, pageQuery, queryBoolean, queryInteger, timestamp, unicodeText } f
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { maxLogLines } from './engine-log.ts'
-import type { SelectionResult } from './instance-selection.ts'
+import type { Alternative } from './alternatives.ts'
 import { deploymentStatuses } from './lifecycle.ts'
-import type { Placement } from './plan.ts'
+import type { DeploymentPlan, Placement } from './plan.ts'
+import type { CapacityMinimums } from './serving-capacity.ts'
 import type { DeploymentEvent, DeploymentSummary } from './store.ts'
 
 const choiceText = unicodeText()
@@ -41,6 +42,38 @@ export const createDeploymentBody = z
     ],
   })
 
+const minimum = (most: number) => z.int().min(1).max(most).nullable().optional()
+
+const minimums = {
+  min_context_tokens: minimum(16_777_216).describe(
+    'The longest request that the model must accept, in tokens; null for no minimum',
+  ),
+  min_parallel_sequences: minimum(4096).describe(
+    'How many requests the engine must process at the same time; null for no minimum',
+  ),
+}
+
+export const planRequestBody = createDeploymentBody
+  .extend(minimums)
+  .meta({
+    id: 'DeploymentPlanRequest',
+    examples: [{ model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 }],
+  })
+
+export const changeDeploymentBody = z
+  .object(minimums)
+  .meta({ id: 'DeploymentChange', examples: [{ min_context_tokens: 32_768 }] })
+
+/** Omitted minimums stay undefined. */
+export function toMinimumChanges(body: z.infer<typeof changeDeploymentBody>) {
+  return { contextTokens: body.min_context_tokens, parallelSequences: body.min_parallel_sequences }
+}
+
+export function toPlanMinimums(body: z.infer<typeof changeDeploymentBody>): CapacityMinimums {
+  const { contextTokens = null, parallelSequences = null } = toMinimumChanges(body)
+  return { contextTokens, parallelSequences }
+}
+
 export const deploymentUsageBody = z
   .object({
     requests: z.int().describe('Answered inference requests'),
@@ -72,6 +105,26 @@ const neededMemory = z
     'Estimated memory for weights, caches and overhead; null when the compute backend offers no instance types',
   )
 
+const contextTokens = z.int().nullable().describe('The longest request, in tokens')
+
+const parallelSequences = z
+  .int()
+  .nullable()
+  .describe(
+    'Requests processed at the same time. vLLM shares its cache between them, so it serves this many of a typical length, and fewer ' +
+      'long ones.',
+  )
+
+const alternative = z
+  .object({
+    instance_type: z.string(),
+    gpu_count: z.int(),
+    price_per_hour: hourlyPrice,
+    context_tokens: z.int(),
+    parallel_sequences: z.int(),
+  })
+  .nullable()
+
 export const planBody = z
   .object({
     feasible: z.boolean(),
@@ -84,6 +137,21 @@ export const planBody = z
     price_per_hour: hourlyPrice,
     currency: z.string(),
     memory_bytes: neededMemory,
+    context_tokens: contextTokens,
+    parallel_sequences: parallelSequences,
+    context_limited_by: z
+      .enum(['model', 'ceiling', 'memory'])
+      .nullable()
+      .describe(
+        'What limits `context_tokens`: the model, the ceiling that the operator has set, or the memory',
+      ),
+    sequences_limited_by: z.enum(['engine', 'ceiling', 'memory']).nullable(),
+    cheaper: alternative.describe(
+      'The next cheaper instance type, on which the model would serve less; null if it fits on none',
+    ),
+    larger: alternative.describe(
+      'The next more expensive instance type with more capacity; null if there is none',
+    ),
     reason: z
       .string()
       .describe('The memory estimate, the choice, and why other instance types were ruled out'),
@@ -115,6 +183,8 @@ export const placementBody = z
       .describe('null, like the other choice fields, when `feasible` is false'),
     gpu_count: z.int().nullable().describe('0 for a CPU instance'),
     price_per_hour: hourlyPrice,
+    context_tokens: contextTokens,
+    parallel_sequences: parallelSequences,
   })
   .meta({ id: 'Placement' })
 
@@ -157,6 +227,10 @@ export const deploymentBody = z
       .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
     selected_instance_type: z.string().nullable(),
     selection_reason: z.string().nullable(),
+    context_tokens: contextTokens,
+    parallel_sequences: parallelSequences,
+    min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
+    min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
     failure_stage: z.string().nullable(),
     failure_reason: z.string().nullable().describe('`<code>: <sentence>`'),
     created_at: timestamp,
@@ -198,6 +272,10 @@ export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof 
     progress: deployment.progress,
     selected_instance_type: deployment.selected_instance_type,
     selection_reason: deployment.selection_reason,
+    context_tokens: deployment.context_tokens,
+    parallel_sequences: deployment.parallel_sequences,
+    min_context_tokens: deployment.min_context_tokens,
+    min_parallel_sequences: deployment.min_parallel_sequences,
     failure_stage: deployment.failure_stage,
     failure_reason: deployment.failure_reason,
     created_at: deployment.created_at.toISOString(),
@@ -206,7 +284,22 @@ export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof 
   }
 }
 
-export function toPlanBody(result: SelectionResult, currency: string): z.infer<typeof planBody> {
+function toAlternative(given: Alternative | null): z.infer<typeof alternative> {
+  if (given === null) return null
+  const { offer, sizing } = given
+  return {
+    instance_type: offer.instanceType,
+    gpu_count: offer.gpuCount,
+    price_per_hour: offer.pricePerHour,
+    context_tokens: sizing.capacity.contextTokens,
+    parallel_sequences: sizing.capacity.parallelSequences,
+  }
+}
+
+export function toPlanBody(
+  { result, alternatives }: DeploymentPlan,
+  currency: string,
+): z.infer<typeof planBody> {
   const selection = result.outcome === 'selected' ? result.selection : null
   const offer = selection?.offer
   return {
@@ -217,6 +310,12 @@ export function toPlanBody(result: SelectionResult, currency: string): z.infer<t
     price_per_hour: offer?.pricePerHour ?? null,
     currency,
     memory_bytes: result.memoryBytes,
+    context_tokens: selection?.sizing.capacity.contextTokens ?? null,
+    parallel_sequences: selection?.sizing.capacity.parallelSequences ?? null,
+    context_limited_by: selection?.sizing.limitedBy.context ?? null,
+    sequences_limited_by: selection?.sizing.limitedBy.sequences ?? null,
+    cheaper: toAlternative(alternatives.cheaper),
+    larger: toAlternative(alternatives.larger),
     reason: result.outcome === 'selected' ? result.selection.reason : result.reason,
     considered: result.considered.map(({ offer, fits, reason }) => ({
       instance_type: offer.instanceType,
@@ -228,7 +327,8 @@ export function toPlanBody(result: SelectionResult, currency: string): z.infer<t
 }
 
 export function toPlacementBody({ modelId, variant, result }: Placement): z.infer<typeof placementBody> {
-  const offer = result.outcome === 'selected' ? result.selection.offer : null
+  const selection = result.outcome === 'selected' ? result.selection : null
+  const offer = selection?.offer ?? null
   return {
     model_id: modelId,
     model_name: variant.modelName,
@@ -240,6 +340,8 @@ export function toPlacementBody({ modelId, variant, result }: Placement): z.infe
     instance_type: offer?.instanceType ?? null,
     gpu_count: offer?.gpuCount ?? null,
     price_per_hour: offer?.pricePerHour ?? null,
+    context_tokens: selection?.sizing.capacity.contextTokens ?? null,
+    parallel_sequences: selection?.sizing.capacity.parallelSequences ?? null,
   }
 }
 

@@ -17,6 +17,8 @@ export interface ServingDeployment {
   createdAt: Date
   /** Base URL of the engine; null while it is not ready */
   engineUrl: string | null
+  /** Requests that the engine processes at the same time; null before an instance is chosen */
+  parallelSequences: number | null
 }
 
 /**
@@ -62,5 +64,6 @@ function toServing(row: Deployment): ServingDeployment {
     failureReason: row.failure_reason,
     createdAt: row.created_at,
     engineUrl: row.engine_url,
+    parallelSequences: row.parallel_sequences,
   }
 }

@@ -32,6 +32,8 @@ export interface DeploymentsTable {
   memory_bytes: number | null
   context_tokens: number | null
   parallel_sequences: number | null
+  min_context_tokens: number | null
+  min_parallel_sequences: number | null
   region: string | null
   cluster_id: string | null
   instance_id: string | null

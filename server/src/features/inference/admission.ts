@@ -11,6 +11,9 @@ export interface AdmissionLimits {
   queueMilliseconds: number
 }
 
+/** Requests in flight for each sequence of an engine: about what a sequence works off before callers give up waiting. */
+const requestsPerSequence = 32
+
 /** A request that can be sent to any of `targets`. */
 export interface AdmissionRequest {
   userId: number
@@ -55,15 +58,15 @@ export function createAdmission(limits: AdmissionLimits, breakers: CircuitBreake
   const queues = new Map<number, Waiter[]>()
 
   const load = (deploymentId: string) => inFlight.get(deploymentId) ?? 0
+  const hasRoom = ({ deploymentId, parallelSequences }: EngineTarget) =>
+    load(deploymentId) < Math.min(limits.perDeployment, (parallelSequences ?? Infinity) * requestsPerSequence)
 
   function pickTarget({ targets, refusedBy }: AdmissionRequest): EngineTarget | null {
     if (targets.length === 1 && refusedBy.size === 0) {
       const only = targets[0]!
-      return load(only.deploymentId) < limits.perDeployment ? only : null
+      return hasRoom(only) ? only : null
     }
-    const available = targets.filter(
-      ({ deploymentId }) => load(deploymentId) < limits.perDeployment && !refusedBy.has(deploymentId),
-    )
+    const available = targets.filter((target) => hasRoom(target) && !refusedBy.has(target.deploymentId))
     const healthy = available.filter(({ deploymentId }) => !breakers.isOpen(deploymentId))
     const [first, ...others] = healthy.length > 0 ? healthy : available
     if (first === undefined) return null

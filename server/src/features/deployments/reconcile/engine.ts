@@ -2,7 +2,9 @@ import type { EngineObservation, FailureCode, FailureStage } from '../../../port
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import { toEngineSpec } from '../engine-spec.ts'
+import { needsResize, resizeMessage } from '../resize.ts'
 import { planInstanceSwitch, recordLoss } from './instance.ts'
+import { resizeEngine } from './provision.ts'
 import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
 import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
@@ -21,6 +23,7 @@ const retryableCodes: ReadonlySet<FailureCode> = new Set([
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
+  if (needsResize(deployment)) return resizeEngine(context)
   const engine = await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
@@ -49,8 +52,9 @@ export async function ensureRunning(context: ReconcileContext): Promise<StepResu
   const { baseUrl } = engine.endpoint
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
-  if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== null) {
-    const changes = { ...change?.changes, engine_url: baseUrl, status_message: null }
+  const message = needsResize(deployment) ? resizeMessage : null
+  if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== message) {
+    const changes = { ...change?.changes, engine_url: baseUrl, status_message: message }
     const again = 'The model is ready for requests again.'
     const event = { stage: 'runtime', message: change === null ? again : `${change.reason} ${again}` }
     await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
@@ -168,6 +172,7 @@ async function restartEngine(context: ReconcileContext, failure: DeploymentFailu
   const next = await recordChanges(context, changes, event)
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
+  if (needsResize(next)) return resizeEngine({ ...context, deployment: next })
   await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
   return { waitMilliseconds: pollDelay.starting }
 }

@@ -1,10 +1,12 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
-import { openInstanceSpan } from '../../metering/spans.ts'
+import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment } from '../change-store.ts'
 import type { DeploymentChanges } from '../change-store.ts'
 import { chooseInstance } from '../choose-instance.ts'
 import { toEngineSpec } from '../engine-spec.ts'
 import type { Selection } from '../instance-selection.ts'
+import { needsResize, toMinimums } from '../resize.ts'
+import type { Deployment } from '../store.ts'
 import { failDeployment, pollDelay, recordChanges, reportProgress, timeInStatus } from './step.ts'
 import type { ReconcileContext, StepResult } from './step.ts'
 
@@ -13,7 +15,12 @@ const pendingTimeout = 60 * 60_000
 /** The step for `requested`: chooses an instance type, or fails if none fits. */
 export async function selectInstanceType(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
-  const result = await chooseInstance(deps, deployment.variant, deployment.offers_refused)
+  const result = await chooseInstance(
+    deps,
+    deployment.variant,
+    toMinimums(deployment),
+    deployment.offers_refused,
+  )
   if (result.outcome === 'infeasible') {
     return failDeployment(context, {
       stage: 'instance_selection',
@@ -30,7 +37,7 @@ export async function selectInstanceType(context: ReconcileContext): Promise<Ste
   return { next }
 }
 
-function toColumns({ offer, capacity, memoryBytes, reason }: Selection): DeploymentChanges {
+function toColumns({ offer, sizing: { capacity }, memoryBytes, reason }: Selection): DeploymentChanges {
   return {
     selected_instance_type: offer.instanceType,
     selection_reason: reason,
@@ -45,6 +52,7 @@ function toColumns({ offer, capacity, memoryBytes, reason }: Selection): Deploym
 /** The step for `provisioning`: allocates the instance, or switches to the next type that fits if it is refused. */
 export async function provisionInstance(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
+  if (needsResize(deployment)) return resizeEngine(context)
   const result = await deps.runtime.provision(toEngineSpec(deployment, deps.secretKey))
   if (result.outcome === 'refused') return tryNextOffer(context, result)
   if (result.outcome === 'pending') return waitForInstance(context, result.message)
@@ -104,7 +112,9 @@ async function tryNextOffer(
   const { deployment, deps } = context
   const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
   const result =
-    refusal.code === 'no_capacity' ? await chooseInstance(deps, deployment.variant, refused) : null
+    refusal.code === 'no_capacity'
+      ? await chooseInstance(deps, deployment.variant, toMinimums(deployment), refused)
+      : null
   if (result?.outcome !== 'selected') {
     return failDeployment(context, {
       stage: 'provisioning',
@@ -117,3 +127,58 @@ async function tryNextOffer(
   const changes = { ...toColumns(selection), offers_refused: refused }
   return { next: await recordChanges(context, changes, { stage: 'provisioning', message }) }
 }
+
+/**
+ * Releases the instance of a deployment whose owner asks for more than it can serve, and chooses a larger one. The deployment must not
+ * be serving.
+ */
+export async function resizeEngine(context: ReconcileContext): Promise<StepResult> {
+  const { deployment, deps, lease } = context
+  const { status } = deployment
+  if (status !== 'provisioning' && status !== 'deploying' && status !== 'running') {
+    throw new Error(`a deployment that is ${status} has no engine to resize`)
+  }
+  const result = await chooseInstance(
+    deps,
+    deployment.variant,
+    toMinimums(deployment),
+    deployment.offers_refused,
+  )
+  if (!(await deps.runtime.release(deployment.id, deployment.cluster_id))) {
+    await reportProgress(
+      context,
+      'provisioning',
+      'The instance is being released for one with more capacity.',
+    )
+    return { waitMilliseconds: pollDelay.stopping }
+  }
+  if (result.outcome === 'infeasible') {
+    return failDeployment(context, {
+      stage: 'instance_selection',
+      code: 'no_feasible_instance',
+      message: result.reason,
+    })
+  }
+  const { reason } = result.selection
+  const changes = { ...toColumns(result.selection), ...withoutInstance, status_message: null }
+  const event = { stage: 'instance_selection', message: `Resizing the engine. ${reason}` }
+  if (status === 'provisioning') return { next: await recordChanges(context, changes, event) }
+  const at = deps.clock()
+  const next = await transitionDeployment(
+    deps.db,
+    { id: deployment.id, from: status, to: 'provisioning', lease, at },
+    changes,
+    event,
+    (transaction) => closeInstanceSpan(transaction, deployment, at),
+  )
+  return { next }
+}
+
+const withoutInstance = {
+  cluster_id: null,
+  instance_id: null,
+  gpu_allocation_id: null,
+  instance_started_at: null,
+  instance_released_at: null,
+  engine_url: null,
+} satisfies Partial<Deployment>

@@ -1,0 +1,43 @@
+import type { ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
+
+const engineNames: Record<RuntimeEngine['name'], string> = {
+  vllm: 'vLLM',
+  'llama.cpp': 'llama.cpp',
+  embedded: "Berth's engine",
+}
+
+/** The engine of a runtime that loads a format; undefined for unsupported formats. */
+export function findEngine(
+  { format }: Pick<ModelVariant, 'format'>,
+  engines: readonly RuntimeEngine[],
+): RuntimeEngine | undefined {
+  return engines.find(({ formats }) => formats.includes(format))
+}
+
+/** Why an engine can't load a variant; null if it can. Engines of unknown version count as new enough. */
+export function findEngineIncompatibility(
+  { engines: profiles }: ModelVariant,
+  { name, version }: RuntimeEngine,
+): string | null {
+  const minimum =
+    name === 'vllm' ? profiles?.vllm?.minimumVersion : profiles?.llamaCpp?.minimumBuild?.toString()
+  if (version === null || minimum === undefined || compareVersions(version, minimum) >= 0) return null
+  const prefix = name === 'vllm' ? '' : 'b'
+  return `${engineNames[name]} ${prefix}${version} is too old for this model, which needs ${prefix}${minimum} or later`
+}
+
+/** True if a variant accepts images on one of these engines. vLLM needs no projector. */
+export function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[]): boolean {
+  const engine = findEngine(variant, engines)
+  if (engine === undefined || !engine.acceptsImages) return false
+  return engine.name === 'vllm' || variant.engines?.llamaCpp?.projector !== undefined
+}
+
+function compareVersions(one: string, other: string): number {
+  const [ones, others] = [one, other].map((version) => version.split('.').map(Number))
+  for (const [index, part] of ones!.entries()) {
+    const difference = part - (others![index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}

@@ -1,0 +1,28 @@
+import type { CapacityMinimums } from './serving-capacity.ts'
+import type { Deployment } from './store.ts'
+
+/** The `status_message` of a running deployment whose minimum waits for the next start of its engine. */
+export const resizeMessage =
+  'The new minimum takes effect when the engine starts next. Until then the model serves with its present capacity.'
+
+/** What the owner of a deployment asks for. */
+export function toMinimums({
+  min_context_tokens: contextTokens,
+  min_parallel_sequences: parallelSequences,
+}: Pick<Deployment, 'min_context_tokens' | 'min_parallel_sequences'>): CapacityMinimums {
+  return { contextTokens, parallelSequences }
+}
+
+/** True if the engine of a deployment has less capacity than its owner asks for. */
+export function needsResize(
+  deployment: Pick<
+    Deployment,
+    'context_tokens' | 'parallel_sequences' | 'min_context_tokens' | 'min_parallel_sequences'
+  >,
+): boolean {
+  const { contextTokens, parallelSequences } = toMinimums(deployment)
+  return (
+    (contextTokens ?? 0) > (deployment.context_tokens ?? Infinity) ||
+    (parallelSequences ?? 0) > (deployment.parallel_sequences ?? Infinity)
+  )
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import { createAdmission } from './admission.ts'
+import type { EngineTarget } from './targets.ts'
+
+const limits = { perUser: 4096, perDeployment: 100, queued: 1000, queueMilliseconds: 1000 }
+
+function makeTarget(parallelSequences: number | null): EngineTarget {
+  return {
+    deploymentId: 'a',
+    organizationId: 1,
+    modelName: 'm',
+    modelType: 'LLM',
+    modelUid: 'dep-a',
+    status: 'running',
+    failureReason: null,
+    createdAt: new Date(0),
+    engineUrl: 'http://127.0.0.1:1',
+    parallelSequences,
+    origin: 'http://127.0.0.1:1',
+    basePath: '',
+    authorization: null,
+  }
+}
+
+function countAdmitted(parallelSequences: number | null): number {
+  const admission = createAdmission(limits, createCircuitBreakers())
+  let admitted = 0
+  for (let count = 0; count < 200; count += 1) {
+    admission.request({
+      userId: 1,
+      targets: [makeTarget(parallelSequences)],
+      refusedBy: new Set(),
+      admit: () => (admitted += 1),
+      reject: () => {},
+    })
+  }
+  admission.close()
+  return admitted
+}
+
+test('requests in flight follow the sequences of the engine, up to the configured limit', () => {
+  expect(countAdmitted(1)).toBe(32)
+  expect(countAdmitted(2)).toBe(64)
+  expect(countAdmitted(256)).toBe(100)
+  expect(countAdmitted(null)).toBe(100)
+})
