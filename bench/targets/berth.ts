@@ -51,6 +51,8 @@ export async function prepareBerth(
     DATA_DIR: home,
     SECRET_KEY: randomBytes(32).toString('hex'),
     NODE_ENV: 'production',
+    // The workloads hold up to 2,000 streams, and the limit follows the sequences.
+    LOCAL_PARALLEL_SEQUENCES: '64',
     ...settings,
   }
   const run = async (role: 'all' | 'api', core: number) => {

@@ -41,6 +41,7 @@ export const audit = {
     'invitation.cancelled': 'Cancelled an invitation',
     'deployment.created': 'Created a deployment',
     'deployment.transferred': 'Transferred a deployment',
+    'deployment.changed': 'Changed a deployment',
     'deployment.terminated': 'Terminated a deployment',
     'billing_account.activation_started': 'Started to activate billing',
     'billing_account.changed': 'Billing changed',

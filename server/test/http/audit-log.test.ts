@@ -42,6 +42,7 @@ const recorded: Record<string, string> = {
   'POST /v1/billing/portal/session': 'billing_portal.opened',
   'POST /v1/billing/checkout/setup-session': 'checkout.started',
   'POST /api/v1/model-deployments': 'deployment.created',
+  'PATCH /api/v1/model-deployments/{deployment_id}': 'deployment.changed',
   'DELETE /api/v1/model-deployments/{deployment_id}': 'deployment.terminated',
 }
 

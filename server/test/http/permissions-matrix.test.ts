@@ -78,6 +78,7 @@ const matrix = parseMatrix(`
   POST   /api/v1/model-deployments                          401    403    201    201   201         201
   POST   /api/v1/model-deployments/plan                     401    200    200    200   200         200
   GET    /api/v1/model-deployments/{deployment_id}          401    200    200    200   200         404
+  PATCH  /api/v1/model-deployments/{deployment_id}          401    403    200    200   200         404
   DELETE /api/v1/model-deployments/{deployment_id}          401    403    200    200   200         404
   GET    /api/v1/model-deployments/{deployment_id}/events   401    200    200    200   200         404
   GET    /api/v1/model-deployments/{deployment_id}/logs     401    200    200    200   200         404
@@ -178,7 +179,8 @@ test.each([...matrix.keys()].filter((operation) => operation.includes('{deployme
     const path = pattern.replace('{deployment_id}', tenants.deployments.get(tenants.members.member)!)
     for (const name of ['admin', 'super_admin'] as const) {
       const client = await openClient(server, findActor(name))
-      expect((await client.request(method, path)).status).toBe(404)
+      const body = method === 'PATCH' ? {} : undefined
+      expect((await client.request(method, path, body)).status).toBe(404)
     }
   },
 )

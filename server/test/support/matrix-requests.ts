@@ -168,6 +168,10 @@ const matrixRequests: Record<string, MakeRequest> = {
   'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
   'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),
   'GET /api/v1/model-deployments/{deployment_id}': deployment,
+  'PATCH /api/v1/model-deployments/{deployment_id}': (caller) => ({
+    parameters: { deployment_id: findDeployment(caller) },
+    body: { min_context_tokens: 1024 },
+  }),
   'DELETE /api/v1/model-deployments/{deployment_id}': async (caller) => {
     const { actor, isOutsider, server } = caller
     const own = actor === null || isOutsider ? findDeployment(caller) : await deployFor(server, actor)

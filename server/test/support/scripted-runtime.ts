@@ -96,7 +96,10 @@ export function createScriptedRuntime(
 
   return {
     name: 'local',
-    engines: [{ name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false }],
+    engines: [
+      { name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false },
+      { name: 'vllm', formats: ['pytorch', 'awq', 'fp8'], version: '0.16.0', acceptsImages: true },
+    ],
     allocated,
     specs,
     logs,

@@ -22,6 +22,7 @@ export const auditActions = [
   'invitation.cancelled',
   'deployment.created',
   'deployment.transferred',
+  'deployment.changed',
   'deployment.terminated',
   'billing_account.activation_started',
   'billing_account.changed',

@@ -2,6 +2,7 @@ import { ApplicationError } from '../../errors.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { Price } from '../metering/prices.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { updateOwnDeployment } from './change-store.ts'
 import { chooseInstance } from './choose-instance.ts'
 import { getOwnDeployment } from './get.ts'
@@ -60,6 +61,14 @@ export async function changeMinimums(
       { ...columns, ...messages },
       event,
       deps.clock(),
+      async (transaction, { model_name: name, organization_id: organizationId }) => {
+        const target = { type: 'deployment', id: deployment.id, name } as const
+        await recordAction(transaction, viewer, 'deployment.changed', {
+          target,
+          organizationId,
+          details: columns,
+        })
+      },
     )
     if (changed !== undefined) return changed
   }

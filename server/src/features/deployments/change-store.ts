@@ -70,9 +70,10 @@ export async function updateOwnDeployment(
   changes: DeploymentChanges,
   event: EventContent,
   at: Date,
+  hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
   const set = { reconcile_at: sql<Date>`now()`, ...withProgress(changes), updated_at: at }
-  return changeDeployment(db, { id, status, lease: undefined, set, event, at }, undefined)
+  return changeDeployment(db, { id, status, lease: undefined, set, event, at }, hook)
 }
 
 /** `progress` belongs to `status_message`, so a new message without progress clears it. */

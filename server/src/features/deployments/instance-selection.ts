@@ -212,9 +212,12 @@ function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: E
   return { offer, fits: rejection === null, isTooSmall, reason: isTooSmall ? memory : (rejection ?? fit) }
 }
 
+/** The least need, preferably on an instance type that only lacks memory. */
 function findSmallest(evaluations: readonly Evaluation[]): Evaluation | null {
   const bytesOf = ({ estimate }: Evaluation) => estimate?.totalBytes ?? Infinity
-  return evaluations.toSorted((one, other) => compareValues(bytesOf(one), bytesOf(other)))[0] ?? null
+  const tooSmall = evaluations.filter(({ isTooSmall }) => isTooSmall)
+  const candidates = tooSmall.length > 0 ? tooSmall : evaluations
+  return candidates.toSorted((one, other) => compareValues(bytesOf(one), bytesOf(other)))[0] ?? null
 }
 
 function explainInfeasible(rejected: readonly Evaluation[], smallest: Evaluation | null): string {

@@ -53,12 +53,10 @@ const minimums = {
   ),
 }
 
-export const planRequestBody = createDeploymentBody
-  .extend(minimums)
-  .meta({
-    id: 'DeploymentPlanRequest',
-    examples: [{ model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 }],
-  })
+export const planRequestBody = createDeploymentBody.extend(minimums).meta({
+  id: 'DeploymentPlanRequest',
+  examples: [{ model_name: 'qwen2.5-instruct', min_context_tokens: 32_768 }],
+})
 
 export const changeDeploymentBody = z
   .object(minimums)

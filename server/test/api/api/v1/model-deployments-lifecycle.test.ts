@@ -32,7 +32,7 @@ test('a deployment goes from requested to running to terminated on the real engi
     gpu_allocation_id: expect.stringMatching(/./),
     selected_instance_type: expect.stringMatching(/^local-/),
     selection_reason: expect.stringMatching(
-      /Needs about .+ MiB \(weights .+ KV cache .+ overhead .+\)\. local-.+ provides/,
+      /Needs at least .+ MiB \(weights .+ KV cache .+ overhead .+\)\. local-.+ provides/,
     ),
     status_message: null,
     failure_stage: null,

@@ -50,9 +50,21 @@ test('POST …/plan: the choice, its price and every offer; creates nothing and 
     region: 'test-region',
     price_per_hour: '1.6',
     currency: 'usd',
-    memory_bytes: expect.closeTo(34.9 * GiB, -8),
+    memory_bytes: expect.closeTo(37.9 * GiB, -8),
+    context_tokens: 32_768,
+    parallel_sequences: 5,
+    context_limited_by: 'model',
+    sequences_limited_by: 'memory',
+    cheaper: null,
+    larger: {
+      instance_type: 'l40s-x1',
+      gpu_count: 1,
+      price_per_hour: '1.86',
+      context_tokens: 32_768,
+      parallel_sequences: 6,
+    },
     reason: expect.stringMatching(
-      /^Needs about .+ GiB \(weights .+ \+ KV cache .+ for 4 × 4096 tokens \+ overhead .+\)\. l4-x2 provides 40\.5 GiB \(90 % of its memory\) and is the cheapest of 2 instance types that fit\. Ruled out: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
+      /^Needs at least .+ GiB \(weights .+ \+ KV cache .+ for 4 × 8192 tokens \+ overhead .+\)\. l4-x2 provides 40\.5 GiB and is the cheapest of 2 instance types that fit\. It serves requests of up to 32768 tokens \(the context of the model\), 5 at a time \(as its memory allows\)\. Ruled out: t4-x1 \(13\.5 GiB\), l4-x1 \(20\.3 GiB\): .+ needed\.$/,
     ),
     considered: [
       {
@@ -89,8 +101,8 @@ test('POST …/plan: the reason names the limitations of an older GPU', async ()
   const ask = async (model_format: string) =>
     (await client.post(path, { model_name: 'qwen2.5-instruct', model_size_in_billions: 0.5, model_format }))
       .body
-  expect((await ask('pytorch')).reason).toContain(
-    'the only instance type that fits. On its GPUs, bf16 runs as fp16.',
+  expect((await ask('pytorch')).reason).toMatch(
+    /the only instance type that fits\. It serves .+\. On its GPUs, bf16 runs as fp16\.$/,
   )
   expect((await ask('awq')).reason).toContain('the only instance type that fits.')
 })
@@ -112,15 +124,61 @@ test('POST …/plan: an infeasible variant is a 200 with nulls and the reasons',
     region: null,
     price_per_hour: null,
     currency: 'usd',
-    memory_bytes: expect.closeTo(147.7 * GiB, -8),
+    memory_bytes: expect.closeTo(153.7 * GiB, -8),
+    context_tokens: null,
+    parallel_sequences: null,
+    context_limited_by: null,
+    sequences_limited_by: null,
+    cheaper: null,
+    larger: null,
     reason: expect.stringMatching(
-      /^No instance type can run this model\. It needs about .+\. Ruled out: .*cpu: runs ggufv2 models, not pytorch/,
+      /^No instance type can run this model\. It needs at least .+\. Ruled out: .*cpu: runs ggufv2 models, not pytorch/,
     ),
     considered: [
       expect.objectContaining({ instance_type: 'l4-x1', fits: false }),
       expect.objectContaining({ instance_type: 'l4-x4', fits: false }),
       expect.objectContaining({ instance_type: 'cpu', fits: false, price_per_hour: '3.6' }),
     ],
+  })
+})
+
+test('POST …/plan: minimums choose a larger instance, or say why none is large enough', async () => {
+  runtime.answer({ listOffers: () => [makeGpu('l4-x1', 1, 22.5), makeGpu('h100-x1', 1, 79.6)] })
+  const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
+  const plan = async (minimums: object) => (await client.post(path, { ...model, ...minimums })).body
+  expect(await plan({})).toMatchObject({
+    instance_type: 'l4-x1',
+    larger: { instance_type: 'h100-x1', context_tokens: 32_768, parallel_sequences: 126 },
+  })
+  expect(await plan({ min_parallel_sequences: 16, min_context_tokens: 32_768 })).toMatchObject({
+    instance_type: 'h100-x1',
+    context_tokens: 32_768,
+    parallel_sequences: 126,
+    cheaper: { instance_type: 'l4-x1', context_tokens: 32_768, parallel_sequences: 8 },
+  })
+  expect(await plan({ min_parallel_sequences: 200 })).toMatchObject({
+    feasible: false,
+    reason: expect.stringMatching(/for 200 × 8192 tokens .+ Ruled out: l4-x1 .+ needed/),
+  })
+  expect(await plan({ min_context_tokens: 40_000 })).toMatchObject({
+    feasible: false,
+    reason: expect.stringContaining(
+      'A context of 40000 tokens is more than the 32768 tokens that the model has',
+    ),
+  })
+  for (const wrong of [0, -1, 1.5, '8', 1e12]) {
+    expect((await client.post(path, { ...model, min_context_tokens: wrong })).status).toBe(422)
+  }
+})
+
+test('POST …/plan: an engine that is too old for the model is ruled out with both versions', async () => {
+  runtime.answer({ listOffers: () => [makeGpu('h100-x1', 1, 79.6)] })
+  const body = { model_name: 'qwen3.5', model_format: 'pytorch', model_size_in_billions: 9 }
+  expect((await client.post(path, body)).body).toMatchObject({
+    feasible: false,
+    reason: expect.stringContaining(
+      'h100-x1: vLLM 0.16.0 is too old for this model, which needs 0.17.0 or later',
+    ),
   })
 })
 

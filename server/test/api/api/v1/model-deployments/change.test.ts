@@ -1,0 +1,183 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { EngineObservation } from '../../../../../src/ports/model-runtime.ts'
+import { registerClient } from '../../../../support/client.ts'
+import type { Client } from '../../../../support/client.ts'
+import { waitForStatus } from '../../../../support/deployments.ts'
+import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../../support/server.ts'
+import type { TestServer } from '../../../../support/server.ts'
+
+const path = '/api/v1/model-deployments'
+const runtime = createScriptedRuntime()
+const model = { model_name: 'qwen2.5-instruct', model_format: 'pytorch', model_size_in_billions: 7 }
+const patience = { timeout: 30_000, interval: 50 }
+const starting: EngineObservation = { phase: 'starting', message: 'The engine is starting.' }
+const crashed: EngineObservation = {
+  phase: 'failed',
+  stage: 'runtime',
+  code: 'engine_crashed',
+  message: 'The engine crashed.',
+}
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({
+    worker: true,
+    runtime,
+    settings: { BILLING_TRIAL_MAX_ACTIVE: '20', ENGINE_MAX_SEQUENCES: '100' },
+  })
+  client = await registerClient(server.url)
+})
+afterEach(() => runtime.reset())
+afterAll(() => server.close())
+
+function makeGpu(instanceType: string, gibibytes: number) {
+  const facts = { gpuCount: 1, vendor: 'nvidia', computeCapability: 8.9, formats: ['pytorch'] } as const
+  return makeOffer(instanceType, {
+    ...facts,
+    formats: ['pytorch'],
+    memoryBytes: Math.floor(0.9 * gibibytes * 2 ** 30),
+  })
+}
+
+const listOffers = () => [makeGpu('l4-x1', 22.5), makeGpu('h100-x1', 79.6)]
+
+async function deploy(): Promise<string> {
+  const created = await client.post(path, model)
+  expect(created.status).toBe(201)
+  return created.body.id
+}
+
+const change = (id: string, body: unknown) => client.request('PATCH', `${path}/${id}`, body)
+const read = async (id: string) => (await client.get(`${path}/${id}`)).body
+
+test('PATCH …/{id}: a deployment that does not serve yet moves to an instance with the minimum', async () => {
+  runtime.answer({ listOffers, ensureEngine: () => starting })
+  const id = await deploy()
+  expect(await waitForStatus(client, id, 'deploying')).toMatchObject({
+    selected_instance_type: 'l4-x1',
+    context_tokens: 32_768,
+    parallel_sequences: 8,
+    min_context_tokens: null,
+    min_parallel_sequences: null,
+  })
+  const changed = await change(id, { min_parallel_sequences: 16 })
+  expect(changed.status).toBe(200)
+  expect(changed.body).toMatchObject({ id, min_context_tokens: null, min_parallel_sequences: 16 })
+  await vi.waitFor(
+    async () => expect(await read(id)).toMatchObject({ selected_instance_type: 'h100-x1' }),
+    patience,
+  )
+  runtime.reset()
+  expect(await waitForStatus(client, id, 'running')).toMatchObject({
+    selected_instance_type: 'h100-x1',
+    instance_id: `h100-x1-${id}`,
+    context_tokens: 32_768,
+    parallel_sequences: 100,
+    status_message: null,
+  })
+  expect(runtime.callsFor(id)).toContain('release')
+  expect(runtime.specs.findLast(({ deploymentId }) => deploymentId === id)).toMatchObject({
+    instanceType: 'h100-x1',
+    parallelSequences: 100,
+  })
+})
+
+test('PATCH …/{id}: a running deployment keeps serving, says so, and resizes when its engine starts next', async () => {
+  runtime.answer({ listOffers })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  const before = runtime.callsFor(id).length
+  const { body } = await change(id, { min_parallel_sequences: 16 })
+  expect(body).toMatchObject({
+    status: 'running',
+    parallel_sequences: 8,
+    min_parallel_sequences: 16,
+    status_message: expect.stringContaining('when the engine starts next'),
+  })
+  await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
+  expect(await read(id)).toMatchObject({ status: 'running', status_message: body.status_message })
+
+  let hasCrashed = false
+  runtime.answer({
+    listOffers,
+    observeEngine: (each) => {
+      if (hasCrashed || each !== id) return { phase: 'ready', endpoint: { baseUrl: 'http://127.0.0.1:9' } }
+      hasCrashed = true
+      return crashed
+    },
+  })
+  await vi.waitFor(
+    async () =>
+      expect(await read(id)).toMatchObject({
+        status: 'running',
+        selected_instance_type: 'h100-x1',
+        parallel_sequences: 100,
+        status_message: null,
+      }),
+    patience,
+  )
+  const { db } = server.application
+  const spans = await db
+    .selectFrom('instance_spans')
+    .selectAll()
+    .where('deployment_id', '=', id)
+    .orderBy('id')
+    .execute()
+  expect(spans.map(({ instance_type, ended_at }) => [instance_type, ended_at === null])).toEqual([
+    ['l4-x1', false],
+    ['h100-x1', true],
+  ])
+})
+
+test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no new engine', async () => {
+  runtime.answer({ listOffers })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  const met = await change(id, { min_context_tokens: 32_768, min_parallel_sequences: 8 })
+  expect(met.body).toMatchObject({
+    min_context_tokens: 32_768,
+    min_parallel_sequences: 8,
+    status_message: null,
+  })
+  expect((await read(id)).updated_at).toBe(met.body.updated_at)
+  const same = await change(id, { min_context_tokens: 32_768 })
+  expect(same.body, 'a PATCH that changes nothing').toEqual(met.body)
+  expect((await change(id, { min_parallel_sequences: 16 })).body.status_message).toMatch(/starts next/)
+  expect((await change(id, { min_parallel_sequences: null })).body).toMatchObject({
+    min_context_tokens: 32_768,
+    min_parallel_sequences: null,
+    status_message: null,
+  })
+  expect(await read(id)).toMatchObject({ status: 'running', selected_instance_type: 'l4-x1' })
+})
+
+test('PATCH …/{id}: a minimum that no instance type meets is a 409 and changes nothing', async () => {
+  runtime.answer({ listOffers })
+  const id = await deploy()
+  await waitForStatus(client, id, 'running')
+  for (const body of [{ min_context_tokens: 40_000 }, { min_parallel_sequences: 101 }]) {
+    const answer = await change(id, body)
+    expect(answer.status).toBe(409)
+    expect(answer.body.code).toBe('no_feasible_instance')
+  }
+  expect(await read(id)).toMatchObject({ min_context_tokens: null, min_parallel_sequences: null })
+})
+
+test.each([{ min_context_tokens: 0 }, { min_context_tokens: '8' }, { min_parallel_sequences: 1.5 }, null])(
+  'PATCH …/{id}: %j is a 422',
+  async (body) => {
+    const id = await deploy()
+    expect((await change(id, body)).status).toBe(422)
+  },
+)
+
+test('PATCH …/{id}: a deployment that ended is a 409, an unknown one a 404', async () => {
+  const id = await deploy()
+  await client.delete(`${path}/${id}`)
+  await waitForStatus(client, id, 'terminated')
+  const answer = await change(id, { min_context_tokens: 1024 })
+  expect([answer.status, answer.body.code]).toEqual([409, 'deployment_ended'])
+  expect((await change('01a202f3-550d-7017-8411-6cd4808b8470', {})).status).toBe(404)
+})
