@@ -39,6 +39,8 @@ function place(choice: Variant, feasible: boolean): Placement {
     instance_type: null,
     gpu_count: null,
     price_per_hour: null,
+    context_tokens: null,
+    parallel_sequences: null,
   }
 }
 

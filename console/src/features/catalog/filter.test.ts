@@ -44,6 +44,8 @@ function place(id: string, size: number, memory: number, price: string | null, f
     instance_type: feasible ? 'here' : null,
     gpu_count: feasible ? 0 : null,
     price_per_hour: price,
+    context_tokens: null,
+    parallel_sequences: null,
   }
 }
 
