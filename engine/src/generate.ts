@@ -18,8 +18,6 @@ import { createStopFilter } from './stop-filter.ts'
 import type { AnswerEnd, AnswerPiece } from './answer.ts'
 import { adaptWrapper, createCallReporter, selectTools, type SelectedTools } from './tools.ts'
 
-/** Prompt tokens per evaluation. Cancellation is checked between evaluations. */
-const PREFILL_TOKENS = 512
 /** An upper bound on the average token length of any tokenizer. */
 export const MAX_CHARACTERS_PER_TOKEN = 128
 const PENALTY_TOKENS = 1024
@@ -212,11 +210,7 @@ export async function prefill(
   const wanted = prompt.slice(0, -1)
   await sequence.adaptStateToTokens(wanted, false)
   const cached = sequence.nextTokenIndex
-  for (let start = cached; start < wanted.length; start += PREFILL_TOKENS) {
-    signal.throwIfAborted()
-    await sequence.evaluateWithoutGeneratingNewTokens(wanted.slice(start, start + PREFILL_TOKENS))
-  }
-  signal.throwIfAborted()
+  await slot.append(wanted.slice(cached), signal)
   return cached
 }
 

@@ -1,11 +1,15 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
+import { createBatchGate, type BatchGate } from './batch-gate.ts'
 import { overloaded } from './errors.ts'
 
 /** One sequence of the context, held by one request at a time. */
 export interface Slot {
+  readonly number: number
   readonly sequence: LlamaContextSequence
   /** Awaited before each token: backpressure from a slow reader */
   pace: () => Promise<void> | void
+  /** Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the signal aborts. */
+  append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
 }
 
 /** Assigns sequences to requests; excess requests wait in order of arrival. */
@@ -24,7 +28,10 @@ interface Waiter {
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
 export function createSequencePool(context: LlamaContext, maxWaiting: number): SequencePool {
-  const free = Array.from({ length: context.totalSequences }, () => createSlot(context))
+  const gate = createBatchGate(context.batchSize)
+  const free = Array.from({ length: context.totalSequences }, (_, number) =>
+    createSlot(context, gate, number),
+  )
   const waiting: Waiter[] = []
 
   return {
@@ -50,36 +57,63 @@ export function createSequencePool(context: LlamaContext, maxWaiting: number): S
     release(slot) {
       slot.pace = () => {}
       const next = waiting.shift()
-      if (next === undefined) free.push(slot)
+      if (next === undefined) free.splice(findPlace(free, slot), 0, slot)
       else next.resolve(slot)
     },
   }
 }
 
-function createSlot(context: LlamaContext): Slot {
+function createSlot(context: LlamaContext, gate: BatchGate, number: number): Slot {
   // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the prompt.
   const strategy = (): never => {
     throw new Error('The context is full.')
   }
   const sequence = context.getSequence({ contextShift: { strategy } })
-  const slot: Slot = { sequence, pace: () => {} }
+  const slot: Slot = {
+    number,
+    sequence,
+    pace: () => {},
+    append: async (tokens, signal) => {
+      try {
+        for (let start = 0; start < tokens.length;) {
+          const end = start + (await gate.enter(number, tokens.length - start))
+          signal.throwIfAborted()
+          await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(start, end))
+          start = end
+        }
+        signal.throwIfAborted()
+      } finally {
+        gate.leave(number)
+      }
+    },
+  }
   const evaluate = sequence.evaluate.bind(sequence)
   sequence.evaluate = async function* (tokens, options) {
     const generation = evaluate(tokens, options)
     try {
       let replacement: Token | Token[] | void = undefined
       while (true) {
-        await slot.pace()
+        const drained = slot.pace()
+        if (drained !== undefined) {
+          gate.leave(number)
+          await drained
+        }
+        await gate.enter(number, 1)
         const step: IteratorResult<Token, void> = await generation.next(replacement)
         if (step.done === true) return
         replacement = yield step.value
       }
     } finally {
+      gate.leave(number)
       await generation.return()
     }
   }
   return slot
 }
+
+/** Free slots are in the order of their numbers, because consecutive sequences share batches best. */
+const findPlace = (free: readonly Slot[], { number }: Slot): number =>
+  free.filter((other) => other.number < number).length
 
 function takeBest(free: Slot[], prompt: readonly Token[]): Slot {
   const shared = (slot: Slot): number => slot.sequence.compareContextTokens([...prompt]).firstDifferentIndex

@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { findFreePort, readResident } from '../processes.ts'
+
+const MAIN = resolve(import.meta.dirname, '../../engine/src/main.ts')
+const NONCE = '0123456789abcdef'
+const KEY = 'a-key-for-the-benchmark'
+const START_MS = 120_000
+
+/** What both engines are started with. */
+export interface Launch {
+  model: string
+  type: 'chat' | 'embedding'
+  contextTokens: number
+  parallel: number
+  threads: number
+}
+
+/** A running engine. */
+export interface Engine {
+  url: string
+  key: string
+  /** Milliseconds from the start of the process until it was healthy */
+  startMs: number
+  /** Resident memory in MiB */
+  memory: () => number
+  /** CPU time used so far, in clock ticks */
+  cpu: () => number
+  stop: () => Promise<void>
+}
+
+export type StartEngine = (launch: Launch) => Promise<Engine>
+
+/** Starts the embedded engine. */
+export const startEmbedded: StartEngine = async (launch) => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-engine-'))
+  writeFileSync(join(folder, 'launch.json'), JSON.stringify({ nonce: NONCE }))
+  const flags = {
+    '--state-dir': folder,
+    '--nonce': NONCE,
+    '--model': launch.model,
+    '--alias': 'model',
+    '--type': launch.type,
+    '--context': launch.contextTokens,
+    '--parallel': launch.parallel,
+    '--threads': launch.threads,
+    '--gpu-layers': 0,
+  }
+  const command = [process.execPath, MAIN, ...Object.entries(flags).flat().map(String)]
+  const readPort = (): number | null => {
+    try {
+      return (JSON.parse(readFileSync(join(folder, 'engine.json'), 'utf8')) as { port: number | null }).port
+    } catch {
+      return null
+    }
+  }
+  return start(command, folder, readPort)
+}
+
+/** Returns a function that starts the llama-server at this path. */
+export function startLlamaServer(program: string): StartEngine {
+  return async ({ model, type, contextTokens, parallel, threads }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'berth-bench-llama-server-'))
+    const port = await findFreePort()
+    const flags = {
+      '--host': '127.0.0.1',
+      '--port': port,
+      '--model': model,
+      '--alias': 'model',
+      '--ctx-size': contextTokens * parallel,
+      '--parallel': parallel,
+      '--threads': threads,
+      '--gpu-layers': 0,
+      '--api-key': KEY,
+    }
+    const command = [program, ...Object.entries(flags).flat().map(String)]
+    return start(type === 'embedding' ? [...command, '--embeddings'] : command, folder, () => port)
+  }
+}
+
+async function start(
+  [program = '', ...args]: readonly string[],
+  folder: string,
+  readPort: () => number | null,
+): Promise<Engine> {
+  const began = performance.now()
+  const logFile = join(folder, 'log')
+  const log = openSync(logFile, 'a')
+  const child = spawn(program, args, {
+    env: { ...process.env, BERTH_ENGINE_KEY: KEY },
+    stdio: ['ignore', log, log],
+  })
+  const exited = once(child, 'exit')
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+    rmSync(folder, { recursive: true, force: true })
+  }
+  while (true) {
+    const port = readPort()
+    const url = `http://127.0.0.1:${port}`
+    const healthy = port !== null && (await fetch(`${url}/health`).catch(() => null))
+    if (healthy && healthy.ok) {
+      const pid = child.pid!
+      return {
+        url,
+        key: KEY,
+        startMs: performance.now() - began,
+        memory: () => readResident(pid) / 1024,
+        cpu: () => readCpu(pid),
+        stop,
+      }
+    }
+    if (child.exitCode !== null || performance.now() - began > START_MS) {
+      const end = readFileSync(logFile, 'utf8').slice(-2000)
+      await stop()
+      throw new Error(`${program} does not become healthy.\n${end}`)
+    }
+    await delay(10)
+  }
+}
+
+function readCpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}

@@ -1,0 +1,167 @@
+import { embed, randomMessage, streamAnswer, type Answer } from './client.ts'
+import type { Engine, Launch } from './engines.ts'
+
+/** One line of the table: what is measured on one engine, and whether more or less is better. */
+export interface Row {
+  name: string
+  unit: string
+  better: 'more' | 'less'
+  model: 'random' | 'tiny' | 'embedding'
+  launch: Pick<Launch, 'type' | 'contextTokens' | 'parallel'>
+  measure: (engine: Engine) => Promise<number>
+}
+
+const fourSlots = { type: 'chat', contextTokens: 4096, parallel: 4 } as const
+const eightSlots = { ...fourSlots, parallel: 8 } as const
+const embeddings = { type: 'embedding', contextTokens: 512, parallel: 1 } as const
+const random = { model: 'random', launch: fourSlots } as const
+
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    numbers: {
+      type: 'array',
+      items: { type: 'integer', minimum: 0, maximum: 999 },
+      minItems: 60,
+      maxItems: 60,
+    },
+  },
+  required: ['numbers'],
+  additionalProperties: false,
+}
+
+export const rows: readonly Row[] = [
+  {
+    ...random,
+    name: 'prompt',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: async (engine) => {
+      const { promptTokens, first } = await streamAnswer(engine, [randomMessage(700)], { max_tokens: 1 })
+      return (promptTokens / first) * 1000
+    },
+  },
+  {
+    ...random,
+    name: '1 stream',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: (engine) => throughput(engine, 1),
+  },
+  {
+    ...random,
+    name: '4 streams',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: (engine) => throughput(engine, 4),
+  },
+  {
+    ...random,
+    launch: eightSlots,
+    name: '8 streams',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: (engine) => throughput(engine, 8),
+  },
+  {
+    ...random,
+    name: 'late short request, first token',
+    unit: 'ms',
+    better: 'less',
+    measure: async (engine) => {
+      const { late } = await nextToStreams(engine, 10)
+      return late.first
+    },
+  },
+  {
+    ...random,
+    name: 'long prompt next to streams, their longest gap',
+    unit: 'ms',
+    better: 'less',
+    measure: async (engine) => {
+      const { streams } = await nextToStreams(engine, 1500)
+      return Math.max(...streams.map(({ longestGap }) => longestGap))
+    },
+  },
+  {
+    ...random,
+    name: '8 conversations on 4 slots, first token',
+    unit: 'ms',
+    better: 'less',
+    measure: converse,
+  },
+  {
+    model: 'tiny',
+    launch: { ...fourSlots, contextTokens: 2048 },
+    name: 'JSON schema, tiny model',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: (engine) =>
+      throughput(engine, 1, { type: 'json_schema', json_schema: { name: 'numbers', schema: SCHEMA } }),
+  },
+  {
+    model: 'tiny',
+    launch: { ...fourSlots, contextTokens: 2048 },
+    name: '1 stream, tiny model',
+    unit: 'tokens/s',
+    better: 'more',
+    measure: (engine) => throughput(engine, 1),
+  },
+  {
+    model: 'embedding',
+    launch: embeddings,
+    name: 'embeddings',
+    unit: 'texts/s',
+    better: 'more',
+    measure: async (engine) => {
+      const texts = Array.from({ length: 64 }, () => randomMessage(30).content)
+      const began = performance.now()
+      await embed(engine, texts)
+      return (texts.length / (performance.now() - began)) * 1000
+    },
+  },
+  { ...random, name: 'startup', unit: 'ms', better: 'less', measure: async ({ startMs }) => startMs },
+  { ...random, name: 'memory', unit: 'MiB', better: 'less', measure: async (engine) => engine.memory() },
+]
+
+/** Tokens per second of all streams together, without their prompts. */
+async function throughput(engine: Engine, count: number, format?: unknown): Promise<number> {
+  const response_format = format === undefined ? {} : { response_format: format }
+  const stream = () => streamAnswer(engine, [randomMessage(8)], { max_tokens: 96, ...response_format })
+  const answers = await Promise.all(Array.from({ length: count }, stream))
+  const tokens = answers.reduce((sum, answer) => sum + answer.tokens - 1, 0)
+  return (tokens / Math.max(...answers.map(({ rest }) => rest))) * 1000
+}
+
+/** Sends a request while three others stream. */
+async function nextToStreams(engine: Engine, words: number): Promise<{ streams: Answer[]; late: Answer }> {
+  const { promise: running, resolve } = Promise.withResolvers<void>()
+  let tokens = 0
+  const onToken = (): void => {
+    if (++tokens === 30) resolve()
+  }
+  const streams = Array.from({ length: 3 }, () =>
+    streamAnswer(engine, [randomMessage(8)], { max_tokens: 120, onToken }),
+  )
+  await Promise.race([running, Promise.all(streams)])
+  const late = await streamAnswer(engine, [randomMessage(words)], { max_tokens: 4 })
+  return { streams: await Promise.all(streams), late }
+}
+
+/** The mean time to the first token in the second and third turn of eight conversations, of which four are answered at a time. */
+async function converse(engine: Engine): Promise<number> {
+  const conversations = Array.from({ length: 8 }, () => [randomMessage(250)])
+  const later: number[] = []
+  for (const turn of [1, 2, 3]) {
+    const queue = [...conversations]
+    const work = async (): Promise<void> => {
+      for (let messages = queue.shift(); messages !== undefined; messages = queue.shift()) {
+        const { first } = await streamAnswer(engine, messages, { max_tokens: 8 })
+        if (turn > 1) later.push(first)
+        messages.push({ role: 'assistant', content: 'bread' }, randomMessage(10))
+      }
+    }
+    await Promise.all(Array.from({ length: 4 }, work))
+  }
+  return later.reduce((sum, first) => sum + first, 0) / later.length
+}
