@@ -30,7 +30,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   accounts: ['audit', 'mail', 'organizations'],
   invitations: ['audit', 'mail', 'organizations', 'accounts'],
   sso: ['audit', 'organizations', 'accounts', 'invitations'],
-  billing: ['audit', 'metering'],
+  billing: ['audit', 'mail', 'organizations', 'metering'],
   deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
   members: ['audit', 'organizations', 'accounts', 'billing', 'deployments'],
   statistics: ['deployments'],

@@ -2,6 +2,8 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { accessSettings } from './config/access.ts'
+import type { RegistrationPolicy } from './config/access.ts'
 import { billingSettings, readBilling } from './config/billing.ts'
 import type { BillingConfig } from './config/billing.ts'
 import {
@@ -84,6 +86,7 @@ export interface Config {
   /** null when SSO is not configured */
   sso: SsoConfig | null
   billing: BillingConfig
+  registration: RegistrationPolicy
 }
 
 /** Lists every invalid setting on a separate line, with its name and a remedy. */
@@ -207,6 +210,7 @@ const environment = z.object({
   HTTP_PROXY: proxyAddress.optional(),
   HTTPS_PROXY: proxyAddress.optional(),
   NO_PROXY: optionalText,
+  ...accessSettings,
   ...runtimesSettings,
   ...ssoSettings,
   ...billingSettings,
@@ -319,6 +323,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     },
     sso,
     billing,
+    registration: settings.REGISTRATION,
   }
 }
 

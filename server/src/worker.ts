@@ -7,6 +7,7 @@ import {
   composePasswordResetMail,
 } from './features/accounts/password-mails.ts'
 import { auditJobs } from './features/audit/jobs.ts'
+import { composeTrialExhaustedMail } from './features/billing/exhausted-trials.ts'
 import { billingJobs } from './features/billing/jobs.ts'
 import { checkPrices, publishSandboxPrices } from './features/billing/publish-prices.ts'
 import { usageReportChecks } from './features/billing/usage-report-checks.ts'
@@ -32,6 +33,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     password_changed: (userId) => composePasswordChangedMail(application, userId),
     email_verification: (userId) => composeEmailVerification(application, userId),
     fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
+    trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),
   }
   await jobs.work([
     ...mailJobs(application, composers),

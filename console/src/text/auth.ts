@@ -26,6 +26,10 @@ export const auth = {
   ssoFailure: (code: string) =>
     ssoFailures[code] ?? 'Sign-in failed. Try again, or use another way to sign in.',
 
+  registrationLimited: (domains: string[]) =>
+    domains.length === 0
+      ? 'New accounts need an invitation. Ask an admin of your organization to invite you.'
+      : `New accounts need an invitation, or an email at ${domains.join(' or ')}.`,
   registerTitle: 'Create your account',
   name: 'Your name',
   firstName: 'First name',
@@ -110,4 +114,5 @@ const ssoFailures: Record<string, string> = {
   invitation_not_found: 'The invitation was not found. Open the newest email, or ask for a new invitation.',
   invitation_answered: 'The invitation was already answered.',
   invitation_expired: 'The invitation has expired. Ask for a new one.',
+  registration_closed: 'New accounts need an invitation. Ask an admin of your organization to invite you.',
 }

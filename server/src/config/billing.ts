@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { oneOf, wholeNumber } from './values.ts'
+import { duration, oneOf, wholeNumber } from './values.ts'
 
 /** The payment processor, and the limits of an organization in its trial and with a subscription. */
 export interface BillingConfig {
@@ -11,6 +11,8 @@ export interface BillingConfig {
   trial: boolean
   /** Credit of a trial, a decimal string in the currency's main unit */
   trialCredit: string
+  /** Milliseconds from the end of a trial's credit to the end of its deployments */
+  trialGraceMilliseconds: number
   /** Maximum active deployments in a trial */
   trialMaxActive: number
   /** Maximum active deployments with a subscription */
@@ -47,6 +49,7 @@ export const billingSettings = {
     .trim()
     .regex(/^\d{1,9}(\.\d{1,6})?$/, 'must be an amount such as 10.00')
     .default('10.00'),
+  BILLING_TRIAL_GRACE: duration.default(3_600_000),
   BILLING_TRIAL_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(2),
   BILLING_POSTPAID_MAX_ACTIVE: wholeNumber(0, 1_000_000).default(20),
 }
@@ -60,6 +63,7 @@ export function readBilling(settings: Settings, problems: string[]): BillingConf
     currency: settings.BILLING_CURRENCY,
     trial: settings.BILLING_TRIAL === 'on',
     trialCredit: settings.BILLING_TRIAL_CREDIT,
+    trialGraceMilliseconds: settings.BILLING_TRIAL_GRACE,
     trialMaxActive: settings.BILLING_TRIAL_MAX_ACTIVE,
     postpaidMaxActive: settings.BILLING_POSTPAID_MAX_ACTIVE,
   }

@@ -30,6 +30,8 @@ test('the three OIDC settings are enough for SSO', () => {
     clientId: 'berth',
     clientSecret: complete.OIDC_CLIENT_SECRET,
     scopes: 'openid email profile',
+    only: false,
+    sessionMilliseconds: null,
   })
 })
 
@@ -73,4 +75,19 @@ test.each(['http://127.0.0.1:3000', 'http://localhost:3000/realm', 'http://[::1]
 test('OIDC_SCOPES requires openid', () => {
   expect(readConfig({ ...complete, OIDC_SCOPES: ' openid   groups ' }).sso?.scopes).toBe('openid groups')
   expect(problemOf({ ...complete, OIDC_SCOPES: 'email profile' })).toContain('OIDC_SCOPES: ')
+})
+
+test('SSO_ONLY requires a provider', () => {
+  expect(problemOf({ SSO_ONLY: 'true' })).toContain('SSO_ONLY: ')
+  expect(readConfig({ ...complete, SSO_ONLY: 'true' }).sso).toMatchObject({
+    only: true,
+    sessionMilliseconds: null,
+  })
+})
+
+test('SSO_SESSION_LIFETIME is provider or a duration', () => {
+  const read = (SSO_SESSION_LIFETIME: string) => readConfig({ ...complete, SSO_SESSION_LIFETIME }).sso
+  expect(read('12h')).toMatchObject({ sessionMilliseconds: 43_200_000 })
+  expect(read('Provider')).toMatchObject({ sessionMilliseconds: null })
+  expect(problemOf({ ...complete, SSO_SESSION_LIFETIME: '12' })).toContain('SSO_SESSION_LIFETIME: ')
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { optionalText, webAddress } from './values.ts'
+import { duration, flag, oneOf, optionalText, webAddress } from './values.ts'
 
 /** The OpenID Connect provider for SSO. */
 export interface SsoConfig {
@@ -13,6 +13,10 @@ export interface SsoConfig {
   clientSecret: string
   /** Separated by spaces, including `openid` */
   scopes: string
+  /** true if passwords are disabled */
+  only: boolean
+  /** With `only`: milliseconds until a session ends; null for the expiry of the provider's ID token */
+  sessionMilliseconds: number | null
 }
 
 const loopbackHost = /^(localhost|127(\.\d+){3}|\[::1\])$/
@@ -43,6 +47,13 @@ export const ssoSettings = {
       'must be scopes separated by spaces, including openid',
     )
     .default('openid email profile'),
+  SSO_ONLY: flag.default(false),
+  SSO_SESSION_LIFETIME: z
+    .union(
+      [oneOf(['provider']).transform(() => null), duration],
+      'must be provider, or a duration such as 12h',
+    )
+    .default(null),
 }
 
 type Settings = z.output<z.ZodObject<typeof ssoSettings>>
@@ -53,7 +64,12 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
   const needed = { OIDC_ISSUER_URL, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET }
   const names = Object.keys(needed)
   const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []))
-  if (missing.length === names.length) return null
+  if (missing.length === names.length) {
+    if (settings.SSO_ONLY) {
+      problems.push(`SSO_ONLY: nobody could sign in without a provider; set ${names.join(', ')}`)
+    }
+    return null
+  }
   if (OIDC_ISSUER_URL === undefined || OIDC_CLIENT_ID === undefined || OIDC_CLIENT_SECRET === undefined) {
     problems.push(`${missing.join(', ')}: SSO requires ${names.join(', ')}; set all or none`)
     return null
@@ -65,5 +81,7 @@ export function readSso(settings: Settings, problems: string[]): SsoConfig | nul
     clientId: OIDC_CLIENT_ID,
     clientSecret: OIDC_CLIENT_SECRET,
     scopes: settings.OIDC_SCOPES,
+    only: settings.SSO_ONLY,
+    sessionMilliseconds: settings.SSO_SESSION_LIFETIME,
   }
 }

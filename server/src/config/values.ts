@@ -14,6 +14,16 @@ export function wholeNumber(minimum: number, maximum: number) {
     .pipe(z.int(message).min(minimum, message).max(maximum, message))
 }
 
+const unitMilliseconds = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A duration such as 30s, 45m, 12h or 7d, in milliseconds. */
+export const duration = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(/^\d{1,6}[smhd]$/, { error: 'must be a duration such as 30s, 45m, 12h or 7d', abort: true })
+  .transform((text) => Number(text.slice(0, -1)) * unitMilliseconds[text.at(-1) as 's' | 'm' | 'h' | 'd'])
+
 /** One of several words, case-insensitive. */
 export function oneOf<const T extends readonly [string, ...string[]]>(values: T) {
   return z

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 
 /** Returns a sentence for each valid but probably unintended setting, with its name and a remedy. */
-export function listWarnings({ role, publicUrl, trustProxy, mail }: Config): string[] {
+export function listWarnings({ role, publicUrl, trustProxy, mail, billing, registration }: Config): string[] {
   // Berth does not terminate TLS, so an https address means a proxy in front.
   if (publicUrl.protocol !== 'https:') return []
   const warnings: string[] = []
@@ -15,6 +15,19 @@ export function listWarnings({ role, publicUrl, trustProxy, mail }: Config): str
     warnings.push(
       'MAIL_URL is not set: invitations and password reset links are written to files in DATA_DIR instead of being sent. ' +
         'Set it to a mail server.',
+    )
+  }
+  const serves = role === 'all' || role === 'api'
+  if (serves && billing.stripe === null) {
+    warnings.push(
+      'BILLING_PROCESSOR is sandbox: no card is ever charged, and anyone who activates billing with a test card uses compute for ' +
+        'free. Set it to stripe, or restrict REGISTRATION to people you know.',
+    )
+  }
+  if (serves && registration.mode === 'domains' && mail.url === null) {
+    warnings.push(
+      'REGISTRATION lists domains but MAIL_URL is not set: anyone can register with an invented email of these domains. Set ' +
+        'MAIL_URL, so that accounts must prove their email.',
     )
   }
   return warnings

@@ -26,12 +26,12 @@ export interface Identity {
 }
 
 /**
- * The result of an authorization. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
+ * The result of an authorization. `expiresAt`: of the ID token. `denied`: by the person or by the provider's policy. `unavailable`: the provider is
  * unreachable. `failed`: an invalid response. `detail` is for the log and contains no codes or tokens. `providerError` is what
  * the provider reported (RFC 6749, sections 4.1.2.1 and 5.2), each field a single line.
  */
 export type AuthorizationResult =
-  | { outcome: 'identified'; identity: Identity }
+  | { outcome: 'identified'; identity: Identity; expiresAt: Date }
   | {
       outcome: 'denied' | 'failed' | 'unavailable'
       detail: string

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useDocumentTitle } from '../../components/page.tsx'
 import { Wordmark } from '../../components/wordmark.tsx'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { useLeaveWithSession } from './queries.ts'
 import { toReturnPath } from './return-path.ts'
@@ -45,16 +46,21 @@ interface SignInLayoutProps {
   /** The path to open after signing in, as the URL has it. */
   returnTo: string | undefined
   footer: ReactNode
+  /** Messages above the form, also shown without it. */
+  notice?: ReactNode
+  /** The form for a password; hidden where only single sign-on is allowed. */
   children: ReactNode
 }
 
 /** The layout of sign-in and registration: the form with the identity providers below. Redirects as soon as a session exists. */
-export function SignInLayout({ title, returnTo, footer, children }: SignInLayoutProps) {
+export function SignInLayout({ title, returnTo, footer, notice, children }: SignInLayoutProps) {
   useLeaveWithSession(returnTo)
+  const passwords = usePasswordsAllowed()
   return (
-    <AuthLayout title={title} footer={<span>{footer}</span>}>
-      {children}
-      <SsoButtons returnPath={toReturnPath(returnTo)} />
+    <AuthLayout title={title} footer={passwords && footer && <span>{footer}</span>}>
+      {notice}
+      {passwords && children}
+      <SsoButtons returnPath={toReturnPath(returnTo)} alone={!passwords || !children} />
     </AuthLayout>
   )
 }

@@ -7,6 +7,7 @@ import { sessionQuery } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ErrorMessage, ErrorState, Notice, Skeleton } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { formatMoment } from '../../format.ts'
 import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
@@ -54,6 +55,7 @@ function KnownInvitation({
   const { organization_name: organization, status } = preview
   const navigate = useNavigate()
   const toasts = useToasts()
+  const passwords = usePasswordsAllowed()
   const [joined, setJoined] = useState(false)
   const enter = () => {
     setJoined(true)
@@ -99,6 +101,8 @@ function KnownInvitation({
         ) : (
           <OtherAccount invitee={preview.invitee_email} current={session.user.email} />
         )
+      ) : !passwords ? (
+        <InvitationSso token={token} alone />
       ) : preview.account_exists ? (
         <>
           <p>{text.auth.signInToAnswer}</p>

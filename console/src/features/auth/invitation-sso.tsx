@@ -7,13 +7,13 @@ import { useInvitationSso } from './invitation-queries.ts'
 import { OrLine } from './sso-buttons.tsx'
 
 /** Buttons that accept the invitation through an identity provider; renders nothing without one. */
-export function InvitationSso({ token }: { token: string }) {
+export function InvitationSso({ token, alone = false }: { token: string; alone?: boolean }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   const start = useInvitationSso(token)
   if (providers.length === 0) return null
   return (
     <>
-      <OrLine />
+      {!alone && <OrLine />}
       <ErrorMessage error={start.error} />
       {providers.map(({ name, display_name }) => (
         <Button

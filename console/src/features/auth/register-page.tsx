@@ -1,7 +1,9 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { Notice } from '../../components/states.tsx'
+import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { EmailField, NameField, OrganizationField } from './account-fields.tsx'
 import { AuthForm } from './auth-form.tsx'
@@ -15,6 +17,7 @@ export function RegisterPage() {
   const register = useRegister()
   const [email, setEmail] = useState('')
   const { error } = register
+  const { data: installation } = useQuery(installationQuery)
   const emailTaken = error instanceof ApiError && error.code === 'email_taken'
   const signInLink = (label: string) => (
     <Link to="/sign-in" search={{ return_to }} state={{ email: email || undefined }} className={authLink}>
@@ -25,39 +28,47 @@ export function RegisterPage() {
     <SignInLayout
       title={text.auth.registerTitle}
       returnTo={return_to}
+      notice={
+        installation &&
+        installation.registration !== 'open' && (
+          <Notice>{text.auth.registrationLimited(installation.registration_domains)}</Notice>
+        )
+      }
       footer={
         <>
           {text.auth.haveAccount} {signInLink(text.auth.signIn)}
         </>
       }
     >
-      <AuthForm<'name' | 'email' | 'password' | 'organization'>
-        mutation={register}
-        submitLabel={text.auth.register}
-        remedy={
-          emailTaken ? (
-            <div role="alert">
-              <Notice tone="bad" action={signInLink(text.auth.signInInstead)}>
-                {error.message}
-              </Notice>
-            </div>
-          ) : undefined
-        }
-        onSubmit={(registration) => register.mutate(registration)}
-      >
-        {(errors) => (
-          <>
-            <NameField error={errors.name} />
-            <EmailField
-              value={email}
-              onChange={(event) => setEmail(event.target.value)}
-              error={errors.email}
-            />
-            <PasswordField isNew label={text.auth.password} error={errors.password} />
-            <OrganizationField error={errors.organization} />
-          </>
-        )}
-      </AuthForm>
+      {installation?.registration !== 'invited' && (
+        <AuthForm<'name' | 'email' | 'password' | 'organization'>
+          mutation={register}
+          submitLabel={text.auth.register}
+          remedy={
+            emailTaken ? (
+              <div role="alert">
+                <Notice tone="bad" action={signInLink(text.auth.signInInstead)}>
+                  {error.message}
+                </Notice>
+              </div>
+            ) : undefined
+          }
+          onSubmit={(registration) => register.mutate(registration)}
+        >
+          {(errors) => (
+            <>
+              <NameField error={errors.name} />
+              <EmailField
+                value={email}
+                onChange={(event) => setEmail(event.target.value)}
+                error={errors.email}
+              />
+              <PasswordField isNew label={text.auth.password} error={errors.password} />
+              <OrganizationField error={errors.organization} />
+            </>
+          )}
+        </AuthForm>
+      )}
     </SignInLayout>
   )
 }

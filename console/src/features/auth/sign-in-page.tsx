@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Notice } from '../../components/states.tsx'
+import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { EmailField } from './account-fields.tsx'
 import { AuthForm } from './auth-form.tsx'
@@ -13,6 +15,7 @@ export function SignInPage() {
   const { email: knownEmail = '', passwordSet, sessionEnded } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
   const signIn = useSignIn()
+  const { data: installation } = useQuery(installationQuery)
   const registerLink = (
     <Link to="/register" search={{ return_to }} className={authLink}>
       {text.auth.createAccount}
@@ -23,14 +26,20 @@ export function SignInPage() {
       title={text.auth.signIn}
       returnTo={return_to}
       footer={
+        installation?.registration !== 'invited' && (
+          <>
+            {text.auth.noAccount} {registerLink}
+          </>
+        )
+      }
+      notice={
         <>
-          {text.auth.noAccount} {registerLink}
+          {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
+          {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
+          {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
         </>
       }
     >
-      {sessionEnded && <Notice tone="warn">{text.auth.sessionEnded}</Notice>}
-      {passwordSet && <Notice tone="good">{text.auth.passwordSet}</Notice>}
-      {ssoError && <Notice tone="bad">{text.auth.ssoFailure(ssoError)}</Notice>}
       <AuthForm<'email' | 'password'>
         mutation={signIn}
         submitLabel={text.auth.signIn}

@@ -3,15 +3,15 @@ import { Button } from '../../components/button.tsx'
 import { ssoProvidersQuery } from '../../domain/session/sign-in-methods.ts'
 import { text } from '../../text/index.ts'
 
-/** Links to sign in through the identity providers; renders nothing without one. */
-export function SsoButtons({ returnPath }: { returnPath: string }) {
+/** Links to sign in through the identity providers; renders nothing without one. `alone`: there is no form above. */
+export function SsoButtons({ returnPath, alone }: { returnPath: string; alone: boolean }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   if (providers.length === 0) return null
   return (
     <>
-      <OrLine />
+      {!alone && <OrLine />}
       {providers.map(({ name, display_name, login_url }) => (
-        <Button key={name} asChild>
+        <Button key={name} variant={alone ? 'primary' : 'secondary'} asChild>
           <a href={`${login_url}?${new URLSearchParams({ return_to: returnPath })}`}>
             {text.auth.continueWith(display_name)}
           </a>

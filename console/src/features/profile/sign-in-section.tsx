@@ -4,7 +4,7 @@ import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
-import { useMailIsFile } from '../../domain/installation.ts'
+import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
@@ -15,6 +15,7 @@ export function SignInSection({ profile }: { profile: Profile }) {
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
   const request = useRequestPasswordReset()
   const isFile = useMailIsFile()
+  const passwords = usePasswordsAllowed()
   const provider = providers.find(({ name }) => name === method)?.display_name ?? method
   return (
     <Section title={text.profile.signingIn}>
@@ -29,29 +30,31 @@ export function SignInSection({ profile }: { profile: Profile }) {
         <dt className="text-muted">{text.profile.since}</dt>
         <dd>{formatDay(profile.created_at)}</dd>
       </dl>
-      <div className="mt-5 grid gap-3 border-t pt-5">
-        <p role="status">
-          {request.isSuccess
-            ? isFile
-              ? text.profile.linkWritten
-              : text.profile.linkSent(profile.email)
-            : isFile
-              ? text.profile.noMail
-              : profile.has_password
-                ? text.profile.hasPassword
-                : text.profile.hasNoPassword}
-        </p>
-        <ErrorMessage error={request.error} />
-        {!request.isSuccess && (
-          <Button
-            className="justify-self-start"
-            busy={request.isPending}
-            onClick={() => request.mutate(profile.email)}
-          >
-            {profile.has_password ? text.profile.changePassword : text.profile.setPassword}
-          </Button>
-        )}
-      </div>
+      {passwords && (
+        <div className="mt-5 grid gap-3 border-t pt-5">
+          <p role="status">
+            {request.isSuccess
+              ? isFile
+                ? text.profile.linkWritten
+                : text.profile.linkSent(profile.email)
+              : isFile
+                ? text.profile.noMail
+                : profile.has_password
+                  ? text.profile.hasPassword
+                  : text.profile.hasNoPassword}
+          </p>
+          <ErrorMessage error={request.error} />
+          {!request.isSuccess && (
+            <Button
+              className="justify-self-start"
+              busy={request.isPending}
+              onClick={() => request.mutate(profile.email)}
+            >
+              {profile.has_password ? text.profile.changePassword : text.profile.setPassword}
+            </Button>
+          )}
+        </div>
+      )}
     </Section>
   )
 }

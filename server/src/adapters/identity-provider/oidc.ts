@@ -80,7 +80,8 @@ export function createOidcProvider(settings: OidcSettings): IdentityProvider {
           return { outcome: 'failed', detail: 'the ID token has no valid subject' }
         }
         const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
-        return { outcome: 'identified', identity: toIdentity(claims, more) }
+        const expiresAt = new Date(claims.exp * 1000)
+        return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt }
       } catch (error) {
         return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
       }

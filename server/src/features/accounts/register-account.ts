@@ -4,6 +4,7 @@ import { createOrganization } from '../organizations/create-organization.ts'
 import { createAccount } from './create-account.ts'
 import { sendEmailVerification } from './email-verification.ts'
 import { hashPassword } from './passwords.ts'
+import { assertMayRegister } from './registration-policy.ts'
 
 export interface Registration {
   email: string
@@ -26,6 +27,7 @@ export async function registerAccount(
   registration: Registration,
 ): Promise<{ userId: number; passwordHash: string }> {
   const { password, organization, ...person } = registration
+  assertMayRegister(deps.config.registration, person.email)
   const passwordHash = await hashPassword(password)
   const userId = await deps.db.transaction().execute(async (transaction) => {
     const organizationId = await createOrganization(transaction, organization)

@@ -13,6 +13,7 @@ import { confirmEmailVerification, requestEmailVerification } from './email-veri
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import { updateProfile } from './update-profile.ts'
 import { registerAccount } from './register-account.ts'
+import { assertPasswordsAllowed } from './registration-policy.ts'
 import {
   acceptedBody,
   emailVerificationBody,
@@ -70,6 +71,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
+      assertPasswordsAllowed(deps.config)
       const { first_name, last_name, contact_number, ...body } = request.body
       const account = await registerAccount(deps, toVisitor(request), {
         email: body.email,
@@ -98,6 +100,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
+      assertPasswordsAllowed(deps.config)
       return answerWithSession(request, reply, await signIn(deps, toVisitor(request), request.body))
     },
   )
@@ -119,6 +122,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
       },
     },
     async (request) => {
+      assertPasswordsAllowed(deps.config)
       await requestPasswordReset(deps, toVisitor(request), request.body.email)
       return { accepted: true as const }
     },
@@ -139,6 +143,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
       },
     },
     async (request) => {
+      assertPasswordsAllowed(deps.config)
       await confirmPasswordReset(deps, toVisitor(request), request.body)
       return { reset: true as const }
     },

@@ -39,12 +39,14 @@ export async function startSession(
     authMethod: string
     replaces: string | null
     passwordHash?: string | undefined
+    /** The latest end of the session; 30 days from now by default */
+    endsAt?: Date | null | undefined
   },
 ): Promise<StartedSession> {
   const token = randomBytes(32).toString('base64url')
   const createdAt = clock()
-  const expiresAt = new Date(createdAt.getTime() + lifetime)
-  const { userId, authMethod, replaces, passwordHash } = session
+  const { userId, authMethod, replaces, passwordHash, endsAt = null } = session
+  const expiresAt = new Date(Math.min(createdAt.getTime() + lifetime, endsAt?.getTime() ?? Infinity))
   await db.transaction().execute(async (transaction) => {
     if (passwordHash !== undefined && !(await lockUserWithPassword(transaction, userId, passwordHash))) {
       throw invalidCredentials()
@@ -56,6 +58,7 @@ export async function startSession(
       authMethod,
       createdAt,
       expiresAt,
+      endsAt,
     })
     const actor = await identifyActor(transaction, visitor, userId)
     const target = { type: 'session', id } as const
@@ -69,7 +72,7 @@ export async function startSession(
 
 /**
  * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most hourly and up to 30
- * days in total.
+ * days in total, or up to the identity provider's limit.
  */
 export async function findViewer(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
@@ -78,7 +81,9 @@ export async function findViewer(
   const now = clock()
   const row = await findSession(db, hashToken(token), now)
   if (row === undefined) return null
-  const expiresAt = new Date(Math.min(now.getTime() + lifetime, row.created_at.getTime() + maxLifetime))
+  if (config.sso?.only === true && row.auth_method === 'password') return null
+  const end = row.ends_at?.getTime() ?? row.created_at.getTime() + maxLifetime
+  const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
   const renewed =
     now.getTime() - row.renewed_at.getTime() >= hour &&
     expiresAt > row.expires_at &&
@@ -97,7 +102,7 @@ export async function findViewer(
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at
-  const renewable = row.created_at.getTime() + maxLifetime > viewer.session.expiresAt.getTime()
+  const renewable = end > viewer.session.expiresAt.getTime()
   const nextRenewal = renewable ? renewedAt.getTime() + hour : Infinity
   return { viewer, renewed, freshUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
 }

@@ -142,6 +142,7 @@ export interface NewSession {
   authMethod: string
   createdAt: Date
   expiresAt: Date
+  endsAt: Date | null
 }
 
 /** Locks a user until the transaction ends if their password hash is still this one; false if it has changed. */
@@ -171,6 +172,7 @@ export async function insertSession(db: Database, session: NewSession): Promise<
       created_at: session.createdAt,
       renewed_at: session.createdAt,
       expires_at: session.expiresAt,
+      ends_at: session.endsAt,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
@@ -194,6 +196,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'sessions.created_at',
       'sessions.renewed_at',
       'sessions.expires_at',
+      'sessions.ends_at',
       'users.id as user_id',
       'users.email',
       'users.name',

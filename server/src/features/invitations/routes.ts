@@ -3,6 +3,7 @@ import { notAuthenticated, readSessionToken, setSessionCookie, toVisitor } from 
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { hashToken } from '../accounts/link-token.ts'
+import { assertPasswordsAllowed } from '../accounts/registration-policy.ts'
 import { sessionBody, toSessionBody } from '../accounts/schemas.ts'
 import { findViewer, startSession } from '../accounts/sessions.ts'
 import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
@@ -65,6 +66,7 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
       },
     },
     async (request, reply) => {
+      assertPasswordsAllowed(config)
       const visitor = toVisitor(request)
       const { token: link, password, ...details } = request.body
       const userId = await registerInvitee(deps, visitor, hashToken(link), {

@@ -14,6 +14,7 @@ export type MailKind =
   | 'password_changed'
   | 'email_verification'
   | 'fresh_organization'
+  | 'trial_exhausted'
 
 export interface MailsTable {
   id: Generated<number>

@@ -154,3 +154,16 @@ export async function holdMembership(
   if (membership !== undefined) return
   throw new ApplicationError('unauthenticated', 'not_authenticated', 'Your access has ended. Sign in again.')
 }
+
+/** The emails of an organization's admins and super_admins. */
+export async function listAdminEmails(db: Database, organizationId: number): Promise<string[]> {
+  const admins = await db
+    .selectFrom('memberships')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select('users.email')
+    .where('memberships.organization_id', '=', organizationId)
+    .where('memberships.role', 'in', ['admin', 'super_admin'])
+    .orderBy('memberships.id')
+    .execute()
+  return admins.map(({ email }) => email)
+}

@@ -9,6 +9,7 @@ export const ssoErrorCodes = [
   'invitation_not_found',
   'invitation_answered',
   'invitation_expired',
+  'registration_closed',
 ] as const
 
 export type SsoErrorCode = (typeof ssoErrorCodes)[number]

@@ -7,6 +7,7 @@ import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { foldsIntoAscii } from '../accounts/email-folding.ts'
 import { createAccount, defaultUserName } from '../accounts/create-account.ts'
+import { assertMayRegister } from '../accounts/registration-policy.ts'
 import { claimAccount } from '../accounts/claim-account.ts'
 import { identifyActor } from '../accounts/identify-actor.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
@@ -58,7 +59,7 @@ async function findOrCreate(
   const email = requireVerifiedEmail(identity)
   const userId =
     (await claimAccount(deps, transaction, email, at)) ??
-    (await createAccountWithOrganization(transaction, visitor, identity, email, at))
+    (await createAccountWithOrganization(deps, transaction, visitor, identity, email, at))
   await linkIdentity(transaction, visitor, identity, { userId, email, at })
   return userId
 }
@@ -111,12 +112,14 @@ async function acceptInvitation(
 
 /** Creates an account as super_admin of a new organization. Its name is provisional until the profile is completed. */
 async function createAccountWithOrganization(
+  { config }: Deps,
   transaction: DatabaseTransaction,
   visitor: Actor,
   identity: Identity,
   email: string,
   at: Date,
 ): Promise<number> {
+  assertMayRegister(config.registration, email)
   const person = personOf(identity)
   const owner = person.name ?? defaultUserName({ ...person, email })
   const organizationId = await createOrganization(transaction, nameOrganizationOf(owner))
@@ -150,6 +153,7 @@ function toRefusal(error: unknown): unknown {
   switch (error.code) {
     case 'not_found':
       return new SsoRefusal('invitation_not_found')
+    case 'registration_closed':
     case 'invitation_answered':
     case 'invitation_expired':
       return new SsoRefusal(error.code)

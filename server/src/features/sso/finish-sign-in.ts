@@ -8,7 +8,8 @@ import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { claimFlow } from './store.ts'
 
-export type SignInResult = { userId: number; returnTo: string } | { error: SsoErrorCode }
+/** `endsAt` is the latest end of the session; null for the usual one. */
+export type SignInResult = { userId: number; returnTo: string; endsAt: Date | null } | { error: SsoErrorCode }
 
 const refusals = { denied: 'sso_denied', failed: 'sso_failed', unavailable: 'sso_unavailable' } as const
 
@@ -40,11 +41,20 @@ export async function finishSignIn(
   }
   try {
     const userId = await findOrCreateAccount(deps, visitor, result.identity, flow.invitation_token_hash)
-    return { userId, returnTo: flow.return_to }
+    return { userId, returnTo: flow.return_to, endsAt: limitSession(deps, result.expiresAt) }
   } catch (error) {
     if (error instanceof SsoRefusal) return refuse(deps, visitor, error.code)
     throw error
   }
+}
+
+/** The provider's limit of a session, if passwords are disabled: whoever loses the account there must lose the session here. */
+function limitSession({ clock, config }: Pick<Services, 'clock' | 'config'>, tokenExpiry: Date): Date | null {
+  const { sso } = config
+  if (sso === null || !sso.only) return null
+  return sso.sessionMilliseconds === null
+    ? tokenExpiry
+    : new Date(clock().getTime() + sso.sessionMilliseconds)
 }
 
 /** Records a refusal. Without a flow nothing is recorded: anyone may call the callback. */

@@ -136,6 +136,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
         userId: result.userId,
         authMethod: request.params.sso_provider,
         replaces: readSessionToken(request, sessionCookie),
+        endsAt: result.endsAt,
       })
       setSessionCookie(reply, sessionCookie, token, expiresAt)
       reply.clearCookie(flowCookie, flowCookieAttributes)

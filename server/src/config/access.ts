@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { commaList } from './values.ts'
+
+/** Who may create an account without an invitation. */
+export type RegistrationPolicy =
+  | { mode: 'open' | 'invited'; domains: [] }
+  | { mode: 'domains'; domains: string[] }
+
+const domain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/
+
+const registration = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .transform((text, context): RegistrationPolicy => {
+    if (text === 'open' || text === 'invited') return { mode: text, domains: [] }
+    const [, list = ''] = /^domains:(.*)$/.exec(text) ?? []
+    const domains = commaList.parse(list)
+    if (domains.length > 0 && domains.every((name) => domain.test(name))) return { mode: 'domains', domains }
+    context.addIssue('must be open, invited, or domains such as domains:example.com,example.org')
+    return z.NEVER
+  })
+
+/** The settings that decide who may use the server. */
+export const accessSettings = {
+  REGISTRATION: registration.default({ mode: 'open', domains: [] }),
+}
