@@ -107,6 +107,10 @@ const badValues: Record<string, string[]> = {
   BILLING_CURRENCY: ['us', 'dollar', '$', 'u5d'],
   BILLING_TRIAL: ['true', 'maybe'],
   BILLING_TRIAL_CREDIT: ['-1', '1e3', '1,50', '.5', '$10', '9'.repeat(10)],
+  BILLING_TRIAL_GRACE: ['1', 'an hour', '1.5h', '-1h'],
+  REGISTRATION: ['closed', 'domains', 'domains:', 'domains:example', 'domains:example.com,@example.org'],
+  SSO_ONLY: ['only'],
+  SSO_SESSION_LIFETIME: ['12', 'forever'],
   BILLING_TRIAL_MAX_ACTIVE: [...notNumbers, '1000001'],
   BILLING_POSTPAID_MAX_ACTIVE: [...notNumbers, '1000001'],
 }
@@ -222,18 +226,29 @@ test('lists are separated by commas; spaces and empty entries are ignored', () =
   expect(config.trustProxy).toEqual(['loopback', '10.0.0.0/8', 'fd00::/8'])
 })
 
-test('with an https PUBLIC_URL, the roles that need TRUST_PROXY or MAIL_URL warn if it is unset', () => {
+test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCESSOR cause warnings', () => {
   const warned = (settings: Record<string, string>) =>
     listWarnings(
       readConfig({ DATABASE_URL: 'postgres://localhost/berth', SECRET_KEY: 'x'.repeat(32), ...settings }),
     ).map((warning) => warning.split(' ')[0])
   const https = { PUBLIC_URL: 'https://berth.example.com' }
   expect(warned({})).toEqual([])
-  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL'])
-  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY'])
+  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL', 'BILLING_PROCESSOR'])
+  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY', 'BILLING_PROCESSOR'])
   expect(warned({ ...https, ROLE: 'worker' })).toEqual(['MAIL_URL'])
   expect(warned({ ...https, ROLE: 'migrate' })).toEqual([])
-  expect(warned({ ...https, TRUST_PROXY: '10.0.0.1', MAIL_URL: 'smtp://mail.example.com' })).toEqual([])
+  expect(warned({ ...https, ROLE: 'api', REGISTRATION: 'domains:example.com' })).toContain('REGISTRATION')
+  const complete = {
+    TRUST_PROXY: '10.0.0.1',
+    MAIL_URL: 'smtp://mail.example.com',
+    BILLING_PROCESSOR: 'stripe',
+  }
+  const stripe = {
+    STRIPE_SECRET_KEY: 'sk_test_1',
+    STRIPE_PUBLISHABLE_KEY: 'pk_test_1',
+    STRIPE_WEBHOOK_SECRET: 'whsec_1',
+  }
+  expect(warned({ ...https, ...complete, ...stripe })).toEqual([])
 })
 
 test('a role that shares its database requires DATABASE_URL', () => {
