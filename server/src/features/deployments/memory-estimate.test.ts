@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import type { ModelVariant } from '../../ports/model-runtime.ts'
+import { describe, expect, test } from 'vitest'
+import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
 import { estimateMemory } from './memory-estimate.ts'
 
 const GiB = 2 ** 30
@@ -104,4 +104,56 @@ test('a known file size takes precedence', () => {
 test('unknown architecture: weights × 1.2 + 2 GiB', () => {
   const { totalBytes } = estimateMemory({ ...llama, architecture: null }, capacity, 1)
   expect(totalBytes).toBe(Math.ceil(16e9 * 1.2 + 2 * GiB))
+})
+
+describe('KV cache', () => {
+  const cacheOf = (
+    changes: Partial<ModelArchitecture>,
+    format: string,
+    contextTokens: number,
+    parallelSequences = 1,
+  ) =>
+    estimateMemory(
+      { ...llama, format, architecture: { ...llama.architecture!, ...changes } },
+      { contextTokens, parallelSequences },
+      1,
+    ).cacheBytes
+
+  test('multi-head latent attention: DeepSeek V3 has 61 layers of 576 values, copied to every GPU', () => {
+    const latent = { layers: 61, attentionHeads: 128, kvHeads: 1, headDimension: 288 }
+    expect(cacheOf(latent, 'fp8', 1000)).toBe(61 * 576 * 2 * 1000)
+    const variant = { ...llama, format: 'fp8', architecture: { ...llama.architecture!, ...latent } }
+    const onEight = estimateMemory(variant, { contextTokens: 1000, parallelSequences: 1 }, 8)
+    expect(onEight.cacheBytes).toBe(8 * 61 * 576 * 2 * 1000)
+  })
+
+  // Gemma 3 27B: 10 layers with full attention, 52 with a window of 1024 tokens, 16 KV heads of 128 values.
+  const gemma = { layers: 62, kvHeads: 16, headDimension: 128, slidingLayers: 52, slidingWindow: 1024 }
+  const perToken = 2 * 16 * 128 * 2
+
+  test('layers with a sliding window keep its tokens: llama.cpp for each slot, with room for a batch of 512', () => {
+    expect(cacheOf(gemma, 'ggufv2', 131_072, 2)).toBe(perToken * 2 * (10 * 131_072 + 52 * (1024 + 512)))
+    expect(cacheOf(gemma, 'ggufv2', 1000), 'shorter than the window').toBe(perToken * 62 * 1000)
+  })
+
+  test('vLLM rounds these layers up to groups of 10, and keeps the tokens of prompts in progress once', () => {
+    expect(cacheOf(gemma, 'pytorch', 131_072, 2)).toBe(
+      perToken * (10 * 2 * 131_072 + 60 * (2 * 1024 + 16_384)),
+    )
+  })
+
+  test('layers without attention have a state of fixed size per sequence; vLLM keeps two', () => {
+    const hybrid = { layers: 16, kvHeads: 4, headDimension: 256, stateBytes: 153_944_064 }
+    const attention = 2 * 4 * 256 * 2 * 16 * 1000 * 3
+    expect(cacheOf(hybrid, 'ggufv2', 1000, 3)).toBe(attention + 3 * 153_944_064)
+    expect(cacheOf(hybrid, 'pytorch', 1000, 3)).toBe(attention + 3 * 2 * 153_944_064)
+  })
+})
+
+test('a projector of llama.cpp takes memory; in vLLM it is part of the weights', () => {
+  const engines = { llamaCpp: { projector: 'mmproj.gguf' } }
+  const overheadOf = (format: string, profiles?: typeof engines) =>
+    estimateMemory({ ...llama, format, engines: profiles }, capacity, 1).overheadBytes
+  expect(overheadOf('ggufv2', engines) - overheadOf('ggufv2')).toBe(1.5 * GiB)
+  expect(overheadOf('pytorch', engines)).toBe(overheadOf('pytorch'))
 })
