@@ -78,6 +78,22 @@ export const catalog = {
   planned: 'Hardware and price',
   plannedSummary: (instance: string, price: string) => `Runs on ${instance} for ${price}.`,
   instance: 'Instance',
+  context: 'Longest request',
+  tokens: (count: string) => `${count} tokens`,
+  parallel: 'Requests at the same time',
+  contextLimits: {
+    model: 'The context of the model',
+    ceiling: 'Limited by the operator',
+    memory: 'Limited by the memory',
+  },
+  sequenceLimits: {
+    engine: 'The most its engine handles well',
+    ceiling: 'Limited by the operator',
+    memory: 'Limited by the memory',
+  },
+  cheaper: 'Next cheaper',
+  larger: 'Next larger',
+  alternativeCapacity: (tokens: string, requests: string) => `${tokens} tokens × ${requests} requests`,
   region: 'Region',
   considered: (count: number) =>
     count === 1 ? 'Instance types considered (1)' : `Instance types considered (${count})`,

@@ -82,6 +82,17 @@ export const deployment = {
   } as Record<string, string>,
   unknownRemedy: 'Deploy again. If it fails again, see the logs.',
 
+  capacity: 'Capacity',
+  contextTokens: 'Longest request',
+  parallelRequests: 'Requests at the same time',
+  tokens: (count: string) => `${count} tokens`,
+  atLeast: (count: string) => `Minimum: ${count}`,
+  setMinimums: 'Set minimums',
+  minimumsNote: 'The deployment moves to an instance that can serve at least this.',
+  minimumsWhenRunning:
+    'The model keeps serving. It moves to an instance that can serve at least this when its engine starts next.',
+  emptyForNone: 'Leave empty for no minimum.',
+  wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
   details: 'Details',
   costSoFar: 'Cost so far',

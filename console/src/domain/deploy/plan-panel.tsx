@@ -3,7 +3,7 @@ import type { DeploymentPlan } from '../../../../server/src/contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Figure } from '../../components/page.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
-import { formatBytes, formatMoney } from '../../format.ts'
+import { formatBytes, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.catalog
@@ -35,7 +35,7 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
       : formatMoney(Number(plan.price_per_hour) * hoursOfMonth, plan.currency)
   return (
     <section aria-label={words.planned} className="grid gap-4 rounded-lg border px-4 py-3.5">
-      <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-4">
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
         <Figure
           label={words.instance}
           value={<span className="break-all">{plan.instance_type}</span>}
@@ -51,9 +51,56 @@ function Chosen({ plan }: { plan: DeploymentPlan }) {
           value={writePrice(plan.price_per_hour, plan.currency)}
           hint={month && words.perMonth(month)}
         />
+        {plan.context_tokens !== null && plan.context_limited_by !== null && (
+          <Figure
+            label={words.context}
+            value={words.tokens(formatNumber(plan.context_tokens))}
+            hint={words.contextLimits[plan.context_limited_by]}
+          />
+        )}
+        {plan.parallel_sequences !== null && plan.sequences_limited_by !== null && (
+          <Figure
+            label={words.parallel}
+            value={formatNumber(plan.parallel_sequences)}
+            hint={words.sequenceLimits[plan.sequences_limited_by]}
+          />
+        )}
       </dl>
+      <Others plan={plan} />
       <p className="text-[0.8125rem] break-words text-muted">{plan.reason}</p>
     </section>
+  )
+}
+
+/** What the next cheaper and the next larger instance type would serve. */
+function Others({ plan }: { plan: DeploymentPlan }) {
+  const others = [
+    { label: words.cheaper, other: plan.cheaper },
+    { label: words.larger, other: plan.larger },
+  ]
+  if (plan.cheaper === null && plan.larger === null) return null
+  return (
+    <ul className="grid gap-1 border-t pt-3 text-[0.8125rem]">
+      {others.map(
+        ({ label, other }) =>
+          other && (
+            <li key={label} className="flex flex-wrap justify-between gap-x-4">
+              <span>
+                <span className="text-muted">{label}: </span>
+                <span className="font-medium break-all">{other.instance_type}</span>
+              </span>
+              <span className="tabular text-muted">
+                {words.alternativeCapacity(
+                  formatNumber(other.context_tokens),
+                  formatNumber(other.parallel_sequences),
+                )}
+                {', '}
+                {writePrice(other.price_per_hour, plan.currency)}
+              </span>
+            </li>
+          ),
+      )}
+    </ul>
   )
 }
 
@@ -94,8 +141,8 @@ export function PlanSkeleton() {
   return (
     <div role="status" aria-label={text.common.loading} className="grid gap-3">
       <div className="grid gap-4 rounded-lg border px-4 py-3.5">
-        <div className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-4">
-          {Array.from({ length: 4 }, (_, figure) => (
+        <div className="grid grid-cols-2 gap-x-6 gap-y-4 sm:grid-cols-3">
+          {Array.from({ length: 6 }, (_, figure) => (
             <div key={figure} className="grid h-16 content-start gap-2.5 pt-1">
               <Skeleton className="w-16" />
               <Skeleton className="h-5 w-24" />

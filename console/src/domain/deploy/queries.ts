@@ -1,17 +1,26 @@
 import { queryOptions, skipToken, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Deployment, DeploymentPlan, DeploymentRequest } from '../../../../server/src/contract.ts'
+import type {
+  Deployment,
+  DeploymentChange,
+  DeploymentPlan,
+  DeploymentPlanRequest,
+  DeploymentRequest,
+} from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
 import type { Variant } from '../models/variants.ts'
 
+/** The least context and number of requests that a deployment must serve. */
+export type Minimums = Pick<DeploymentChange, 'min_context_tokens' | 'min_parallel_sequences'>
+
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */
-export const planQuery = (modelName: string, choice: Variant | undefined) =>
+export const planQuery = (modelName: string, choice: Variant | undefined, minimums: Minimums = {}) =>
   queryOptions({
-    queryKey: ['catalog', 'plan', modelName, choice],
+    queryKey: ['catalog', 'plan', modelName, choice, minimums],
     queryFn: choice
       ? ({ signal }) =>
           callApi<DeploymentPlan>('POST', '/api/v1/model-deployments/plan', {
-            body: { model_name: modelName, ...choice } satisfies DeploymentRequest,
+            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentPlanRequest,
             signal,
           })
       : skipToken,

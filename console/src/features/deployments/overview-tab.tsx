@@ -1,6 +1,7 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { Section } from '../../components/page.tsx'
 import { text } from '../../text/index.ts'
+import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
 import { FailureNotice } from './failure-notice.tsx'
 import { Timeline } from './timeline.tsx'
@@ -12,6 +13,7 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
       <div className="grid min-w-0 gap-5">
         <FailureNotice deployment={deployment} />
         <Timeline deployment={deployment} />
+        <Capacity deployment={deployment} />
         {deployment.selection_reason !== null && (
           <Section title={text.deployment.whyInstance}>
             <p className="max-w-prose">{deployment.selection_reason}</p>

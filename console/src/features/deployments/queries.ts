@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type {
   Deployment,
+  DeploymentChange,
   DeploymentEvent,
   DeploymentEvents,
   DeploymentLogs,
@@ -68,6 +69,19 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
     refetchInterval: ended ? false : 10_000,
     placeholderData: keepPreviousData,
   })
+
+/** Changes the minimum capacity of a deployment. */
+export function useChangeMinimums(id: string) {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (minimums: DeploymentChange) =>
+      callApi<Deployment>('PATCH', deploymentPath(id), { body: minimums }),
+    onSuccess: (deployment) => {
+      queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
+      void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+    },
+  })
+}
 
 /** Terminates a deployment and updates it in every cached list. */
 export function useTerminate(id: string) {

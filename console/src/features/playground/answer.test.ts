@@ -28,6 +28,17 @@ it('concatenates chunks and records when the first and the last token arrived', 
   expect(tokensPerSecond(answer)).toBe(10)
 })
 
+it('reads reasoning from both of its fields, and once if an engine sends both', () => {
+  const { content, reasoning } = addAll([
+    delta({ role: 'assistant', content: '', reasoning: null }),
+    delta({ reasoning: 'Let ' }),
+    delta({ reasoning: 'me ', reasoning_content: 'me ' }),
+    delta({ reasoning_content: 'see.', content: null }),
+    delta({ content: '4' }),
+  ])
+  expect({ content, reasoning }).toEqual({ content: '4', reasoning: 'Let me see.' })
+})
+
 it('concatenates tool calls by index without holes', () => {
   const { toolCalls } = addAll([
     delta({ tool_calls: [{ index: 0, function: { name: 'a', arguments: '' } }] }),

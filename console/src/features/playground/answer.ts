@@ -30,6 +30,9 @@ export interface ChatChunk {
     | {
         delta?: {
           content?: string | null
+          /** vLLM */
+          reasoning?: string | null
+          /** llama.cpp, Xinference and old versions of vLLM */
           reasoning_content?: string | null
           tool_calls?: { index?: number; function?: { name?: string; arguments?: string } }[] | null
         } | null
@@ -60,7 +63,9 @@ export function isPending({ state }: Answer): boolean {
 /** Adds a chunk that arrived `afterMs` milliseconds after the request. */
 export function addChunk(answer: Answer, chunk: ChatChunk, afterMs: number): Answer {
   const choice = chunk.choices?.[0]
-  const { content, reasoning_content: reasoning, tool_calls: calls } = choice?.delta ?? {}
+  const { content, reasoning_content: formerReasoning, tool_calls: calls } = choice?.delta ?? {}
+  // Some engines send both fields, with the same text.
+  const reasoning = choice?.delta?.reasoning ?? formerReasoning
   const finishReason = choice?.finish_reason ?? answer.finishReason
   const usage = chunk.usage
     ? {

@@ -1,0 +1,142 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Deployment } from '../../../../server/src/contract.ts'
+import { useCan } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { TextField } from '../../components/field.tsx'
+import { Figure, Section } from '../../components/page.tsx'
+import { ErrorMessage } from '../../components/states.tsx'
+import { planQuery, type Minimums } from '../../domain/deploy/queries.ts'
+import { formatMoney, formatNumber } from '../../format.ts'
+import { text } from '../../text/index.ts'
+import { useChangeMinimums } from './queries.ts'
+
+const words = text.deployment
+
+/** How long and how many requests a deployment serves, and the dialog that sets minimums. */
+export function Capacity({ deployment }: { deployment: Deployment }) {
+  const can = useCan()
+  const [open, setOpen] = useState(false)
+  const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences, status } =
+    deployment
+  if (context_tokens === null || parallel_sequences === null) return null
+  const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
+  return (
+    <Section
+      title={words.capacity}
+      actions={
+        can('createDeployments') &&
+        !isOver && <Button onClick={() => setOpen(true)}>{words.setMinimums}</Button>
+      }
+    >
+      <dl className="grid grid-cols-2 gap-4">
+        <Figure
+          label={words.contextTokens}
+          value={words.tokens(formatNumber(context_tokens))}
+          hint={min_context_tokens !== null && words.atLeast(formatNumber(min_context_tokens))}
+        />
+        <Figure
+          label={words.parallelRequests}
+          value={formatNumber(parallel_sequences)}
+          hint={min_parallel_sequences !== null && words.atLeast(formatNumber(min_parallel_sequences))}
+        />
+      </dl>
+      {open && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
+    </Section>
+  )
+}
+
+/** Asks for the least capacity, and previews the instance that it needs. */
+function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClose: () => void }) {
+  const [context, setContext] = useState(toText(deployment.min_context_tokens))
+  const [sequences, setSequences] = useState(toText(deployment.min_parallel_sequences))
+  const change = useChangeMinimums(deployment.id)
+  const minimums = { min_context_tokens: toNumber(context), min_parallel_sequences: toNumber(sequences) }
+  const isValid = isWhole(context) && isWhole(sequences)
+  const edit = (set: (value: string) => void) => (event: { target: { value: string } }) => {
+    change.reset()
+    set(event.target.value)
+  }
+  return (
+    <Dialog
+      open
+      onOpenChange={(next) => !next && onClose()}
+      title={words.setMinimums}
+      description={deployment.status === 'running' ? words.minimumsWhenRunning : words.minimumsNote}
+      actions={
+        <>
+          <Button onClick={onClose}>{text.common.cancel}</Button>
+          <Button variant="primary" type="submit" form="minimums" busy={change.isPending} disabled={!isValid}>
+            {text.common.save}
+          </Button>
+        </>
+      }
+    >
+      <form
+        id="minimums"
+        noValidate
+        className="grid gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isValid) change.mutate(minimums, { onSuccess: onClose })
+        }}
+      >
+        <TextField
+          label={words.contextTokens}
+          hint={words.emptyForNone}
+          inputMode="numeric"
+          value={context}
+          onChange={edit(setContext)}
+          error={isWhole(context) ? undefined : words.wholeNumber}
+        />
+        <TextField
+          label={words.parallelRequests}
+          hint={words.emptyForNone}
+          inputMode="numeric"
+          value={sequences}
+          onChange={edit(setSequences)}
+          error={isWhole(sequences) ? undefined : words.wholeNumber}
+        />
+        <Preview deployment={deployment} minimums={isValid ? minimums : undefined} />
+        <ErrorMessage error={change.error} />
+      </form>
+    </Dialog>
+  )
+}
+
+/** The instance type that the minimums need, and its price. */
+function Preview({ deployment, minimums }: { deployment: Deployment; minimums: Minimums | undefined }) {
+  const { model_name, model_format, model_size_in_billions, quantization } = deployment
+  const choice = { model_format, model_size_in_billions, quantization }
+  const { data: plan } = useQuery({
+    ...planQuery(model_name, minimums && choice, minimums),
+    placeholderData: keepPreviousData,
+  })
+  if (!plan || !minimums) return null
+  const price = plan.price_per_hour
+  return (
+    <p role="status" className="text-[0.8125rem] break-words text-muted">
+      {plan.feasible
+        ? text.catalog.plannedSummary(
+            plan.instance_type ?? '',
+            price === null
+              ? text.catalog.priceUnknown
+              : text.catalog.perHour(formatMoney(price, plan.currency)),
+          )
+        : plan.reason}
+    </p>
+  )
+}
+
+function toText(value: number | null): string {
+  return value === null ? '' : String(value)
+}
+
+function toNumber(value: string): number | null {
+  return value.trim() === '' ? null : Number(value)
+}
+
+function isWhole(value: string): boolean {
+  return /^\s*([1-9]\d{0,7})?\s*$/.test(value)
+}
