@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -22,6 +22,8 @@ export async function checkEnvironment(config: Config): Promise<void> {
       ),
     databaseUrl !== null &&
       problemOf(tryConnect(databaseUrl), (error) => describeDatabaseProblem(error, databaseUrl)),
+    findMissingProgram('LLAMA_SERVER_COMMAND', config.localEngine.llamaServerCommand),
+    findMissingProgram('VLLM_COMMAND', config.localEngine.vllmCommand),
   ])
   // PORT and METRICS_PORT fail alike on a HOST that can't be used.
   const distinct = [...new Set(problems.filter((problem) => typeof problem === 'string'))]
@@ -44,6 +46,24 @@ async function problemOf(
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error
     return describe(first instanceof Error ? first : new Error(String(first)))
   }
+}
+
+async function findMissingProgram(
+  setting: string,
+  command: readonly string[] | null,
+): Promise<string | null> {
+  const [program] = command ?? []
+  if (program === undefined) return null
+  // The operating system looks up a name without a folder in PATH.
+  if (!program.includes('/') || (await isExecutable(program))) return null
+  return `${setting}: ${program} is not a program that this user can run; set the full path of an executable file`
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Writes a file, because the permission bits say nothing of read-only mounts, quotas and a full disk. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { commaList, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
+import { commaList, commandLine, oneOf, optionalText, webAddress, wholeNumber } from './values.ts'
 
 /** Engines on this host. */
 export interface LocalEngineConfig {
@@ -12,6 +12,9 @@ export interface LocalEngineConfig {
   expectedEngines: number
   /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
+  /** Command lines of the operator's engines, split at spaces; null for none */
+  llamaServerCommand: readonly [string, ...string[]] | null
+  vllmCommand: readonly [string, ...string[]] | null
   /** Limit of the weight cache in bytes; null for the disk except a tenth */
   maxWeightBytes: number | null
 }
@@ -77,6 +80,8 @@ export const runtimesSettings = {
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
   LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
+  LLAMA_SERVER_COMMAND: commandLine.optional(),
+  VLLM_COMMAND: commandLine.optional(),
   WEIGHTS_MAX_BYTES: wholeNumber(1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
   XINFERENCE_URLS: commaList
     .pipe(z.array(supervisor))
@@ -125,6 +130,8 @@ export function readLocalEngine(settings: Settings): LocalEngineConfig {
     parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
     expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
     memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
+    llamaServerCommand: settings.LLAMA_SERVER_COMMAND ?? null,
+    vllmCommand: settings.VLLM_COMMAND ?? null,
     maxWeightBytes: settings.WEIGHTS_MAX_BYTES ?? null,
   }
 }

@@ -57,3 +57,13 @@ export function webAddress(example: string) {
       message,
     )
 }
+
+/** A program and its arguments, separated by spaces. There is no shell, so quotes are not allowed. */
+export const commandLine = z
+  .string()
+  .trim()
+  .regex(/^[^\s"'`$|&;<>]+( +[^\s"'`$|&;<>]+)*$/, 'must be a program and its arguments, without quotes')
+  .transform((text): [string, ...string[]] => {
+    const [program = '', ...args] = text.split(/ +/)
+    return [program, ...args]
+  })

@@ -41,7 +41,7 @@ const MAX_BACKOFF_MS = 60_000
 const MAX_RETRY_AFTER_MS = 300_000
 
 /**
- * Downloads a GGUF file to `path`, resuming an earlier attempt. The final name only ever holds a complete and verified file.
+ * Downloads a weight file to `path`, resuming an earlier attempt. The final name only ever holds a complete and verified file.
  * Throws DownloadError, or the signal's reason when aborted. An aborted download keeps its partial file.
  */
 export async function downloadFile(
@@ -54,7 +54,7 @@ export async function downloadFile(
     const receivedBefore = await sizeOf(`${path}.partial`)
     try {
       const state = await receive(path, source, options)
-      await finish(path, state, options)
+      await finish(path, state, source, options)
       return
     } catch (error) {
       options.signal.throwIfAborted()
@@ -74,14 +74,15 @@ export async function downloadFile(
   }
 }
 
-/** Records the size of a file before its download, so that the cache can make room for several files at once. */
+/** Records the size of a file before its download, so that the cache can make room for several files. `bytes` is null if unknown. */
 export async function announceFile(
   path: string,
   source: DownloadSource,
+  bytes: number | null,
   options: Pick<DownloadOptions, 'dispatcher' | 'signal'>,
 ): Promise<void> {
   if ((await readState(path)).total !== null) return
-  const total = await fetchSize(source, options)
+  const total = bytes ?? (await fetchSize(source, options))
   if (total === null) return
   await mkdir(dirname(path), { recursive: true })
   await writeJson(`${path}.partial.json`, { total })
@@ -192,11 +193,16 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
 }
 
 /** Verifies the partial file and renames it to its final name. An invalid file is deleted. */
-async function finish(path: string, state: PartialState, options: DownloadOptions): Promise<void> {
+async function finish(
+  path: string,
+  state: PartialState,
+  source: DownloadSource,
+  options: DownloadOptions,
+): Promise<void> {
   const partial = `${path}.partial`
   const size = await sizeOf(partial)
   options.onProgress({ received: size, total: state.total, note: 'verifying the file' })
-  const defect = await findDefect(partial, size, state, options.signal)
+  const defect = await findDefect(partial, size, state, source, options.signal)
   if (defect !== null) {
     await rm(partial, { force: true })
     throw new DownloadError('download_failed', `${basename(path)} ${defect}, so the download was deleted.`)
@@ -216,10 +222,11 @@ async function findDefect(
   partial: string,
   size: number,
   state: PartialState,
+  source: DownloadSource,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (state.total !== null && size !== state.total) return `has ${size} bytes instead of ${state.total}`
-  if (!(await isGguf(partial))) return 'is not a GGUF file'
+  if (source.isGguf && !(await isGguf(partial))) return 'is not a GGUF file'
   const sha256 = state.sha256 ?? state.validator?.match(/^sha256:(.*)$/)?.[1] ?? null
   if (sha256 === null) return null
   const hash = createHash('sha256')

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { request } from 'undici'
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
+import { diagnoseStart } from '../engine-failures.ts'
 import { readLog, rotateLog } from './engine-log.ts'
 import { findEngines, isEngineAlive, signalEngine, spawnEngine } from './engine-process.ts'
 import {
@@ -19,6 +20,10 @@ import type { LocalRuntimeSettings } from './settings.ts'
 
 /** How to start an engine. */
 export interface EngineStart {
+  /** A script for Node; default: Berth's own engine */
+  program?: string
+  /** The engine's name in messages; default `The engine` */
+  title?: string
   args: readonly string[]
   apiKey: string
   /** Environment variables besides those inherited from the server */
@@ -51,7 +56,7 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
   /** When a process got SIGTERM, by folder and process id */
   const terminatedAt = new Map<string, number>()
 
-  async function launch(directory: string, { args, apiKey, variables }: EngineStart): Promise<void> {
+  async function launch(directory: string, start: EngineStart): Promise<void> {
     const nonce = randomBytes(16).toString('hex')
     const files = engineFiles(directory)
     launching.add(directory)
@@ -63,14 +68,16 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
         launched_at: new Date().toISOString(),
         boot_id: await readBootId(),
         memory_kills: await countOutOfMemoryKills(),
+        title: start.title ?? 'The engine',
       })
       const child = await spawnEngine({
-        program,
+        program: start.program ?? program,
         stateDirectory: directory,
         nonce,
-        args,
-        apiKey,
-        environment: { ...settings.environment, ...variables },
+        args: start.args,
+        apiKey: start.apiKey,
+        environment: settings.environment,
+        variables: start.variables ?? {},
         logPath: files.log,
       })
       children.set(directory, { nonce, child })
@@ -118,19 +125,22 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
       : (exit ?? 'exited unexpectedly')
     const when =
       engine === null ? ' during startup' : engine.phase === 'loading' ? ' while loading the model' : ''
-    const lastError = await findLastError(directory, record)
+    const lines = await readLaunchLines(directory, record)
+    const known = engine?.phase === 'ready' || isOutOfMemory ? null : diagnoseStart(lines)
+    if (known !== null) return { phase: 'failed', ...known }
+    const lastError = findLastError(lines)
     return {
       phase: 'failed',
       stage: engine === null ? 'engine_startup' : engine.phase === 'loading' ? 'model_launch' : 'runtime',
       code: isOutOfMemory ? 'out_of_memory' : 'engine_crashed',
-      message: `The engine ${what}${when}.${lastError === null ? '' : ` Engine log: ${lastError}`}`,
+      message: `${record.title} ${what}${when}.${lastError === null ? '' : ` Engine log: ${lastError}`}`,
     }
   }
 
   async function observeLoading(directory: string, record: LaunchRecord): Promise<EngineObservation> {
     const timeout = settings.loadingTimeoutMs ?? LOADING_TIMEOUT_MS
     if (Date.now() - record.launchedAt > timeout) {
-      const message = `The engine was not ready within ${Math.round(timeout / 60_000)} minutes.`
+      const message = `${record.title} was not ready within ${Math.round(timeout / 60_000)} minutes.`
       return { phase: 'failed', stage: 'model_launch', code: 'readiness_timeout', message }
     }
     const lines = await readLog(engineFiles(directory).log, 20)
@@ -139,7 +149,9 @@ export function createEngineControl(settings: LocalRuntimeSettings, program: str
     return {
       phase: 'starting',
       message:
-        progress === undefined ? 'The engine is starting.' : `The engine is loading the model: ${progress}.`,
+        progress === undefined
+          ? `${record.title} is starting.`
+          : `${record.title} is loading the model: ${progress}.`,
     }
   }
 
@@ -209,14 +221,15 @@ async function describeExit(child: ChildProcess): Promise<string> {
   return child.exitCode === null ? 'exited unexpectedly' : `exited with code ${child.exitCode}`
 }
 
-async function findLastError(directory: string, record: LaunchRecord): Promise<string | null> {
+/** The lines that the current engine has logged. */
+async function readLaunchLines(directory: string, record: LaunchRecord): Promise<string[]> {
   const lines = await readLog(engineFiles(directory).log, 200)
-  const line = lines.findLast(
-    ({ at, line: text }) =>
-      at.getTime() >= record.launchedAt - 1000 &&
-      /error|fail|fatal|abort|terminat|exception|memory|cannot|could not/i.test(text),
-  )
-  return line?.line.slice(0, 300) ?? null
+  return lines.filter(({ at }) => at.getTime() >= record.launchedAt - 1000).map(({ line }) => line)
+}
+
+function findLastError(lines: readonly string[]): string | null {
+  const pattern = /error|fail|fatal|abort|terminat|exception|memory|cannot|could not/i
+  return lines.findLast((line) => pattern.test(line))?.slice(0, 300) ?? null
 }
 
 /** Returns null if the engine is healthy, otherwise the problem. */

@@ -12,7 +12,10 @@ export interface EngineLaunch {
   nonce: string
   args: readonly string[]
   apiKey: string
+  /** The server's environment, of which the engine inherits a part */
   environment: Record<string, string | undefined>
+  /** Further variables of the engine */
+  variables: Record<string, string>
   logPath: string
 }
 
@@ -23,7 +26,9 @@ export interface EngineProcess {
 }
 
 const INHERITED_VARIABLES = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
-const INHERITED_GPU_VARIABLES = /^(CUDA|NVIDIA|GGML|VK|HIP|HSA|ROCR|NODE_LLAMA_CPP)_/
+const INHERITED_GPU_VARIABLES = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
+/** Marks the processes that an engine starts: they have command lines of their own. */
+const FOLDER_VARIABLE = 'BERTH_STATE_DIR'
 
 /** Starts an engine as a detached process that outlives the server. Its output goes only to its log. */
 export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
@@ -40,7 +45,12 @@ export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
     const child = spawn(process.execPath, args, {
       cwd: launch.stateDirectory,
       detached: true,
-      env: { ...pickEnvironment(launch.environment), BERTH_ENGINE_KEY: launch.apiKey },
+      env: {
+        ...pickEnvironment(launch.environment),
+        ...launch.variables,
+        [FOLDER_VARIABLE]: launch.stateDirectory,
+        BERTH_ENGINE_KEY: launch.apiKey,
+      },
       stdio: ['ignore', log.fd, log.fd],
     })
     // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the server.
@@ -76,11 +86,11 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
   return args !== null && matchNonce(args, nonce) && !(await isZombie(pid))
 }
 
-/** The live engine processes of this state folder. */
+/** The live engine processes of this state folder. On Linux, these include all processes that an engine has started. */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
   const commands = process.platform === 'linux' ? await listLinuxCommands() : await listCommands(['-ax'])
   return commands
-    .filter(({ args }) => optionValue(args, '--state-dir') === stateDirectory)
+    .filter(({ args, folder }) => (optionValue(args, '--state-dir') ?? folder) === stateDirectory)
     .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
 }
 
@@ -98,17 +108,26 @@ export function signalEngine(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
 interface Command {
   pid: number
   args: string[]
+  /** The state folder of the engine that started the process; null if unknown */
+  folder: string | null
 }
 
 async function listLinuxCommands(): Promise<Command[]> {
   const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const commands = await Promise.all(
     ids.map(async (pid) => {
-      const args = await readArguments(pid)
-      return args?.includes('--state-dir') === true && !(await isZombie(pid)) ? [{ pid, args }] : []
+      const [args, folder] = await Promise.all([readArguments(pid), readFolder(pid)])
+      const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
+      return isEngine && !(await isZombie(pid)) ? [{ pid, args, folder }] : []
     }),
   )
   return commands.flat()
+}
+
+async function readFolder(pid: number): Promise<string | null> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+  const variable = environment.split('\0').find((each) => each.startsWith(`${FOLDER_VARIABLE}=`))
+  return variable?.slice(FOLDER_VARIABLE.length + 1) ?? null
 }
 
 async function readArguments(pid: number): Promise<string[] | null> {
@@ -135,7 +154,7 @@ async function listCommands(selection: string[]): Promise<Command[]> {
       const [, pid, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
       return command === undefined || state?.startsWith('Z') === true
         ? []
-        : [{ pid: Number(pid), args: splitCommand(command) }]
+        : [{ pid: Number(pid), args: splitCommand(command), folder: null }]
     })
   } catch (error) {
     // ps exits with 1 when no process matches.

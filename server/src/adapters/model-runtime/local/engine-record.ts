@@ -9,6 +9,8 @@ export interface LaunchRecord {
   bootId: string
   /** The kernel's count of out-of-memory kills at launch */
   memoryKills: number | null
+  /** The engine's name in messages */
+  title: string
 }
 
 /** Written by an engine about itself. */
@@ -32,13 +34,14 @@ export function engineFiles(directory: string): Record<'launch' | 'engine' | 'in
 /** The current launch in this folder; null when no engine should run. */
 export async function readLaunchRecord(directory: string): Promise<LaunchRecord | null> {
   const record = await readJson(engineFiles(directory).launch)
-  const { nonce, launched_at: launchedAt, boot_id: bootId, memory_kills: memoryKills } = record ?? {}
+  const { nonce, launched_at: launchedAt, boot_id: bootId, memory_kills: memoryKills, title } = record ?? {}
   if (typeof nonce !== 'string' || typeof launchedAt !== 'string' || typeof bootId !== 'string') return null
   return {
     nonce,
     launchedAt: Date.parse(launchedAt),
     bootId,
     memoryKills: typeof memoryKills === 'number' ? memoryKills : null,
+    title: typeof title === 'string' ? title : 'The engine',
   }
 }
 

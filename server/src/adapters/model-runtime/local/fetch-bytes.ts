@@ -8,6 +8,8 @@ export interface DownloadSource {
   url: string
   /** Expected SHA-256 in hex; null when unknown */
   sha256: string | null
+  /** True if the file must be a GGUF file */
+  isGguf: boolean
   /** The hub that serves the URL. Only its headers are trusted, and only it receives the token. */
   hub: { origin: string; token: string | null } | null
 }
@@ -23,7 +25,7 @@ export interface ByteResponse {
 
 type Headers = Dispatcher.ResponseData['headers']
 
-interface FetchOptions {
+export interface FetchOptions {
   dispatcher: Dispatcher
   signal: AbortSignal
   /** Default GET */

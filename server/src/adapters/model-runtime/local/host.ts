@@ -16,6 +16,12 @@ export interface HostOffer {
   gpus: readonly Gpu[] | null
 }
 
+/** The formats that engines load, and the share of a GPU's memory that they use. */
+interface EngineLimits {
+  formats: string[]
+  memoryShare: number
+}
+
 /** Memory of this host or container, in bytes. */
 function readHostMemory(): number {
   const limit = process.constrainedMemory()
@@ -27,13 +33,14 @@ function readHostMemory(): number {
  * for GPUs that the file doesn't have. Otherwise the CPU, or Apple's GPU, whose memory all engines share.
  */
 export async function describeHost(
-  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment' | 'instanceTypes'>,
+  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare'>,
+  formats: string[],
 ): Promise<HostOffer[]> {
-  const { environment, instanceTypes = [] } = settings
+  const { environment, instanceTypes = [], gpuMemoryShare = ENGINE_MEMORY_SHARE } = settings
   const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
   const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
   const gpus = usesGpus && !isApple ? await findGpus(environment) : []
-  if (gpus.length > 0) return listGpuOffers(gpus, instanceTypes)
+  if (gpus.length > 0) return listGpuOffers(gpus, instanceTypes, { formats, memoryShare: gpuMemoryShare })
   const offer: InstanceOffer = {
     instanceType: isApple ? 'local-gpu' : 'local-cpu',
     region: 'local',
@@ -42,22 +49,26 @@ export async function describeHost(
     vendor: isApple ? 'apple' : null,
     computeCapability: null,
     memoryBytes: Math.floor((settings.memoryBytes ?? readHostMemory()) * ENGINE_MEMORY_SHARE),
-    formats: ['ggufv2'],
+    formats,
   }
   return [{ offer, gpus: null }]
 }
 
 /** The instance types that these GPUs can make up. */
-export function listGpuOffers(gpus: readonly Gpu[], types: readonly InstanceType[]): HostOffer[] {
+export function listGpuOffers(
+  gpus: readonly Gpu[],
+  types: readonly InstanceType[],
+  engines: EngineLimits,
+): HostOffer[] {
   const listed = types.flatMap((type) => {
     const matching = gpus.filter((gpu) => isOfType(gpu, type))
     if (type.gpuCount > matching.length) return []
-    const { offer } = toOffer(type.name, type.gpuCount, matching)
+    const { offer } = toOffer(type.name, type.gpuCount, matching, engines)
     return { offer: { ...offer, computeCapability: type.computeCapability }, gpus: matching }
   })
   const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
   const unlisted = GPU_COUNTS.filter((count) => count <= others.length).map((count) =>
-    toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others),
+    toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others, engines),
   )
   return [...listed, ...unlisted]
 }
@@ -68,7 +79,12 @@ function isOfType({ name }: Gpu, { vendor, gpuModel, nodeSelector }: InstanceTyp
   return vendor === 'nvidia' && (name === gpuModel || name.replaceAll(' ', '-') === label)
 }
 
-function toOffer(instanceType: string, gpuCount: number, gpus: readonly Gpu[]): HostOffer {
+function toOffer(
+  instanceType: string,
+  gpuCount: number,
+  gpus: readonly Gpu[],
+  { formats, memoryShare }: EngineLimits,
+): HostOffer {
   const capabilities = gpus.map(({ computeCapability }) => computeCapability)
   const offer: InstanceOffer = {
     instanceType,
@@ -77,10 +93,8 @@ function toOffer(instanceType: string, gpuCount: number, gpus: readonly Gpu[]): 
     gpuModel: [...new Set(gpus.map(({ name }) => name))].join(', '),
     vendor: 'nvidia',
     computeCapability: capabilities.includes(null) ? null : Math.min(...capabilities.map(Number)),
-    memoryBytes: Math.floor(
-      Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * ENGINE_MEMORY_SHARE,
-    ),
-    formats: ['ggufv2'],
+    memoryBytes: Math.floor(Math.min(...gpus.map(({ memoryBytes }) => memoryBytes)) * gpuCount * memoryShare),
+    formats,
   }
   return { offer, gpus }
 }

@@ -60,7 +60,7 @@ export function createReservations(
       startedAt: new Date(),
       memoryBytes: spec.memoryBytes,
       gpus: allocation.gpus,
-      weights: listWeightPaths(spec.variant.weights, settings),
+      weights: listWeightPaths(spec.variant, settings),
     }
     const folder = folders.of(spec.deploymentId)
     await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -1,16 +1,17 @@
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../serial-queue.ts'
+import { openEngines } from './engine-choice.ts'
 import { createEngineControl } from './engine-control.ts'
 import { followLog, limitLog, readLog } from './engine-log.ts'
 import { engineFiles } from './engine-record.ts'
 import { hasErrorCode } from './files.ts'
-import { chooseThreads, describeHost } from './host.ts'
+import { describeHost } from './host.ts'
 import { createReservations } from './reservations.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
+import { locateProjector } from './weight-files.ts'
 import { createWeightStore } from './weights.ts'
 
 const ENGINE_PROGRAM = fileURLToPath(new URL('../../../../../engine/src/main.ts', import.meta.url))
@@ -27,7 +28,9 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
   // Engines are identified by the folder in their command line, so the path must not depend on the spelling of DATA_DIR.
   const settings = { ...given, dataDirectory: await realpath(given.dataDirectory) }
   const root = join(settings.dataDirectory, 'engines')
-  const offers = await describeHost(settings)
+  const programs = await openEngines(settings)
+  const formats = programs.list.flatMap((engine) => engine.formats)
+  const offers = await describeHost(settings, formats)
   const engines = createEngineControl(settings, settings.engineProgram ?? ENGINE_PROGRAM)
   const reservations = createReservations(settings, offers, { of: directoryOf, list: listDeploymentIds })
   const weights = createWeightStore(settings, () => reservations.listNeededWeights())
@@ -75,11 +78,10 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     if (model !== null) {
       try {
         const { gpus = null } = (await reservations.find(spec.deploymentId)) ?? {}
-        await engines.launch(directory, {
-          args: engineArguments(spec, model, settings),
-          apiKey: spec.apiKey,
-          variables: gpus === null ? {} : { CUDA_VISIBLE_DEVICES: gpus.join(',') },
-        })
+        await engines.launch(
+          directory,
+          await programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, gpus),
+        )
       } catch (error) {
         if (!hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw error
         const message =
@@ -100,7 +102,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
 
   return {
     name: 'local',
-    engines: [{ name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false }],
+    engines: programs.list,
     listOffers: async () => offers.map(({ offer }) => offer),
     provision: (spec) => runExclusive(spec.deploymentId, () => reservations.reserve(spec)),
     ensureEngine: (spec) => runExclusive(spec.deploymentId, () => ensure(spec)),
@@ -122,16 +124,4 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
       await weights.close()
     },
   }
-}
-
-function engineArguments(spec: EngineSpec, model: string, settings: LocalRuntimeSettings): string[] {
-  const options = {
-    model,
-    alias: spec.modelUid,
-    type: spec.variant.modelType === 'embedding' ? 'embedding' : 'chat',
-    context: spec.contextTokens,
-    parallel: spec.parallelSequences,
-    threads: chooseThreads(availableParallelism(), settings.expectedEngines ?? 2),
-  }
-  return Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
 }

@@ -1,4 +1,5 @@
 import type { InstanceType } from '../../../ports/model-runtime.ts'
+import type { Command } from './programs.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
 
 /** Retry policy for downloads. */
@@ -32,6 +33,12 @@ export interface LocalRuntimeSettings {
   memoryBytes?: number | undefined
   /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
   maxWeightBytes?: number | null | undefined
+  /** `LLAMA_SERVER_COMMAND`: runs GGUF files instead of Berth's own engine; null for that */
+  llamaServerCommand?: Command | null | undefined
+  /** `VLLM_COMMAND`: runs the formats of vLLM; null if this host has no vLLM */
+  vllmCommand?: Command | null | undefined
+  /** The share of a GPU's memory that an engine may use; default 0.9 */
+  gpuMemoryShare?: number | undefined
   /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
   /** Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none */

@@ -1,4 +1,4 @@
-import { utimes } from 'node:fs/promises'
+import { stat, utimes } from 'node:fs/promises'
 import { EnvHttpProxyAgent } from 'undici'
 import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation, ModelVariant } from '../../../ports/model-runtime.ts'
@@ -7,7 +7,8 @@ import { announceFile, downloadFile, isGguf, type DownloadProgress } from './dow
 import { hasErrorCode } from './files.ts'
 import type { LocalRuntimeSettings, RetrySettings } from './settings.ts'
 import { createWeightCache, type CacheSize } from './weight-cache.ts'
-import { locateWeights, type WeightFile } from './weight-files.ts'
+import { fetchSnapshot, readSnapshot } from './snapshot.ts'
+import { locateRepository, locateWeights, type WeightFile, type WeightFolder } from './weight-files.ts'
 
 /** The cache of model weights and its downloads. */
 export interface WeightStore {
@@ -33,6 +34,8 @@ interface FileDownload {
 
 /** The download of all files of one deployment, one after the other. */
 interface WeightFetch {
+  /** A repository whose files are not known yet; null for known files */
+  repository: WeightFolder | null
   files: WeightFile[]
   index: number
   finishedBytes: number
@@ -94,7 +97,7 @@ export function createWeightStore(
 
   /** Waits for the shared download of a file. The last waiter to leave cancels it. */
   async function awaitFile(file: WeightFile, fetch: WeightFetch): Promise<void> {
-    if (await isGguf(file.path)) return
+    if (await isPresent(file)) return
     if (file.source === null) throw missingFile(file)
     let download = downloads.get(file.path)
     while (download?.controller.signal.aborted === true) {
@@ -120,12 +123,22 @@ export function createWeightStore(
     }
   }
 
+  async function listFiles(fetch: WeightFetch): Promise<void> {
+    const { repository, controller } = fetch
+    if (repository === null) return
+    const options = { dispatcher, retry, signal: controller.signal }
+    const files = await fetchSnapshot(repository.folder, repository.source, options)
+    fetch.files = files.map(repository.toFile)
+    fetch.expectedBytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
   /** Several files must fit together before the first one is downloaded. A single one is checked when its download starts. */
   async function makeRoomForAll({ files, controller: { signal } }: WeightFetch): Promise<void> {
     const [first] = files
     if (first === undefined || files.length === 1) return
-    for (const { path, source } of files) {
-      if (source !== null && !(await isGguf(path))) await announceFile(path, source, { dispatcher, signal })
+    for (const { path, source, bytes } of files) {
+      if (source !== null && !(await isPresent({ path, source, bytes })))
+        await announceFile(path, source, bytes, { dispatcher, signal })
     }
     await cache.makeRoom(
       `${first.name} (${files.length} files)`,
@@ -135,6 +148,7 @@ export function createWeightStore(
 
   async function runFetch(deploymentId: string, fetch: WeightFetch): Promise<void> {
     try {
+      await listFiles(fetch)
       await makeRoomForAll(fetch)
       for (const [index, file] of fetch.files.entries()) {
         fetch.index = index
@@ -155,6 +169,7 @@ export function createWeightStore(
       const running = fetches.get(deploymentId)
       if (running !== undefined) return null
       const fetch: WeightFetch = {
+        repository: null,
         files: [],
         index: 0,
         finishedBytes: 0,
@@ -165,9 +180,14 @@ export function createWeightStore(
         done: Promise.resolve(),
       }
       try {
-        fetch.files = locateWeights(variant.weights, settings)
-        const present = await Promise.all(fetch.files.map((file) => isGguf(file.path)))
-        if (present.every(Boolean) && (await markAsUsed(fetch.files))) return fetch.files[0]?.path ?? null
+        const repository = locateRepository(variant, settings)
+        const recorded = repository === null ? null : await readSnapshot(repository.folder)
+        if (repository !== null && recorded === null) fetch.repository = repository
+        else fetch.files = recorded?.map(repository!.toFile) ?? locateWeights(variant, settings)
+        const present = await Promise.all(fetch.files.map(isPresent))
+        if (fetch.repository === null && present.every(Boolean) && (await markAsUsed(fetch.files))) {
+          return repository?.folder ?? fetch.files[0]?.path ?? null
+        }
       } catch (error) {
         fetch.failure = toDownloadError(error)
       }
@@ -200,6 +220,16 @@ export function createWeightStore(
   }
 }
 
+/** True for a complete file. Downloads verify the contents before they give a file its name. */
+async function isPresent({ path, source, bytes }: Omit<WeightFile, 'name'>): Promise<boolean> {
+  if (source === null || source.isGguf) return isGguf(path)
+  const size = await stat(path).then(
+    (found) => found.size,
+    () => null,
+  )
+  return size !== null && (bytes === null || size === bytes)
+}
+
 /** Sets the time that the cache evicts by. Returns false if a file has just been evicted. */
 async function markAsUsed(files: readonly WeightFile[]): Promise<boolean> {
   const now = new Date()
@@ -218,7 +248,7 @@ function describeFetch(fetch: WeightFetch): EngineObservation {
     return { phase: 'failed', stage: 'model_download', code: failure.code, message: failure.message }
   }
   const { received, total, note } = current?.progress ?? { received: 0, total: null, note: 'connecting' }
-  const name = `${files[index]?.name}${files.length > 1 ? ` (file ${index + 1} of ${files.length})` : ''}`
+  const name = `${files[index]?.name ?? 'the list of files'}${files.length > 1 ? ` (file ${index + 1} of ${files.length})` : ''}`
   const amount =
     total === null
       ? formatFileSize(received)

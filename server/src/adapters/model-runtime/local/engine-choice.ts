@@ -1,0 +1,142 @@
+import { availableParallelism, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
+import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
+import type { EngineStart } from './engine-control.ts'
+import { chooseThreads } from './host.ts'
+import { findFreePort, findLlamaServerVersion, findVllmVersion, type Command } from './programs.ts'
+import type { LocalRuntimeSettings } from './settings.ts'
+
+/** The engines of this host. */
+export interface LocalEngines {
+  /** In the order of the formats that they load */
+  list: readonly RuntimeEngine[]
+  /** Builds the command of an engine for weights on this host. `gpus` are UUIDs; null if it shares the memory of the host. */
+  build(spec: EngineSpec, weights: LocalWeights, gpus: readonly string[] | null): Promise<EngineStart>
+}
+
+/** The weights of a model on this host. */
+export interface LocalWeights {
+  /** A GGUF file, or the folder of a Hugging Face repository */
+  model: string
+  /** The multimodal projector; null for none */
+  projector: string | null
+}
+
+/** Runs a server that knows no launch files */
+const SUPERVISOR = fileURLToPath(new URL('../../../../../engine/src/supervise.ts', import.meta.url))
+const ALL_LAYERS = 999
+const MEBIBYTE = 2 ** 20
+/** Share of the host's memory that llama-server may use for states of idle conversations; engines leave a tenth free */
+const PROMPT_CACHE_SHARE = 0.1
+const MAX_PROMPT_CACHE_MEBIBYTES = 8192
+
+/** Finds the engines that the settings name, and their versions. */
+export async function openEngines(settings: LocalRuntimeSettings): Promise<LocalEngines> {
+  const { llamaServerCommand: llamaServer = null, vllmCommand: vllm = null } = settings
+  const [llamaServerVersion, vllmVersion] = await Promise.all([
+    llamaServer && findLlamaServerVersion(llamaServer),
+    vllm && findVllmVersion(vllm),
+  ])
+  const list: RuntimeEngine[] = [
+    llamaServer === null
+      ? { name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false }
+      : { name: 'llama.cpp', formats: ['ggufv2'], version: llamaServerVersion, acceptsImages: true },
+    ...(vllm === null
+      ? []
+      : [{ name: 'vllm' as const, formats: vllmFormats, version: vllmVersion, acceptsImages: true }]),
+  ]
+  const expectedEngines = settings.expectedEngines ?? 2
+  const threads = chooseThreads(availableParallelism(), expectedEngines)
+
+  function buildEmbedded(spec: EngineSpec, { model }: LocalWeights): Omit<EngineStart, 'apiKey'> {
+    const options = {
+      model,
+      alias: spec.modelUid,
+      type: spec.variant.modelType === 'embedding' ? 'embedding' : 'chat',
+      context: spec.contextTokens,
+      parallel: spec.parallelSequences,
+      threads,
+    }
+    return { args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]) }
+  }
+
+  async function buildLlamaServer(
+    command: Command,
+    spec: EngineSpec,
+    { model, projector }: LocalWeights,
+    gpus: readonly string[] | null,
+  ): Promise<Omit<EngineStart, 'apiKey'>> {
+    const port = await findFreePort()
+    const cache = (totalmem() * PROMPT_CACHE_SHARE) / expectedEngines / MEBIBYTE
+    const args = buildLlamaServerArguments({
+      spec,
+      source: { model },
+      projector: projector === null ? null : { mmproj: projector },
+      host: '127.0.0.1',
+      port,
+      // A llama-server for Metal, ROCm or Vulkan uses a GPU that Berth doesn't know; one for the CPU ignores the option.
+      gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : ALL_LAYERS,
+      threads: gpus === null ? threads : undefined,
+      promptCacheMebibytes: Math.min(MAX_PROMPT_CACHE_MEBIBYTES, Math.floor(cache)),
+    })
+    return supervise('llama-server', port, [...command, ...args], {})
+  }
+
+  async function buildVllm(
+    command: Command,
+    spec: EngineSpec,
+    { model }: LocalWeights,
+    gpus: readonly string[] | null,
+  ): Promise<Omit<EngineStart, 'apiKey'>> {
+    const port = await findFreePort()
+    const args = buildVllmArguments({
+      spec,
+      model,
+      host: '127.0.0.1',
+      port,
+      gpus: Math.max(1, spec.gpuCount),
+      computeCapability: null,
+      memoryShare: settings.gpuMemoryShare ?? 0.9,
+    })
+    const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${vllmVersion ?? 'unknown'}`)
+    return supervise('vLLM', port, [...command, 'serve', ...args], {
+      // Compiled kernels outlive the engine, so that its next start doesn't compile.
+      VLLM_CACHE_ROOT: join(cache, 'vllm'),
+      TORCHINDUCTOR_CACHE_DIR: join(cache, 'inductor'),
+      TRITON_CACHE_DIR: join(cache, 'triton'),
+      HF_HUB_OFFLINE: '1',
+      VLLM_NO_USAGE_STATS: '1',
+      ...(gpus === null
+        ? { VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.floor(spec.memoryBytes / 2 ** 30))) }
+        : {}),
+    })
+  }
+
+  return {
+    list,
+    async build(spec, weights, gpus) {
+      const isVllm = vllmFormats.includes(spec.variant.format)
+      if (isVllm && vllm === null) throw new Error(`no engine of this host loads ${spec.variant.format}`)
+      const start =
+        isVllm && vllm !== null
+          ? await buildVllm(vllm, spec, weights, gpus)
+          : llamaServer === null
+            ? buildEmbedded(spec, weights)
+            : await buildLlamaServer(llamaServer, spec, weights, gpus)
+      const visible = gpus === null ? {} : { CUDA_VISIBLE_DEVICES: gpus.join(',') }
+      return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...visible } }
+    },
+  }
+}
+
+function supervise(
+  title: string,
+  port: number,
+  command: readonly string[],
+  variables: Record<string, string>,
+): Omit<EngineStart, 'apiKey'> {
+  return { program: SUPERVISOR, title, args: ['--port', String(port), '--', ...command], variables }
+}
