@@ -204,12 +204,9 @@ export async function prefill(
   { request, prompt }: PreparedChat,
   signal: AbortSignal,
 ): Promise<number> {
-  const { sequence } = slot
-  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer every time.
-  if (request.seed != null) await sequence.clearHistory()
   const wanted = prompt.slice(0, -1)
-  await sequence.adaptStateToTokens(wanted, false)
-  const cached = sequence.nextTokenIndex
+  // Cached state was computed in different batches, so its last bits differ. A seed must give the same answer every time.
+  const cached = await slot.align(wanted, { reuse: request.seed == null })
   await slot.append(wanted.slice(cached), signal)
   return cached
 }

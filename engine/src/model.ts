@@ -15,6 +15,7 @@ import {
 import type { Log } from './log.ts'
 import { createSequencePool, type SequencePool } from './sequences.ts'
 import type { Settings } from './settings.ts'
+import { createStateCache } from './state-cache.ts'
 import type { FailureCode } from './state.ts'
 
 /** Queue length per kind of request; further requests get a 503. */
@@ -123,7 +124,10 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<LoadedM
   )
   loaded.chat = {
     wrapper,
-    pool: createSequencePool(context, MAX_WAITING),
+    pool: createSequencePool(context, {
+      maxWaiting: MAX_WAITING,
+      states: await createStateCache(settings.stateCacheBytes, log),
+    }),
     contextSize: context.contextSize,
     canCallTools,
   }

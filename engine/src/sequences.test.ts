@@ -16,13 +16,13 @@ const prompt: Token[] = []
 const never = new AbortController().signal
 
 test('assigns the sequence that shares the longest prefix', async () => {
-  const pool = createSequencePool(fakeContext([1, 9, 4]), 8)
+  const pool = createSequencePool(fakeContext([1, 9, 4]), { maxWaiting: 8, states: null })
   const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
   expect(lent.map((slot) => slot.sequence.compareContextTokens([]).firstDifferentIndex)).toEqual([9, 4])
 })
 
 test('serves waiting requests in order and skips cancelled ones', async () => {
-  const pool = createSequencePool(fakeContext([0]), 8)
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 8, states: null })
   const slot = await pool.acquire(prompt, never)
   const served: string[] = []
   const leaving = new AbortController()
@@ -42,7 +42,7 @@ test('serves waiting requests in order and skips cancelled ones', async () => {
 })
 
 test('rejects a request when the queue is full and accepts it later', async () => {
-  const pool = createSequencePool(fakeContext([0]), 1)
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null })
   const slot = await pool.acquire(prompt, never)
   const waiting = pool.acquire(prompt, never)
   await expect(pool.acquire(prompt, never)).rejects.toMatchObject({ status: 503, retryAfter: 5 })
@@ -52,6 +52,6 @@ test('rejects a request when the queue is full and accepts it later', async () =
 })
 
 test('assigns nothing to a cancelled request', () => {
-  const pool = createSequencePool(fakeContext([0]), 1)
+  const pool = createSequencePool(fakeContext([0]), { maxWaiting: 1, states: null })
   expect(() => pool.acquire(prompt, AbortSignal.abort(new Error('left')))).toThrow('left')
 })

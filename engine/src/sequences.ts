@@ -1,6 +1,7 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
 import { createBatchGate, type BatchGate } from './batch-gate.ts'
 import { overloaded } from './errors.ts'
+import type { StateCache } from './state-cache.ts'
 
 /** One sequence of the context, held by one request at a time. */
 export interface Slot {
@@ -8,6 +9,11 @@ export interface Slot {
   readonly sequence: LlamaContextSequence
   /** Awaited before each token: backpressure from a slow reader */
   pace: () => Promise<void> | void
+  /**
+   * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its length. Without `reuse` the
+   * sequence starts empty.
+   */
+  align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
   /** Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the signal aborts. */
   append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
 }
@@ -27,10 +33,13 @@ interface Waiter {
 }
 
 /** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
-export function createSequencePool(context: LlamaContext, maxWaiting: number): SequencePool {
+export function createSequencePool(
+  context: LlamaContext,
+  { maxWaiting, states }: { maxWaiting: number; states: StateCache | null },
+): SequencePool {
   const gate = createBatchGate(context.batchSize)
   const free = Array.from({ length: context.totalSequences }, (_, number) =>
-    createSlot(context, gate, number),
+    createSlot(context, { gate, states, number }),
   )
   const waiting: Waiter[] = []
 
@@ -63,7 +72,10 @@ export function createSequencePool(context: LlamaContext, maxWaiting: number): S
   }
 }
 
-function createSlot(context: LlamaContext, gate: BatchGate, number: number): Slot {
+function createSlot(
+  context: LlamaContext,
+  { gate, states, number }: { gate: BatchGate; states: StateCache | null; number: number },
+): Slot {
   // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the prompt.
   const strategy = (): never => {
     throw new Error('The context is full.')
@@ -73,6 +85,14 @@ function createSlot(context: LlamaContext, gate: BatchGate, number: number): Slo
     number,
     sequence,
     pace: () => {},
+    align: async (prompt, { reuse }) => {
+      const wanted = [...prompt]
+      const shared = reuse ? sequence.compareContextTokens(wanted).firstDifferentIndex : 0
+      await states?.exchange(sequence, reuse ? wanted : [], shared)
+      if (!reuse) await sequence.clearHistory()
+      await sequence.adaptStateToTokens(wanted, false)
+      return sequence.nextTokenIndex
+    },
     append: async (tokens, signal) => {
       try {
         for (let start = 0; start < tokens.length;) {

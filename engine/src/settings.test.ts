@@ -22,7 +22,7 @@ function mistakesOf(args: string[], key: string | undefined = KEY): string {
 }
 
 test('parses a complete command line', () => {
-  expect(parseSettings(toArgs({ '--gpu-layers': '7' }), KEY)).toEqual({
+  expect(parseSettings(toArgs({ '--gpu-layers': '7', '--state-cache-mib': '64' }), KEY)).toEqual({
     ok: true,
     key: KEY,
     settings: {
@@ -35,6 +35,7 @@ test('parses a complete command line', () => {
       parallel: 4,
       threads: 2,
       gpuLayers: 7,
+      stateCacheBytes: 64 * 2 ** 20,
     },
   })
 })

@@ -18,12 +18,16 @@ export interface Settings {
   threads: number
   /** Layers offloaded to the GPU; 0 uses the CPU alone */
   gpuLayers: 'auto' | number
+  /** Host memory for the states of conversations that have no sequence at the moment; 0 keeps none */
+  stateCacheBytes: number
 }
 
 /** The settings, or one message per mistake. */
 export type ParsedSettings =
   | { ok: true; settings: Settings; key: string }
   | { ok: false; mistakes: readonly string[] }
+
+const DEFAULT_STATE_CACHE_MIB = 256
 
 const FLAGS = [
   'state-dir',
@@ -35,6 +39,7 @@ const FLAGS = [
   'parallel',
   'threads',
   'gpu-layers',
+  'state-cache-mib',
 ] as const
 
 /** Parses the command line and the API key. Never throws and never repeats the key in a message. */
@@ -79,6 +84,11 @@ export function parseSettings(args: readonly string[], key: string | undefined):
       values['gpu-layers'] === undefined || values['gpu-layers'] === 'auto'
         ? 'auto'
         : integer('gpu-layers', 0, 10_000),
+    stateCacheBytes:
+      (values['state-cache-mib'] === undefined
+        ? DEFAULT_STATE_CACHE_MIB
+        : integer('state-cache-mib', 0, 1_000_000)) *
+      2 ** 20,
   }
   if (key === undefined || !/^[\x21-\x7e]{16,512}$/.test(key)) {
     mistakes.push(
