@@ -27,7 +27,7 @@ export type ParsedSettings =
   | { ok: true; settings: Settings; key: string }
   | { ok: false; mistakes: readonly string[] }
 
-const DEFAULT_STATE_CACHE_MIB = 256
+const DEFAULT_STATE_CACHE_MIB = 128
 
 const FLAGS = [
   'state-dir',

@@ -1,5 +1,8 @@
 /** The port to the compute backends that run inference engines: this host, Xinference or Kubernetes. */
 
+/** Host memory that an embedded engine may use for states of conversations without a sequence (`--state-cache-mib`). */
+export const stateCacheBytes = 128 * 2 ** 20
+
 /** Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. */
 export type WeightSource =
   | { kind: 'file'; path: string }

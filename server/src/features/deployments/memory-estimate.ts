@@ -1,3 +1,4 @@
+import { stateCacheBytes } from '../../ports/model-runtime.ts'
 import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
 
 /**
@@ -55,7 +56,7 @@ const cacheBytesPerValue = 2
 const promptBatchTokens = 512
 const scoreBytes = 4
 
-/** Memory of an engine besides weights and KV cache: the engine itself and its compute buffers. */
+/** Memory of an engine besides weights, KV cache and saved states: the engine itself and its compute buffers. */
 const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
 /** A multimodal projector of llama.cpp with its compute buffer */
 const projectorBytes = 1.5 * 2 ** 30
@@ -102,7 +103,9 @@ export function estimateMemory(
     variant.modelType === 'embedding'
       ? capacity.contextTokens ** 2 * architecture.attentionHeads
       : promptBatchTokens * architecture.vocabularySize
-  const overhead = gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes
+  const states = variant.modelType === 'embedding' ? 0 : stateCacheBytes
+  const overhead =
+    gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + states + batch * scoreBytes
   const projector = format === 'ggufv2' && engines?.llamaCpp?.projector !== undefined ? projectorBytes : 0
   const cache = estimateCache(architecture, format, capacity, gpuCount)
   return sum(weights, cache, weights * 0.05 + overhead + projector)

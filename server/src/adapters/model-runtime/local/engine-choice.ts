@@ -1,6 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stateCacheBytes } from '../../../ports/model-runtime.ts'
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
 import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
@@ -59,6 +60,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       context: spec.contextTokens,
       parallel: spec.parallelSequences,
       threads,
+      'state-cache-mib': stateCacheBytes / MEBIBYTE,
     }
     return { args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]) }
   }
