@@ -15,7 +15,7 @@ import { findModelById, listModels } from './store.ts'
 
 const tags = ['Catalog']
 
-export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
+export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | 'runtime'>): void {
   app.get(
     '/api/v1/deployable-models',
     {
@@ -36,7 +36,7 @@ export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
         provider: query.provider,
         query: query.q,
       })
-      return { items: rows.map(toDeployableModelBody) }
+      return { items: rows.map((row) => toDeployableModelBody(row, runtime.engines)) }
     },
   )
 
@@ -56,7 +56,7 @@ export function catalogRoutes(app: App, { db }: Pick<Services, 'db'>): void {
     async ({ params, query }) => {
       const row = await findModelById(db, params.model_id, query.enabled_only)
       if (row === undefined) throw new NotFoundError('Model not found.')
-      return toDeployableModelBody(row)
+      return toDeployableModelBody(row, runtime.engines)
     },
   )
 }

@@ -1,7 +1,9 @@
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
+import type { RuntimeEngine } from '../../ports/model-runtime.ts'
 import { listVariants } from './catalog-file.ts'
+import { listServedTags } from './engine-choice.ts'
 import type { DeployableModelsTable } from './tables.ts'
 
 const enabledOnly = queryBoolean(true).describe('false to include disabled models')
@@ -32,7 +34,9 @@ export const deployableModelBody = z
     family: z.string(),
     model_type: z.enum(['LLM', 'embedding']),
     description: z.string(),
-    tags: z.array(z.string()),
+    tags: z
+      .array(z.string())
+      .describe('Without `vision` if no engine of this server accepts images for the model'),
     suggested_prompts: z.array(z.string()).describe('Prompts to try the model with'),
     enabled: z.boolean(),
     sort_order: z.int(),
@@ -60,8 +64,10 @@ export const deployableModelBody = z
 
 export const deployableModelsBody = z.object({ items: z.array(deployableModelBody) })
 
+/** `engines` are those of the runtime, whose abilities the tags claim. */
 export function toDeployableModelBody(
   row: Selectable<DeployableModelsTable>,
+  engines: readonly RuntimeEngine[],
 ): z.infer<typeof deployableModelBody> {
   const { entry } = row
   return {
@@ -72,7 +78,7 @@ export function toDeployableModelBody(
     family: entry.family,
     model_type: row.model_type,
     description: entry.description,
-    tags: entry.tags,
+    tags: listServedTags(entry, engines),
     suggested_prompts: entry.suggestedPrompts ?? [],
     enabled: row.enabled,
     sort_order: row.sort_order,

@@ -1,6 +1,6 @@
 import { formatMemory } from '../../format-bytes.ts'
 import type { InstanceOffer, ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
-import { findEngine, findEngineIncompatibility } from './engine-choice.ts'
+import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
 import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
 import type { MemoryEstimate, ServingCapacity } from './memory-estimate.ts'
 import { estimateCapacity, findLeastCapacity, sizeEngine } from './serving-capacity.ts'

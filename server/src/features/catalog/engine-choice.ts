@@ -26,8 +26,16 @@ export function findEngineIncompatibility(
   return `${engineNames[name]} ${prefix}${version} is too old for this model, which needs ${prefix}${minimum} or later`
 }
 
+/** The tags of a model without those that these engines can't keep: `vision` if no variant accepts images. */
+export function listServedTags(
+  { tags, variants }: { tags: readonly string[]; variants: readonly ModelVariant[] },
+  engines: readonly RuntimeEngine[],
+): string[] {
+  return tags.filter((tag) => tag !== 'vision' || variants.some((variant) => acceptsImages(variant, engines)))
+}
+
 /** True if a variant accepts images on one of these engines. vLLM needs no projector. */
-export function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[]): boolean {
+function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[]): boolean {
   const engine = findEngine(variant, engines)
   if (engine === undefined || !engine.acceptsImages) return false
   return engine.name === 'vllm' || variant.engines?.llamaCpp?.projector !== undefined
