@@ -32,7 +32,7 @@ export function findAlternatives(
   const above = priced.filter(({ offer, fits }) => fits && priceOf(offer)! >= (priceOf(chosen) ?? Infinity))
   return {
     cheaper: findFirst(below.toReversed(), (offer) =>
-      isSharedOffer(variant, offer, rules) ? null : sizeReducedEngine(variant, offer, rules.ceilings),
+      isSharedOffer(offer) ? null : sizeReducedEngine(variant, offer, rules.ceilings),
     ),
     larger: findFirst(above, (offer) => {
       const other = sizeOffer(variant, offer, rules)

@@ -153,6 +153,28 @@ test('llama.cpp serves embedding models with at most 2048 tokens, other engines 
   expect(contextOf('pytorch')).toBe(4096)
 })
 
+test('engines that share the memory of a host get the same capacity however much is free; others get all of it', () => {
+  const ceilings = { contextTokens: null, parallelSequences: 256 }
+  const architecture = {
+    parameters: 5e9,
+    layers: 32,
+    attentionHeads: 32,
+    kvHeads: 8,
+    headDimension: 128,
+    hiddenSize: 4096,
+    vocabularySize: 128_000,
+  }
+  const capacityOn = (changes: Partial<PricedOffer>) => {
+    const known = { ...variant, architecture }
+    const result = selectInstance(known, [offer('80', 80, changes)], { ...rules, ceilings }, [])
+    return result.outcome === 'selected' ? result.selection.sizing.capacity : result.reason
+  }
+  const shared = { contextTokens: 4096, parallelSequences: 2 }
+  expect(capacityOn({ gpuCount: 0 })).toEqual(shared)
+  expect(capacityOn({ vendor: 'apple' })).toEqual(shared)
+  expect(capacityOn({ vendor: 'nvidia' })).toEqual({ contextTokens: 32_768, parallelSequences: 17 })
+})
+
 /** Random offers with unique names, some of which can't run the variant. */
 const someOffers = fc
   .uniqueArray(

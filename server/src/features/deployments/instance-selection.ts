@@ -99,14 +99,14 @@ export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: Se
   return sizeEngine(variant, offer, ceilings, least)
 }
 
-/** True if engines on this offer share its memory with engines of other deployments. */
-export function isSharedOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): boolean {
-  return offer.gpuCount === 0 || findEngine(variant, rules.engines)?.name === 'embedded'
+/** True if engines share the memory of this offer with those of other deployments: on a CPU, and on Apple's GPUs. */
+export function isSharedOffer({ gpuCount, vendor }: InstanceOffer): boolean {
+  return gpuCount === 0 || vendor === 'apple'
 }
 
 function findBounds(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules) {
   const { shared, minimums } = rules
-  const isShared = isSharedOffer(variant, offer, rules)
+  const isShared = isSharedOffer(offer)
   const ceilings = isShared ? shared : rules.ceilings
   return { ceilings, least: findLeastCapacity(variant, ceilings, minimums, isShared ? shared : undefined) }
 }
