@@ -131,10 +131,11 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
       const some = specs.filter(() => Math.random() < 0.5)
       await Promise.all(some.map((spec) => Math.random() < 0.5 ? runtime.provision(spec) : runtime.release(spec.deploymentId)))
     }`
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4; round++) {
     const server = spawn(process.execPath, ['--input-type=module', '--eval', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
+    onTestFinished(() => void server.kill('SIGKILL'))
     const exit = once(server, 'exit')
     await once(server.stdout, 'data')
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 40))
@@ -146,4 +147,4 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
   const runtime = await openRuntime(settings)
   for (const { deploymentId } of specs) expect(await runtime.release(deploymentId)).toBe(true)
   expect(await readdir(join(folder, 'engines'))).toEqual([])
-}, 60_000)
+}, 180_000)

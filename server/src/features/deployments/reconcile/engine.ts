@@ -5,6 +5,8 @@ import { toEngineSpec } from '../engine-spec.ts'
 import { needsResize, resizeMessage } from '../resize.ts'
 import { planInstanceSwitch, recordLoss } from './instance.ts'
 import { resizeEngine } from './provision.ts'
+import { listEvents } from '../store.ts'
+import { describeStartDurations } from './start-durations.ts'
 import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
 import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
@@ -28,11 +30,12 @@ export async function ensureReady(context: ReconcileContext): Promise<StepResult
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
+  const durations = describeStartDurations(await listEvents(deps.db, deployment.id, 0), at)
   const next = await transitionDeployment(
     deps.db,
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
     { ...change?.changes, status_message: null, engine_url: engine.endpoint.baseUrl, ran_at: at },
-    { stage: null, message: 'The model is ready for requests.' },
+    { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
     async (transaction) => {
       await change?.moveSpan(transaction)
       await confirmInstanceSpan(transaction, deployment, at)

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { describeStartDurations } from './start-durations.ts'
+
+const start = Date.UTC(2026, 0, 1)
+
+function event(seconds: number, status: 'requested' | 'provisioning' | 'deploying', stage: string | null) {
+  return { at: new Date(start + seconds * 1000), status, stage }
+}
+
+test('the time until the next event counts for the phase of an event', () => {
+  const events = [
+    event(0, 'requested', null),
+    event(1, 'provisioning', 'instance_selection'),
+    event(3, 'deploying', 'provisioning'),
+    event(3.1, 'deploying', 'model_download'),
+    event(13.1, 'deploying', 'model_download'),
+    event(128.1, 'deploying', 'engine_startup'),
+  ]
+  expect(describeStartDurations(events, new Date(start + 140_000))).toBe(
+    'Provisioning took 2.0 s, the download took 2 min 5 s, the start of the engine took 12 s.',
+  )
+})
+
+test('a deployment with cached weights has no download', () => {
+  const events = [event(0, 'provisioning', 'instance_selection'), event(0.4, 'deploying', 'provisioning')]
+  expect(describeStartDurations(events, new Date(start + 900))).toBe(
+    'Provisioning took 0.4 s, the start of the engine took 0.5 s.',
+  )
+  expect(describeStartDurations([], new Date(start))).toBe('')
+})
