@@ -98,14 +98,19 @@ export function describePodLoss({ pod, events }: PodSnapshot): string | null {
     const reason = status?.message ?? eviction?.message
     return `The engine's pod was evicted from ${where}${reason === undefined ? '.' : `: ${sentence(reason)}`}`
   }
+  // Since 1.26 the deletion of a silent node's pod is a disruption too, which names a taint and not the node.
+  const isDeleted = metadata?.deletionTimestamp !== undefined
+  if (isDeleted && (status?.reason === 'NodeLost' || hasEvent('NodeNotReady'))) {
+    return `The engine was lost because ${where} stopped responding.`
+  }
   if (disruption?.status === 'True') {
     return `The cluster removed the engine's pod from ${where}: ${sentence(disruption.message ?? disruption.reason ?? 'disrupted')}`
   }
   if (status?.phase === 'Failed') return `The engine's pod failed on ${where}${sentence(detail)}`
   // llama-server exits with 0 on SIGTERM, so the phase of a killed pod can be `Succeeded`. An engine never finishes on its own.
   if (status?.phase === 'Succeeded') return `The engine's pod was stopped on ${where}${sentence(detail)}`
-  if (metadata?.deletionTimestamp === undefined) return null
-  if (status?.reason === 'NodeLost' || hasEvent('TaintManagerEviction') || hasEvent('NodeNotReady')) {
+  if (!isDeleted) return null
+  if (hasEvent('TaintManagerEviction')) {
     return `The engine was lost because ${where} stopped responding.`
   }
   if (hasEvent('Preempted')) return `A pod with a higher priority preempted the engine's pod on ${where}.`
