@@ -22,6 +22,19 @@ async function open(
 const withGpus = { workers: [makeWorker('10.0.0.7', 2)] }
 const onGpus = { instanceType: 'xinference-1x23g', gpuCount: 1, contextTokens: 8192, parallelSequences: 4 }
 
+test.each(['2.12.0', '3.5.0'])(
+  '%s: a failed launch reports its reason and can be released',
+  async (version) => {
+    const { simulator, runtime } = await open({ version })
+    simulator.plan = { failure: 'Failed to init server, please check the input params.' }
+    const spec = await provision(runtime)
+    const failed = await waitForPhase(() => runtime.ensureEngine(spec), 'failed')
+    expect(failed.message).toContain('Failed to init server')
+    expect(await runtime.listDeploymentIds()).toEqual([])
+    expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
+  },
+)
+
 describe('launch request', () => {
   test('a GGUF model on a host without GPUs: llama.cpp, size as text, n_gpu null', async () => {
     const { simulator, runtime } = await open()

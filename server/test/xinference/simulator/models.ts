@@ -27,6 +27,8 @@ export interface SimulatedModel {
   plan: LaunchPlan
   createdTs: number
   replicaError: string
+  /** The status of its instance, if that is outdated: until 3.0 it stays CREATING when a launch fails */
+  outdatedStatus?: 'CREATING'
   worker: string
   gpus: number[]
   /** URL of its engine; null if it has none */
@@ -115,20 +117,19 @@ const engineFormats: Record<string, string[]> = {
 export function listEngines(type: string, name: string, broken: Record<string, string>): unknown {
   const specs = knownModels[name]?.filter((spec) => spec.type === type) ?? []
   if (specs.length === 0) return null
-  return Object.fromEntries(
-    Object.entries(engineFormats).map(([engine, formats]) => [
-      engine,
-      broken[engine] ??
-        specs
-          .filter(({ format }) => formats.includes(format))
-          .map(({ format, size, quantizations }) => ({
-            model_name: name,
-            model_format: format,
-            ...(type === 'LLM' ? { model_size_in_billions: toSize(size) } : {}),
-            quantizations,
-          })),
-    ]),
-  )
+  const listed = Object.entries(engineFormats).map(([engine, formats]): [string, string | unknown[]] => [
+    engine,
+    broken[engine] ??
+      specs
+        .filter(({ format }) => formats.includes(format))
+        .map(({ format, size, quantizations }) => ({
+          model_name: name,
+          model_format: format,
+          ...(type === 'LLM' ? { model_size_in_billions: toSize(size) } : {}),
+          quantizations,
+        })),
+  ])
+  return Object.fromEntries(listed.filter(([, answer]) => answer.length > 0))
 }
 
 /** Whether the registry has the spec of a launch, with Xinference's comparison of sizes. */

@@ -19,13 +19,14 @@ export const hostWorker: SimulatedWorker = { ip: '127.0.0.1', gpus: [], memoryBy
 /** Seconds since the epoch, Xinference's time format. */
 export const now = () => Math.floor(Date.now() / 1000)
 
-/** An item of `GET /v1/models`, and the response of `GET /v1/models/{uid}`. */
-export function describeModel({ uid, body, worker, gpus }: SimulatedModel): Record<string, unknown> {
+/** An item of `GET /v1/models`. */
+export function listModel(model: SimulatedModel): Record<string, unknown> {
+  return { id: model.uid, object: 'model', created: 0, owned_by: 'xinference', ...describeModel(model) }
+}
+
+/** The response of `GET /v1/models/{uid}`. */
+export function describeModel({ body, worker, gpus }: SimulatedModel): Record<string, unknown> {
   return {
-    id: uid,
-    object: 'model',
-    created: 0,
-    owned_by: 'xinference',
     model_type: body.model_type,
     address: `${worker}:42000`,
     accelerators: gpus.map(String),
@@ -36,8 +37,11 @@ export function describeModel({ uid, body, worker, gpus }: SimulatedModel): Reco
   }
 }
 
-/** `GET /v1/models/{uid}/progress`; 0 for a model that is unknown or already launched. */
+/** `GET /v1/models/{uid}/progress`; 0 for an unknown model. */
 export function describeProgress(model: SimulatedModel | undefined, hasStages: boolean): unknown {
+  if (model?.status === 'READY') {
+    return hasStages ? { progress: 1, stage: 'loading', download_files: [], replicas: [] } : { progress: 1 }
+  }
   const launching = model?.status === 'CREATING' ? model : undefined
   const stage = launching?.stage ?? 'pending'
   const progress = { pending: 0, launching: 0, downloading: 0.4, loading: 0.8 }[stage]
@@ -61,15 +65,15 @@ export function listInstances(models: Iterable<SimulatedModel>, uid: string | nu
       model_version: null,
       model_ability: ['chat'],
       replica: 1,
-      status: model.status,
+      status: model.outdatedStatus ?? model.status,
       instance_created_ts: model.createdTs,
       n_worker: 1,
-      replica_statuses: [model.status],
+      replica_statuses: listReplicas(model).map(({ accelerators: _none, ...replica }) => replica),
     }))
 }
 
 /** `GET /v1/models/{uid}/replicas` */
-export function listReplicas(model: SimulatedModel | undefined): unknown {
+export function listReplicas(model: SimulatedModel | undefined) {
   if (model === undefined || model.status === 'TERMINATED') return []
   return [
     {
@@ -79,7 +83,7 @@ export function listReplicas(model: SimulatedModel | undefined): unknown {
       accelerators: model.gpus.map(String),
       status: model.status,
       created_ts: model.createdTs,
-      error_message: model.replicaError,
+      error_message: model.replicaError === '' ? null : model.replicaError,
     },
   ]
 }

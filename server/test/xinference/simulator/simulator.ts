@@ -6,6 +6,7 @@ import {
   describeProgress,
   hostWorker,
   listInstances,
+  listModel,
   listReplicas,
   now,
   readClusterInfo,
@@ -113,7 +114,9 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       Object.assign(model, { status: 'READY', engineUrl: url })
       recordEvent(model.uid, 'INFO', 'Model is ready')
     } catch (error) {
-      if (stillLaunching()) fail(model, error instanceof Error ? error.message : String(error))
+      if (!stillLaunching()) return
+      fail(model, error instanceof Error ? error.message : String(error))
+      if (!isAtLeast(3, 0)) model.outdatedStatus = 'CREATING'
     }
   }
 
@@ -213,14 +216,14 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     const [, engineType = '', engineName = ''] = /^\/v1\/engines\/([^/]+)\/([^/]+)$/.exec(path) ?? []
     if (engineName !== '') {
       const listed = listEngines(engineType, decodeURIComponent(engineName), simulator.brokenEngines)
-      return listed === null ? refuse(400, `Model ${engineName} not found`) : ok(listed)
+      return ok(listed)
     }
     switch (`${method} ${path}`) {
       case 'POST /v1/models':
         return launch(body ?? {})
       case 'GET /v1/models': {
         if (cachedList === null || Date.now() - cachedList.at > 3000) {
-          const data = [...models.values()].filter(isServed).map(describeModel)
+          const data = [...models.values()].filter(isServed).map(listModel)
           cachedList = { at: Date.now(), body: { object: 'list', data } }
         }
         return ok(cachedList.body)
@@ -228,7 +231,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
       case 'GET /v1/models/instances':
         return ok(listInstances(models.values(), url.searchParams.get('model_uid')))
       case 'GET /v1/cluster/version':
-        return ok({ version, 'full-revisionid': 'a'.repeat(40), dirty: false, error: null })
+        return ok({ version, 'full-revisionid': 'a'.repeat(40) })
       case 'GET /v1/cluster/info':
         return ok(readClusterInfo(simulator, url.searchParams.get('detailed') === 'true'))
       case 'GET /status':

@@ -49,12 +49,20 @@ export const models = z.object({
 
 export const model = z.object({ model_name: text.nullish() })
 
+const replicaStatus = z.union([z.object({ status: text }).transform(({ status: own }) => own), z.unknown()])
+
+/** Until 3.0, the instance of a launch that failed stays CREATING. Only its replicas say that they failed. */
 export const instances = z.array(
-  z.object({
-    model_uid: text,
-    status: text,
-    replica_statuses: z.array(z.unknown()).nullish(),
-  }),
+  z
+    .object({
+      model_uid: text,
+      status: text,
+      replica_statuses: z.array(replicaStatus).nullish(),
+    })
+    .transform(({ replica_statuses: replicas, ...instance }) => {
+      const hasFailed = replicas != null && replicas.length > 0 && replicas.every((own) => own === 'ERROR')
+      return hasFailed ? { ...instance, status: 'ERROR' } : instance
+    }),
 )
 
 export const replicas = z.array(z.object({ status: text.nullish(), error_message: text.nullish() }))
