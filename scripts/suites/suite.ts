@@ -52,7 +52,10 @@ export async function runCommand(
     stdio: 'inherit',
     env: { ...process.env, PATH: path, ...environment },
   })
+  const stop = () => void child.kill()
+  process.on('SIGTERM', stop).on('SIGINT', stop)
   const [code] = (await once(child, 'exit')) as [number | null]
+  process.off('SIGTERM', stop).off('SIGINT', stop)
   if (code !== 0) throw new Error(`${program} ${args[0] ?? ''} ended with exit code ${code}.`)
 }
 

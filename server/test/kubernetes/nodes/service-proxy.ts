@@ -9,7 +9,10 @@ export interface ServiceProxy {
   close(): Promise<void>
 }
 
-export async function startServiceProxy({ namespace, admin }: TestCluster): Promise<ServiceProxy> {
+export async function startServiceProxy({
+  namespace,
+  admin,
+}: Pick<TestCluster, 'namespace' | 'admin'>): Promise<ServiceProxy> {
   const server = createServer((incoming, response) => {
     const [, name = '', ...path] = (incoming.url ?? '').split('/')
     forward(name, `/${path.join('/')}`).catch(() => response.destroy())

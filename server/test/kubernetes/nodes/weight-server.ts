@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { resolve } from 'node:path'
+import { listen } from '../../support/listen.ts'
 
 const commit = 'a'.repeat(40)
 const model = resolve(import.meta.dirname, '../../../../catalog/weights/berth-tiny.gguf')
@@ -50,10 +49,9 @@ export async function startWeightServer(host: string): Promise<WeightServer> {
     if (incoming.method === 'HEAD') return response.end()
     createReadStream(model).pipe(response)
   })
-  server.listen(0, host)
-  await once(server, 'listening')
+  const port = await listen(server, 0, host)
   return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${port}`,
     requests,
     async close() {
       server.closeAllConnections()

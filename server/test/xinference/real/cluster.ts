@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { listen } from '../../support/listen.ts'
+
+const weights = resolve(import.meta.dirname, '../../../../catalog/weights')
+
+/** A supervisor and workers of the Xinference in the virtual environment `TEST_XINFERENCE`, each in a process of its own. */
+export interface XinferenceCluster {
+  url: string
+  folder: string
+  startSupervisor(): Promise<void>
+  killSupervisor(): Promise<void>
+  /** Starts a worker at a loopback address and waits until the supervisor lists it. */
+  startWorker(ip?: string): Promise<void>
+  /** Kills a worker and the processes of its models. */
+  killWorker(ip?: string): Promise<void>
+  register(type: 'LLM' | 'embedding', model: Record<string, unknown>): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openCluster(environment: Record<string, string> = {}): Promise<XinferenceCluster> {
+  const programs = join(process.env['TEST_XINFERENCE'] ?? '', 'bin')
+  const folder = await mkdtemp(join(tmpdir(), 'berth-xinference-'))
+  await mkdir(join(folder, 'weights'))
+  for (const name of ['berth-tiny.gguf', 'berth-tiny-embedding.gguf']) {
+    await copyFile(join(weights, name), join(folder, 'weights', name))
+  }
+  await writeFile(join(folder, 'weights/broken.gguf'), 'GGUF, but nothing else')
+  const [port, supervisorPort] = await findFreePorts(2)
+  const url = `http://127.0.0.1:${port}`
+  const processes = new Map<string, ChildProcess>()
+  const log = createWriteStream(join(folder, 'xinference.log'), { flags: 'a' })
+
+  function start(name: string, program: string, args: string[]): void {
+    const child = spawn(join(programs, program), args, {
+      cwd: folder,
+      // Kills reach the processes that it starts too.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        XINFERENCE_HOME: folder,
+        XINFERENCE_AUTH_ADVANCED: '0',
+        HF_HUB_OFFLINE: '1',
+        ...environment,
+      },
+    })
+    child.stdout?.pipe(log, { end: false })
+    child.stderr?.pipe(log, { end: false })
+    processes.set(name, child)
+  }
+
+  async function kill(name: string): Promise<void> {
+    const child = processes.get(name)
+    processes.delete(name)
+    if (child?.pid === undefined || child.exitCode !== null) return
+    const ended = once(child, 'exit')
+    process.kill(-child.pid, 'SIGKILL')
+    await ended
+  }
+
+  async function listWorkers(): Promise<string> {
+    const answer = await fetch(`${url}/status`).catch(() => null)
+    const { workers = {} } = answer === null ? {} : ((await answer.json()) as { workers?: object })
+    return Object.keys(workers).join(' ')
+  }
+
+  return {
+    url,
+    folder,
+    async startSupervisor() {
+      const ports = ['--port', String(port), '--supervisor-port', String(supervisorPort)]
+      start('supervisor', 'xinference-supervisor', ['-H', '127.0.0.1', ...ports])
+      await waitUntil('the supervisor', async () => (await fetch(`${url}/status`).catch(() => null)) !== null)
+    },
+    killSupervisor: () => kill('supervisor'),
+    async startWorker(ip = '127.0.0.1') {
+      start(ip, 'xinference-worker', ['-e', url, '-H', ip])
+      await waitUntil(`the worker ${ip}`, async () => (await listWorkers()).includes(`${ip}:`))
+    },
+    killWorker: (ip = '127.0.0.1') => kill(ip),
+    async register(type, model) {
+      const response = await fetch(`${url}/v1/model_registrations/${type}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: JSON.stringify(model), persist: true }),
+      })
+      if (!response.ok) throw new Error(await response.text())
+    },
+    async close() {
+      for (const name of processes.keys()) await kill(name)
+      log.end()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Imports of Xinference take a minute on a busy machine. */
+async function waitUntil(what: string, check: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    if (await check()) return
+    await sleep(500)
+  }
+  throw new Error(`${what} did not start within 5 minutes`)
+}
+
+async function findFreePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer())
+  const ports = await Promise.all(servers.map((server) => listen(server)))
+  for (const server of servers) server.close()
+  return ports
+}
+
+/** A chat model in Xinference's format for registrations. */
+export function describeChatModel(folder: string, name = 'berth-tiny', file = 'berth-tiny.gguf') {
+  return {
+    version: 2,
+    context_length: 2048,
+    model_name: name,
+    model_lang: ['en'],
+    model_ability: ['chat'],
+    model_family: name,
+    model_specs: [
+      {
+        model_format: 'ggufv2',
+        model_size_in_billions: '0_002',
+        quantization: 'Q8_0',
+        model_file_name_template: file,
+        model_uri: `file://${folder}/weights/${file}`,
+      },
+    ],
+    chat_template: '{% for message in messages %}{{ message.content }}{% endfor %}',
+    stop_token_ids: [],
+    stop: [],
+  }
+}
+
+/** An embedding model in Xinference's format for registrations. */
+export function describeEmbeddingModel(folder: string) {
+  return {
+    version: 2,
+    model_name: 'berth-tiny-embedding',
+    dimensions: 128,
+    max_tokens: 512,
+    language: ['en'],
+    model_specs: [
+      {
+        model_format: 'ggufv2',
+        quantization: 'Q8_0',
+        model_file_name_template: 'berth-tiny-embedding.gguf',
+        model_uri: `file://${folder}/weights`,
+      },
+    ],
+  }
+}

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xinference/runtime.ts'
+import { openCluster } from './cluster.ts'
+import type { XinferenceCluster } from './cluster.ts'
+
+const isVersion3 = process.env['TEST_XINFERENCE_VERSION']?.startsWith('3.') === true
+const admin = { username: 'berth', password: 'a-long-enough-Passw0rd!' }
+
+/** Since version 3.0, Xinference requires a sign-in unless XINFERENCE_AUTH_ADVANCED turns it off. */
+describe.skipIf(!isVersion3)('a real Xinference that requires a sign-in', () => {
+  let cluster: XinferenceCluster
+  beforeAll(async () => {
+    cluster = await openCluster({ XINFERENCE_AUTH_ADVANCED: '1' })
+    await cluster.startSupervisor()
+  })
+  afterAll(() => cluster?.close())
+
+  async function listOffers(credentials: typeof admin | null) {
+    const supervisors = [cluster.url]
+    const logger = { info() {}, warn() {} }
+    const runtime = await createXinferenceRuntime({
+      supervisors,
+      credentials,
+      instanceTypes: [],
+      gpuMemoryShare: 0.9,
+      logger,
+    })
+    try {
+      return await runtime.listOffers()
+    } finally {
+      await runtime.close()
+    }
+  }
+
+  test('before the setup and without a user: the message names the settings', async () => {
+    await expect(listOffers(null)).rejects.toThrow(/requires a sign-in.*XINFERENCE_USERNAME/)
+    await expect(listOffers(admin)).rejects.toThrow(/rejected Berth's user name or password/)
+  })
+
+  test('after the setup: the admin is accepted, and a wrong password is refused', async () => {
+    const setup = await fetch(`${cluster.url}/v1/admin/setup`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(admin),
+    })
+    expect(setup.status).toBe(200)
+    await expect(listOffers({ ...admin, password: 'wrong' })).rejects.toThrow(/rejected Berth's user name/)
+    // The sign-in succeeds, and this cluster has no worker.
+    await expect(listOffers(admin)).rejects.toThrow('no reachable Xinference cluster has a worker')
+  })
+})

@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config'
+
+// These tests need an installed Xinference: run `npm run test:xinference`.
+export default defineConfig({
+  test: {
+    name: 'xinference',
+    include: ['server/test/xinference/real/**/*.test.ts'],
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    maxWorkers: 1,
+  },
+})
