@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { formatDuration, formatHours, formatRelative, formatBytes } from './format.ts'
+
+afterEach(() => vi.unstubAllGlobals())
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ')
 
@@ -27,7 +29,9 @@ test('hours keep three significant digits below ten, one decimal above', () => {
 
 test('future times round to the nearest unit, past times round down', () => {
   const now = Date.parse('2026-03-01T12:00:00Z')
-  const at = (seconds: number) => formatRelative(new Date(now + seconds * 1_000).toISOString(), now)
+  // American English abbreviates with a period.
+  const at = (seconds: number) =>
+    formatRelative(new Date(now + seconds * 1_000).toISOString(), now).replace('.', '')
   expect([7 * 86_400 - 2, 86_401, 600, 30, -30, -119, -3 * 3_600 - 1, -86_400].map(at)).toEqual([
     'in 7 days',
     'tomorrow',
@@ -45,3 +49,18 @@ test('formats memory in the units of the server', () => {
   expect(formatBytes(22.5 * 2 ** 30)).toBe('22.5\u00a0GiB')
   expect(formatBytes(24 * 2 ** 30)).toBe('24.0\u00a0GiB')
 })
+
+test.each([
+  [['de-DE', 'de'], 'Jan 31, 2026', '1,234'],
+  [['de-DE', 'en-GB'], '31 Jan 2026', '1,234'],
+  [['en-ZA'], '31 Jan 2026', '1 234'],
+])(
+  'with the languages %j, dates and numbers are in one variant of English',
+  async (languages, day, number) => {
+    vi.stubGlobal('navigator', { languages })
+    vi.resetModules()
+    const { formatDay, formatNumber } = await import('./format.ts')
+    expect(formatDay('2026-01-31T12:00:00Z')).toBe(day)
+    expect(plain(formatNumber(1_234))).toBe(number)
+  },
+)

@@ -1,6 +1,6 @@
-/** Formats numbers, money and dates in the browser's locale. Relative times are English, like all texts. */
+/** Formats numbers, money and dates in English, like all texts: in the person's preferred variant of English. */
 
-const locale = undefined
+const locale = navigator.languages.find((language) => /^en\b/i.test(language)) ?? 'en'
 
 /** Creates a formatter on first use, because creating one takes tens of milliseconds on a phone. */
 function lazily<Value>(make: () => Value): () => Value {
@@ -25,7 +25,8 @@ const moment = lazily(() => new Intl.DateTimeFormat(locale, { dateStyle: 'medium
 const clock = lazily(
   () => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
 )
-const relative = lazily(() => new Intl.RelativeTimeFormat('en-GB', { numeric: 'auto', style: 'short' }))
+const hourAndMinute = lazily(() => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' }))
+const relative = lazily(() => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' }))
 
 export const formatNumber = (value: number) => whole().format(value)
 
@@ -65,6 +66,7 @@ export function formatMinorMoney(amount: number, currency: string): string {
 
 export const formatDay = (timestamp: string) => day().format(new Date(timestamp))
 export const formatMoment = (timestamp: string) => moment().format(new Date(timestamp))
+export const formatHourAndMinute = (timestamp: string) => hourAndMinute().format(new Date(timestamp))
 export const formatClock = (timestamp: string) => clock().format(new Date(timestamp))
 
 /** Month and day of a date such as 2026-01-31 */

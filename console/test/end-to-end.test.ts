@@ -173,7 +173,7 @@ async function terminate(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Actions for/ }).click()
   await page.getByRole('menuitem', { name: 'Terminate' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
-  await see(page.getByText('No active deployments'))
+  await see(page.getByText('No current deployments'))
   await page.getByRole('radio', { name: 'All' }).click()
   await see(page.getByText('Terminated'))
   await seeGone(page.getByRole('dialog'))

@@ -199,23 +199,44 @@ test('after an ended session the sign-in page shows the reason and the email, an
   await see(page.getByText('Saved'))
 })
 
-test('reaching the deployment limit shows what to do', async () => {
-  const { page, allowPageErrors } = await site.visit()
-  allowPageErrors(/status of 409/)
+test('the deployment limit and what to do show before deploying', async () => {
+  const { page } = await site.visit()
   await registerByApi(page, createPerson())
   const id = await deployByApi(page)
   await page.goto('/catalog')
   await page.getByRole('link', { name: /tiny/i }).first().click()
   await page.getByRole('button', { name: 'Deploy', exact: true }).first().click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
-  await see(dialog.getByRole('alert'))
+  await see(dialog.getByText(/already uses all of its 1 deployments/))
+  expect(await dialog.getByRole('button', { name: 'Deploy', exact: true }).isDisabled()).toBe(true)
   await see(dialog.getByRole('link', { name: 'Go to deployments' }))
   await dialog.getByRole('link', { name: 'Go to billing' }).click()
   await see(page.getByText('1 of 1'))
   await see(page.getByRole('button', { name: 'Activate billing' }))
   await page.request.delete(`/api/v1/model-deployments/${id}`)
   await waitForStatus(page.request, id, 'terminated')
+
+  // The page of a terminated deployment leads on.
+  await page.goto(`/deployments/${id}`)
+  await see(page.getByText(/^Terminated .*\d{4}/))
+  await see(page.getByRole('button', { name: 'Deploy again' }))
+  await page.getByRole('link', { name: 'See logs' }).click()
+  await see(page.getByRole('log', { name: 'Engine log' }).getByText(/context of/))
+})
+
+test('the only card becomes the default, and a charged card offers no removal', async () => {
+  const { page } = await site.visit()
+  await registerByApi(page, createPerson())
+  await page.goto('/billing')
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page)
+  const card = page.getByRole('listitem').filter({ hasText: '4242' })
+  await see(card.getByText('Default', { exact: true }))
+  await see(card.getByRole('button', { name: /^Remove/ }))
+  await page.getByRole('button', { name: 'Activate billing' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Activate billing' }).click()
+  await see(card.getByText(/To remove it, add another card/))
+  expect(await card.getByRole('button', { name: /^Remove/ }).count()).toBe(0)
 })
 
 test('a card that requires verification for every payment is declined with a remedy', async () => {

@@ -62,7 +62,7 @@ test('sign in, deploy, chat and terminate with the keyboard', async () => {
   await chooseTerminateItem(page)
   await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Terminate' }))
   await page.keyboard.press('Enter')
-  await see(page.getByText('No active deployments'))
+  await see(page.getByText('No current deployments'))
 })
 
 test('the command palette finds pages, actions and models', async () => {

@@ -127,6 +127,9 @@ export const billing = {
   defaultCard: 'Default',
   makeDefault: 'Make default',
   madeDefault: (card: string) => `${card} is now the default.`,
+  charged: 'Your plan is charged to this card. To remove it, make another card the default first.',
+  chargedOnly:
+    'Your plan is charged to this card. To remove it, add another card and make that the default first.',
   remove: 'Remove',
   removeTitle: (card: string) => `Remove ${card}?`,
   removeWords: 'This card will no longer be charged. You can add it again later.',

@@ -103,6 +103,9 @@ export const deployment = {
   instanceId: 'Instance ID',
   clusterId: 'Cluster',
   allocationId: 'GPU allocation',
+  terminatedTitle: (when: string) => `Terminated ${when}`,
+  terminatedWords:
+    'The instance is released, and nothing more is charged. The last lines of the log stay for 30 days.',
   paidBy: 'Paid by',
   requestedAt: 'Requested',
   terminatedAt: 'Terminated',
@@ -152,7 +155,7 @@ export const deployment = {
   lineCount: (count: number, written: string) => `${written} ${count === 1 ? 'line' : 'lines'}`,
   filteredOf: (shown: string, lineCount: string) => `${shown} of ${lineCount}`,
   noLines: 'No lines yet. The log starts with the engine.',
-  noLinesEnded: 'No log: the engine never started, or the log was deleted with the instance.',
+  noLinesEnded: 'No log: the engine never started, or the deployment was terminated over 30 days ago.',
   noMatch: 'No line contains this text.',
   reconnecting: 'The connection to the log was lost. Reconnecting…',
 

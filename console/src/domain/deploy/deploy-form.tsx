@@ -8,6 +8,7 @@ import { ErrorState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { Alternatives } from './alternatives.tsx'
 import { DeployError } from './deploy-error.tsx'
+import { LimitNotice, useLimitReached } from './limit-notice.tsx'
 import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
 import { planQuery, useDeploy } from './queries.ts'
@@ -35,6 +36,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
     placeholderData: keepPreviousData,
   })
   const isSettled = plan.data !== undefined && !plan.isPlaceholderData && !plan.isError
+  const isFull = useLimitReached()
   const deploy = useDeploy()
   const navigate = useNavigate()
 
@@ -69,7 +71,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
           <Button
             variant="primary"
             busy={deploy.isPending || deploy.isSuccess}
-            disabled={!isSettled || !plan.data.feasible}
+            disabled={!isSettled || !plan.data.feasible || isFull}
             onClick={submit}
           >
             {words.deploy}
@@ -89,6 +91,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}
+        <LimitNotice onLeave={() => onOpenChange(false)} />
         <DeployError error={deploy.error} onLeave={() => onOpenChange(false)} />
       </div>
     </Dialog>

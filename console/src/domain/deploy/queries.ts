@@ -7,6 +7,7 @@ import type {
   DeploymentRequest,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import { usageSummaryQuery } from '../billing/queries.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
 import type { Variant } from '../models/variants.ts'
 
@@ -36,6 +37,7 @@ export function useDeploy() {
     onSuccess: (deployment) => {
       queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
       void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+      void queryClient.invalidateQueries({ queryKey: usageSummaryQuery.queryKey })
     },
   })
 }

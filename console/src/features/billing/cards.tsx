@@ -8,7 +8,9 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { EmptyState, ErrorMessage, ErrorState, SkeletonRows } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { billingAccountQuery } from '../../domain/billing/queries.ts'
 import { text } from '../../text/index.ts'
+import { isSubscribed } from './account-problem.ts'
 import type { CardSetup } from './add-card.tsx'
 import { formatExpiry, nameCard, spokenCardName, expiryStatus } from './card.ts'
 import { cardsQuery, useSetDefaultCard } from './queries.ts'
@@ -17,6 +19,9 @@ import { RemoveCardDialog } from './remove-card-dialog.tsx'
 /** The saved cards with their actions. */
 export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
   const { data: cards, error, refetch } = useQuery(cardsQuery)
+  const { data: account } = useQuery(billingAccountQuery)
+  const isCharged =
+    account !== undefined && isSubscribed(account) && account.collection_method === 'charge_automatically'
   const [removing, setRemoving] = useState<PaymentMethod | null>(null)
   const addButton = useRef<HTMLButtonElement>(null)
   // The activation dialog shows its error itself.
@@ -48,7 +53,13 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
       ) : (
         <ul className="divide-y">
           {cards.map((card) => (
-            <CardRow key={card.id} card={card} onRemove={() => setRemoving(card)} />
+            <CardRow
+              key={card.id}
+              card={card}
+              isCharged={isCharged && card.is_default}
+              isOnly={cards.length === 1}
+              onRemove={() => setRemoving(card)}
+            />
           ))}
         </ul>
       )}
@@ -67,7 +78,15 @@ export function Cards({ cardSetup }: { cardSetup: CardSetup }) {
   )
 }
 
-function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void }) {
+interface CardRowProps {
+  card: PaymentMethod
+  /** Whether the subscription is charged to this card, so that the server refuses to remove it. */
+  isCharged: boolean
+  isOnly: boolean
+  onRemove: () => void
+}
+
+function CardRow({ card, isCharged, isOnly, onRemove }: CardRowProps) {
   const setDefault = useSetDefaultCard()
   const toasts = useToasts()
   const expiryState = expiryStatus(card)
@@ -88,6 +107,11 @@ function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void
         <p className="tabular text-[0.8125rem] text-muted">
           {expiryState === 'expired' ? text.billing.expired(expiry) : text.billing.expires(expiry)}
         </p>
+        {isCharged && (
+          <p className="text-[0.8125rem] text-muted">
+            {isOnly ? text.billing.chargedOnly : text.billing.charged}
+          </p>
+        )}
       </div>
       <div className="ml-auto flex gap-2">
         {!card.is_default && (
@@ -105,14 +129,16 @@ function CardRow({ card, onRemove }: { card: PaymentMethod; onRemove: () => void
             {text.billing.makeDefault}
           </Button>
         )}
-        <Button
-          size="small"
-          variant="quiet"
-          aria-label={text.billing.actionOn(text.billing.remove, spokenCardName(card))}
-          onClick={onRemove}
-        >
-          {text.billing.remove}
-        </Button>
+        {!isCharged && (
+          <Button
+            size="small"
+            variant="quiet"
+            aria-label={text.billing.actionOn(text.billing.remove, spokenCardName(card))}
+            onClick={onRemove}
+          >
+            {text.billing.remove}
+          </Button>
+        )}
       </div>
     </li>
   )

@@ -16,6 +16,8 @@ const cardsKey = ['billing', 'payment-methods']
 export const cardsQuery = queryOptions({
   queryKey: cardsKey,
   queryFn: ({ signal }) => callApi<PaymentMethod[]>('GET', '/v1/billing/payment-methods', { signal }),
+  // The server makes the only card the default as soon as the payment processor has reported it.
+  refetchInterval: ({ state: { data } }) => (data?.length === 1 && !data[0]?.is_default ? 2_000 : false),
 })
 
 /** The invoices, newest first. */

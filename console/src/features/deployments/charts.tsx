@@ -11,12 +11,11 @@ import {
   YAxis,
 } from 'recharts'
 import type { DeploymentStatistics } from '../../../../server/src/contract.ts'
-import { formatCompact, formatDuration, formatNumber } from '../../format.ts'
+import { formatCompact, formatDuration, formatHourAndMinute, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
 const words = text.deployment
-const hour = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-const formatHour = (at: unknown) => hour.format(new Date(String(at)))
+const formatHour = (at: unknown) => formatHourAndMinute(String(at))
 
 const axis = {
   stroke: 'var(--line-strong)',

@@ -1,5 +1,9 @@
 import type { Deployment } from '../../../../server/src/contract.ts'
+import { Link } from '@tanstack/react-router'
+import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
+import { Notice } from '../../components/states.tsx'
+import { formatMoment } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { Capacity } from './capacity.tsx'
 import { Details } from './details.tsx'
@@ -12,6 +16,7 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
     <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_23rem]">
       <div className="grid min-w-0 gap-5">
         <FailureNotice deployment={deployment} />
+        <TerminatedNotice deployment={deployment} />
         <Timeline deployment={deployment} />
         <Capacity deployment={deployment} />
         {deployment.selection_reason !== null && (
@@ -22,5 +27,24 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
       </div>
       <Details deployment={deployment} />
     </div>
+  )
+}
+
+/** Where to find what a terminated deployment did. DeploymentActions offers to deploy it again. */
+function TerminatedNotice({ deployment: { id, terminated_at: at } }: { deployment: Deployment }) {
+  if (at === null) return null
+  return (
+    <Notice
+      title={text.deployment.terminatedTitle(formatMoment(at))}
+      action={
+        <Button asChild size="small">
+          <Link to="/deployments/$deploymentId" params={{ deploymentId: id }} search={{ tab: 'logs' }}>
+            {text.deployment.seeLogs}
+          </Link>
+        </Button>
+      }
+    >
+      {text.deployment.terminatedWords}
+    </Notice>
   )
 }

@@ -11,6 +11,7 @@ import type {
   StatisticsWindow,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import { usageSummaryQuery } from '../../domain/billing/queries.ts'
 import { deploymentPath, deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
 
@@ -95,6 +96,7 @@ export function useTerminate(id: string) {
         (page) => page && { ...page, items: page.items.map((one) => (one.id === id ? deployment : one)) },
       )
       void queryClient.invalidateQueries({ queryKey: ['deployments'] })
+      void queryClient.invalidateQueries({ queryKey: usageSummaryQuery.queryKey })
     },
   })
 }

@@ -7,6 +7,7 @@ import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import { getCard } from './customer.ts'
 import { callProcessor } from './errors.ts'
+import { makeOnlyCardDefault } from './make-only-card-default.ts'
 import { ensureAccount } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'config' | 'clock' | 'log' | 'payments'>
@@ -69,6 +70,7 @@ export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: st
     }
     await callProcessor(log, () => payments.detachCard(card.id))
     await recordAction(db, viewer, 'payment_method.removed', { target: toTarget(card) })
+    await callProcessor(log, () => makeOnlyCardDefault(deps, account.processor_customer_id!))
   })
 }
 

@@ -9,6 +9,7 @@ import { leaseUnavailable, withLease } from './account-lease.ts'
 import { deriveAccountState, isReflected } from './account-state.ts'
 import type { SyncedState } from './account-state.ts'
 import { finishActivations } from './activation-store.ts'
+import { makeOnlyCardDefault } from './make-only-card-default.ts'
 import { lockLeasedAccount, readDatabaseClock, setSyncedAt, updateAccount } from './store.ts'
 import type { AccountChanges, AccountLease, BillingAccount } from './store.ts'
 
@@ -98,6 +99,7 @@ export async function syncAccount(
     const { processor_customer_id: customerId, synced_at: syncedAt } = account
     if (customerId === null) return account
     if (eventReceivedAt !== null && isReflected(eventReceivedAt, syncedAt)) return account
+    await makeOnlyCardDefault(deps, customerId)
     const readAt = await readDatabaseClock(db)
     return applySubscription(deps, lease, await payments.findSubscription(customerId), { readAt })
   })

@@ -6,6 +6,7 @@ import { listDailyUsage } from '../metering/daily-usage.ts'
 import type { Price } from '../metering/prices.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './current-period.ts'
+import { countActiveDeployments, ensureAccount } from './store.ts'
 import { chooseUsageDays, toMoments } from './usage-days.ts'
 import {
   dailyUsageBody,
@@ -35,8 +36,13 @@ export function usageRoutes(app: App, deps: Deps): void {
       },
     },
     async ({ viewer }) => {
-      const { start, end } = await getCurrentPeriod(deps, viewer.organizationId)
-      return toUsageSummaryBody(await summarizeUsage(deps, viewer.organizationId, start, end))
+      const { organizationId } = viewer
+      const { start, end } = await getCurrentPeriod(deps, organizationId)
+      const account = await ensureAccount(deps.db, deps.config, organizationId, deps.clock())
+      return toUsageSummaryBody(await summarizeUsage(deps, organizationId, start, end), {
+        max: account.max_active_resources,
+        active: await countActiveDeployments(deps.db, organizationId),
+      })
     },
   )
 

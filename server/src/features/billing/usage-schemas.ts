@@ -27,6 +27,8 @@ export const usageSummaryBody = z
     currency: z.string(),
     usage_totals: z.array(usageTotalBody),
     open_anomalies: z.int(),
+    max_active_resources: z.int().describe('Maximum number of deployments that are not failed or terminated'),
+    active_resources: z.int().describe('Current number of these deployments, of all members'),
   })
   .meta({ id: 'UsageSummary' })
 
@@ -68,7 +70,10 @@ export const usageAnomalyBody = z
 
 export const usageAnomaliesBody = z.array(usageAnomalyBody)
 
-export function toUsageSummaryBody(summary: UsageSummary): z.infer<typeof usageSummaryBody> {
+export function toUsageSummaryBody(
+  summary: UsageSummary,
+  resources: { max: number; active: number },
+): z.infer<typeof usageSummaryBody> {
   return {
     organization_id: summary.organizationId,
     period_start: summary.periodStart.toISOString(),
@@ -87,6 +92,8 @@ export function toUsageSummaryBody(summary: UsageSummary): z.infer<typeof usageS
       estimated_amount_currency: total.currency,
     })),
     open_anomalies: summary.openAnomalies,
+    max_active_resources: resources.max,
+    active_resources: resources.active,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
+import type { DeploymentStatus } from './lifecycle.ts'
 import { queryRuntime } from './query-runtime.ts'
 import type { Deployment } from './store.ts'
 
@@ -9,10 +10,14 @@ export const maxLogLines = 1_000
 /** Size limit of a saved log, in characters */
 const maxSavedCharacters = 256 * 1024
 
+/** How long the saved log of a terminated deployment is kept */
+const retentionDays = 30
+const endedStatuses: ReadonlySet<DeploymentStatus> = new Set(['failed', 'terminating', 'terminated'])
+
 type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
 
 /**
- * The last lines of the engine's log, oldest first: the saved lines of a failed deployment, otherwise the runtime's. Throws
+ * The last lines of the engine's log, oldest first: the saved lines of an ended deployment, otherwise the runtime's. Throws
  * `runtime_unavailable`.
  */
 export async function readEngineLog(deps: Deps, deployment: Deployment, tail: number): Promise<LogLine[]> {
@@ -39,18 +44,18 @@ async function readSavedLog(
   { id, status }: Deployment,
   tail: number,
 ): Promise<LogLine[] | null> {
-  const saved = status === 'failed' ? await findSavedLog(db, id) : undefined
+  const saved = endedStatuses.has(status) ? await findSavedLog(db, id) : undefined
   if (saved === undefined) return null
   const lines = saved.lines.slice(Math.max(0, saved.lines.length - tail))
   return lines.map(({ at, line }) => ({ at: new Date(at), line }))
 }
 
-/** Saves the last log lines of a failed engine before its instance is released. Does nothing if they are already saved. */
+/** Saves the last log lines of an engine before its instance is released. Does nothing if they are already saved. */
 export async function saveEngineLog({ db, log, runtime }: Deps, { id }: Deployment): Promise<void> {
   if (await findSavedLog(db, id)) return
   const lines = await runtime.readLogs(id, maxLogLines).catch((error: unknown) => {
     // Losing the log is better than paying for the instance until the log is readable.
-    log.warn({ err: error, deployment_id: id }, 'could not save the log of a failed engine')
+    log.warn({ err: error, deployment_id: id }, 'could not save the last lines of an engine’s log')
     return []
   })
   await db
@@ -64,8 +69,15 @@ function findSavedLog(db: Database, id: string) {
   return db.selectFrom('failure_logs').select('lines').where('deployment_id', '=', id).executeTakeFirst()
 }
 
-export async function deleteEngineLog(db: Database, { id }: Deployment): Promise<void> {
-  await db.deleteFrom('failure_logs').where('deployment_id', '=', id).execute()
+/** Deletes the saved logs of deployments that were terminated over 30 days ago. */
+export async function deleteOldEngineLogs({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<void> {
+  const before = new Date(clock().getTime() - retentionDays * 86_400_000)
+  await db
+    .deleteFrom('failure_logs')
+    .using('deployments')
+    .whereRef('deployments.id', '=', 'failure_logs.deployment_id')
+    .where('deployments.terminated_at', '<', before)
+    .execute()
 }
 
 /** The newest whole lines within the size limit. */

@@ -2,6 +2,7 @@ import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import type { Price } from '../metering/prices.ts'
 import { endTrials } from './end-trials.ts'
+import { deleteOldEngineLogs } from './engine-log.ts'
 import { sweepOrphans } from './sweep-orphans.ts'
 
 declare module '../../jobs/queue.ts' {
@@ -10,6 +11,8 @@ declare module '../../jobs/queue.ts' {
     'sweep-orphans': null
     /** Ends the deployments of trials without credit */
     'end-trials': null
+    /** Deletes the logs of deployments that ended long ago */
+    'delete-old-engine-logs': null
   }
 }
 
@@ -19,5 +22,6 @@ export function deploymentJobs(
   return [
     { name: 'sweep-orphans', cron: '* * * * *', run: () => sweepOrphans(deps) },
     { name: 'end-trials', cron: '*/5 * * * *', run: () => endTrials(deps) },
+    { name: 'delete-old-engine-logs', cron: '41 3 * * *', run: () => deleteOldEngineLogs(deps) },
   ]
 }

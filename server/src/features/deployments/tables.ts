@@ -65,6 +65,7 @@ export interface DeploymentEventsTable {
   message: string
 }
 
+/** The last lines of engines whose deployments failed or were terminated */
 export interface FailureLogsTable {
   deployment_id: string
   lines: JSONColumnType<{ at: string; line: string }[]>

@@ -117,6 +117,8 @@ describe('GET /v1/billing/usage-summary', () => {
       period_end: month(1),
       currency: 'usd',
       usage_totals: [],
+      max_active_resources: 2,
+      active_resources: 0,
       open_anomalies: 0,
     })
   })

@@ -1,6 +1,6 @@
 import { closeInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
-import { deleteEngineLog, saveEngineLog } from '../engine-log.ts'
+import { saveEngineLog } from '../engine-log.ts'
 import { pollDelay, recordChanges, timeInStatus } from './step.ts'
 import type { ReconcileContext, StepResult } from './step.ts'
 
@@ -30,9 +30,10 @@ export async function releaseFailed(context: ReconcileContext): Promise<StepResu
   return { waitMilliseconds: null }
 }
 
-/** The step for `terminating`: releases all resources, and moves to `terminated` once the runtime confirms. */
+/** The step for `terminating`: saves the engine log, releases all resources, and moves to `terminated` once the runtime confirms. */
 export async function terminate(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
+  if (deployment.instance_started_at !== null) await saveEngineLog(deps, deployment)
   if (!(await deps.runtime.release(deployment.id, deployment.cluster_id)))
     return { waitMilliseconds: getReleaseDelay(context) }
   const at = deps.clock()
@@ -50,10 +51,7 @@ export async function terminate(context: ReconcileContext): Promise<StepResult> 
       ...(hadCleanupFailure ? { failure_stage: null, failure_reason: null } : {}),
     },
     { stage: null, message: 'All resources were released.' },
-    async (transaction) => {
-      await closeInstanceSpan(transaction, deployment, at)
-      await deleteEngineLog(transaction, deployment)
-    },
+    (transaction) => closeInstanceSpan(transaction, deployment, at),
   )
   return { next }
 }

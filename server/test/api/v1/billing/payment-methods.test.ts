@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publishSandboxPrices } from '../../../../src/features/billing/publish-prices.ts'
+import { syncAccount } from '../../../../src/features/billing/sync-account.ts'
 import { activate, cardNumbers, saveCard } from '../../../support/billing.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
@@ -95,6 +96,34 @@ describe('PATCH /v1/billing/payment-methods/default', () => {
     ]) {
       expect((await client.patch(`${path}/default`, body)).body.code).toBe('validation_failed')
     }
+  })
+})
+
+describe('the only card', () => {
+  const listDefaults = async (client: Client) =>
+    (await client.get(path)).body.map((card: any) => [card.last4, card.is_default])
+  const sync = async (client: Client) => {
+    const { body: account } = await client.get('/v1/billing/account')
+    await syncAccount(server.application, account.id)
+  }
+
+  test('becomes the default after the processor’s event; a second card does not', async () => {
+    const client = await registerClient(server.url)
+    await saveCard(server.url, client)
+    await sync(client)
+    expect(await listDefaults(client)).toEqual([['4242', true]])
+    await saveCard(server.url, client, cardNumbers.worksToo)
+    await sync(client)
+    expect((await listDefaults(client)).filter(([, isDefault]: any) => isDefault)).toEqual([['4242', true]])
+  })
+
+  test('that remains after another one was removed becomes the default', async () => {
+    const client = await registerClient(server.url)
+    const first = await saveCard(server.url, client)
+    await setDefault(client, first.id)
+    const second = await saveCard(server.url, client, cardNumbers.worksToo)
+    expect((await client.delete(`${path}/${first.id}`)).status).toBe(204)
+    expect(await listDefaults(client)).toEqual([[second.last4, true]])
   })
 })
 

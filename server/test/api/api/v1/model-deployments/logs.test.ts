@@ -2,6 +2,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { deriveEngineKey } from '../../../../../src/features/deployments/engine-spec.ts'
+import { deleteOldEngineLogs } from '../../../../../src/features/deployments/engine-log.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
 import { deployBundled, waitForStatus } from '../../../../support/deployments.ts'
@@ -106,6 +107,24 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
 
   await client.delete(`${path}/${failing}`)
   await waitForStatus(client, failing, 'terminated')
-  expect((await client.get(`${path}/${failing}/logs`)).body).toEqual({ items: [] })
-  expect(await server.application.db.selectFrom('failure_logs').selectAll().execute()).toEqual([])
+  expect((await client.get(`${path}/${failing}/logs`)).body.items).toEqual(items)
+})
+
+test('GET …/{id}/logs of a terminated deployment: the last lines of its engine, for 30 days', async () => {
+  const { id: ended } = await deployBundled(client)
+  await waitForStatus(client, ended, 'running')
+  const file = join(server.dataDirectory, 'engines', ended, 'engine.log')
+  const line = { at: '2026-01-02T03:04:05.678Z', line: 'still here' }
+  await appendFile(file, `${line.at} ${line.line}\n`)
+  await client.delete(`${path}/${ended}`)
+  await waitForStatus(client, ended, 'terminated')
+  const read = async () => (await client.get(`${path}/${ended}/logs`)).body.items
+  expect(await read()).toContainEqual(line)
+
+  const { db } = server.application
+  const days = (count: number) => new Date(Date.now() + count * 86_400_000)
+  await deleteOldEngineLogs({ db, clock: () => days(29) })
+  expect(await read()).toContainEqual(line)
+  await deleteOldEngineLogs({ db, clock: () => days(31) })
+  expect(await read()).toEqual([])
 })
