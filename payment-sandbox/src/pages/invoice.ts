@@ -1,23 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatAmount } from '../amounts.ts'
 import { chargeInvoice } from '../collection.ts'
-import type { Invoice, PaymentMethod } from '../object-types.ts'
-import { findObject, getObject, listObjects } from '../objects.ts'
+import type { Invoice } from '../object-types.ts'
+import { getObject, listObjects } from '../objects.ts'
 import type { Change } from '../store.ts'
 import { testCardOf } from '../test-cards.ts'
-import {
-  cardInputs,
-  createEnteredCard,
-  isEnteredCard,
-  parseCard,
-  prefill,
-  readCardFields,
-  testCardList,
-  verificationPage,
-  wasEnteredOn,
-} from './card-form.ts'
-import type { CardFields, CardProblems, EnteredCard } from './card-form.ts'
-import { findBySecret, formOf, notFound, pathOf, show } from './context.ts'
+import { cardInputs, testCardList } from './card-form.ts'
+import { findSubmittedCard, firstState, isInvalid, submitCard } from './card-flow.ts'
+import type { CardFormState, CardResult, SubmittedCard } from './card-flow.ts'
+import { findBySecret, notFound, pathOf, show } from './context.ts'
 import type { PageContext } from './context.ts'
 import { html } from './html.ts'
 import type { Html } from './html.ts'
@@ -35,8 +26,7 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
   }
 
   app.get('/invoices/:secret', { schema: { hide: true } }, async (request, reply) => {
-    const { card } = request.query as { card?: string }
-    return showInvoice(request, reply, await findInvoice(request), prefill(card, store.clock()), {}, null)
+    return showInvoice(request, reply, await findInvoice(request), firstState(context, request))
   })
 
   app.get('/invoices/:secret/pdf', { schema: { hide: true } }, async (request, reply) => {
@@ -55,31 +45,21 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
     const invoice = await findInvoice(request)
     const page = pathOf(request).replace(/\/pay$/, '')
     if (invoice.status !== 'open') return reply.redirect(page, 303)
-    const form = formOf(request)
-    const fields = readCardFields(form)
-    const entered = form.card === undefined ? parseCard(fields, store.clock()) : null
-    if (entered !== null && !isEnteredCard(entered)) {
-      return showInvoice(request, reply, invoice, fields, entered, null)
-    }
-    const result = await store.change((change) => pay(change, invoice.id, entered, form))
-    if (result.outcome === 'paid') return reply.redirect(page, 303)
-    if (result.outcome === 'refused') {
-      const empty = prefill(undefined, store.clock())
-      return showInvoice(request, reply, invoice, empty, {}, result.message)
-    }
-    const purpose = `pay ${formatAmount(invoice.amount_due, invoice.currency)}`
-    const body = verificationPage(pathOf(request), purpose, result.cardId)
-    return show(context, reply, 'Bank verification', body)
+    return submitCard(context, request, reply, {
+      purpose: `pay ${formatAmount(invoice.amount_due, invoice.currency)}`,
+      use: (change, submitted) => pay(change, invoice.id, submitted),
+      showForm: (state) => showInvoice(request, reply, invoice, state),
+      done: () => reply.redirect(page, 303),
+    })
   })
 
   async function showInvoice(
     request: FastifyRequest,
     reply: FastifyReply,
     invoice: Invoice,
-    fields: CardFields,
-    problems: CardProblems,
-    refusal: string | null,
+    state: CardFormState,
   ): Promise<FastifyReply> {
+    const { fields, problems, refusal } = state
     const path = pathOf(request).replace(/\/pay$/, '')
     const cards = await listObjects(store.db, 'payment_method', { customer: invoice.customer })
     const amount = formatAmount(invoice.amount_due, invoice.currency)
@@ -118,8 +98,7 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
         <p class="after"><a href="${path}/pdf">Download PDF</a></p>
       </section>
       ${invoice.status === 'open' && payment}`
-    const isInvalid = refusal !== null || Object.keys(problems).length > 0
-    return show(context, reply, `Invoice ${invoice.number}`, body, isInvalid ? 422 : 200)
+    return show(context, reply, `Invoice ${invoice.number}`, body, isInvalid(state) ? 422 : 200)
   }
 }
 
@@ -153,38 +132,18 @@ function lineTable({ lines, currency, amount_due: amountDue }: Invoice): Html {
   </table>`
 }
 
-type PayResult =
-  | { outcome: 'paid' }
-  | { outcome: 'asks'; cardId: string }
-  | { outcome: 'refused'; message: string }
-
-/** Pays an open invoice with the entered card, or with the card that the form names. */
-async function pay(
-  change: Change,
-  invoiceId: string,
-  entered: EnteredCard | null,
-  form: Record<string, string>,
-): Promise<PayResult> {
+/** Pays an open invoice with a new card, or with one that is saved for its customer. */
+async function pay(change: Change, invoiceId: string, submitted: SubmittedCard): Promise<CardResult> {
   const invoice = await getObject(change.db, 'invoice', invoiceId)
-  if (invoice.status !== 'open') return { outcome: 'paid' }
-  const card =
-    entered === null
-      ? await findPayable(change, invoice, form.card ?? '')
-      : await createEnteredCard(change, entered, invoiceId)
+  if (invoice.status !== 'open') return { outcome: 'done' }
+  const card = await findSubmittedCard(change, submitted, invoiceId, invoice.customer)
   if (card === null) return { outcome: 'refused', message: 'This card was removed. Choose another card.' }
   const { charge } = testCardOf(card)
   const asks = charge === 'asks' || (charge === 'needs_setup' && card.customer === null)
-  if (asks && form.answer === undefined) return { outcome: 'asks', cardId: card.id }
-  if (form.answer === 'no') {
+  if (asks && submitted.answer === undefined) return { outcome: 'asks', cardId: card.id }
+  if (submitted.answer === 'no') {
     return { outcome: 'refused', message: 'Your bank did not approve the payment. You were not charged.' }
   }
-  const refusal = await chargeInvoice(change, invoice, card, form.answer === 'yes')
-  return refusal === null ? { outcome: 'paid' } : { outcome: 'refused', message: refusal.message }
-}
-
-/** A card of the invoice's customer, or one that was entered on this invoice's page. */
-async function findPayable({ db }: Change, invoice: Invoice, id: string): Promise<PaymentMethod | null> {
-  const card = await findObject(db, 'payment_method', id)
-  if (card === null) return null
-  return card.customer === invoice.customer || wasEnteredOn(card, invoice.id) ? card : null
+  const refusal = await chargeInvoice(change, invoice, card, submitted.answer === 'yes')
+  return refusal === null ? { outcome: 'done' } : { outcome: 'refused', message: refusal.message }
 }
