@@ -31,9 +31,19 @@ test.each(scenes)('$name: no axe violations in the light and the dark theme', as
   await page.evaluate(axe.source)
   expect(await findViolations(page)).toEqual([])
   await page.emulateMedia({ colorScheme: 'dark' })
+  await waitForTheme(page)
   expect(await findViolations(page)).toEqual([])
   expect(pageErrors.splice(0)).toEqual([])
 })
+
+/** Waits for the color transitions, which run one after the other in nested elements, even when they are reduced to an instant. */
+async function waitForTheme(page: Page): Promise<void> {
+  await page.waitForFunction(
+    () =>
+      matchMedia('(prefers-color-scheme: dark)').matches &&
+      document.getAnimations().every((animation) => !(animation instanceof CSSTransition)),
+  )
+}
 
 /** Each actor has one browser context for all scenes, so that the console's code is cached. */
 async function findVisitor(actor: Actor): Promise<Visitor> {
