@@ -103,7 +103,7 @@ export const catalog = {
   noneFits: 'No variant of this model fits. Other models do.',
   seeFitting: 'Show models that fit',
   limit: (active: string, max: string) => `Your organization uses ${active} of ${max} deployments.`,
-  limitReached: (max: string) => `Your organization already uses all of its ${max} deployments.`,
+  limitReached: (max: string) => `Your organization uses ${max} of ${max} deployments.`,
   limitRemedy: 'Terminate one, or get a higher limit with billing.',
   limitRemedyMember: 'Terminate one of yours, or ask an admin.',
   toBilling: 'Go to billing',

@@ -147,6 +147,11 @@ export const scenes: readonly Scene[] = [
       await see(heading(page, 'What to do'))
       await see(heading(page, 'Timeline'))
     },
+    'deployment-ended': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.ended}`)
+      await see(page.getByText(/^Terminated .*\d{4}/))
+      await see(heading(page, 'Timeline'))
+    },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
       await page.getByRole('button', { name: 'Terminate' }).click()
@@ -208,7 +213,10 @@ export const scenes: readonly Scene[] = [
     },
     'billing-remove-card': async (page) => {
       await page.goto('/billing')
-      await page.getByRole('button', { name: /^Remove/ }).click()
+      await page
+        .getByRole('button', { name: /^Remove/ })
+        .first()
+        .click()
       await see(dialog(page))
     },
     organization: async (page) => {

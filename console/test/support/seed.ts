@@ -6,6 +6,7 @@ import {
   callByApi,
   deployByApi,
   createPerson,
+  enterCard,
   registerByApi,
   waitForStatus,
 } from './steps.ts'
@@ -17,7 +18,7 @@ type StorageState = NonNullable<BrowserContextOptions['storageState']>
 export interface SeedData {
   /** The cookies of each actor. */
   sessions: Record<Actor, StorageState>
-  deployments: { chat: string; embedding: string; failed: string }
+  deployments: { chat: string; embedding: string; failed: string; ended: string }
   /** The catalog id of the bundled chat model. */
   model: string
   /** The catalog id of a model with many sizes. */
@@ -52,6 +53,9 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await ask(page, deployments)
   await page.goto('/billing')
   await activateBilling(page)
+  await page.getByRole('button', { name: 'Add a card' }).click()
+  await enterCard(page, '5555 5555 5555 4444')
+  await page.getByText(/^Saved /).waitFor()
 
   const invite = async (email: string, role: string) => {
     await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
@@ -116,7 +120,7 @@ async function deployAll(page: Page) {
   )
   await waitForStatus(page.request, failed, 'failed')
   const embedding = await deployByApi(page, 'berth-tiny-embedding')
-  return { failed, embedding, chat: await deployByApi(page) }
+  return { failed, ended, embedding, chat: await deployByApi(page) }
 }
 
 const hugeVariant = {
