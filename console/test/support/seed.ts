@@ -8,6 +8,7 @@ import {
   createPerson,
   enterCard,
   registerByApi,
+  see,
   waitForStatus,
 } from './steps.ts'
 import type { Person } from './steps.ts'
@@ -55,7 +56,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await activateBilling(page)
   await page.getByRole('button', { name: 'Add a card' }).click()
   await enterCard(page, '5555 5555 5555 4444')
-  await page.getByText(/^Saved /).waitFor()
+  await see(page.getByText(/^Saved /))
 
   const invite = async (email: string, role: string) => {
     await callByApi(page.request, 'POST', '/v1/organization/invitations', { email, role })
