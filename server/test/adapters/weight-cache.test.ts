@@ -52,7 +52,7 @@ async function settle(
       if (path === null && seen?.phase !== 'failed') throw new Error(`still ${JSON.stringify(seen)}`)
       return path ?? seen!
     },
-    { timeout: 20_000, interval: 10 },
+    { timeout: 90_000, interval: 10 },
   )
 }
 
@@ -218,7 +218,7 @@ test('the weights of a running engine stay in a full cache until its deployment 
     await runtime.close()
   })
   const reach = (spec: typeof one, phase: EngineObservation['phase']) =>
-    expect.poll(() => runtime.ensureEngine(spec), { timeout: 40_000 }).toMatchObject({ phase })
+    expect.poll(() => runtime.ensureEngine(spec), { timeout: 90_000 }).toMatchObject({ phase })
 
   await reach(one, 'ready')
   const path = join(folder, 'weights', 'url')
@@ -232,4 +232,4 @@ test('the weights of a running engine stay in a full cache until its deployment 
   await vi.waitUntil(() => runtime.stopEngine(two.deploymentId), PATIENT)
   await reach(two, 'ready')
   expect(await listFiles(folder)).toEqual(['two.gguf'])
-}, 90_000)
+}, 300_000)

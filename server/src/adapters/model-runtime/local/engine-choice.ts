@@ -14,8 +14,16 @@ import type { LocalRuntimeSettings } from './settings.ts'
 export interface LocalEngines {
   /** In the order of the formats that they load */
   list: readonly RuntimeEngine[]
-  /** Builds the command of an engine for weights on this host. `gpus` are UUIDs; null if it shares the memory of the host. */
-  build(spec: EngineSpec, weights: LocalWeights, gpus: readonly string[] | null): Promise<EngineStart>
+  /** Builds the command of an engine for weights on this host. */
+  build(spec: EngineSpec, weights: LocalWeights, place: EnginePlace): Promise<EngineStart>
+}
+
+/** The GPUs of an engine. */
+export interface EnginePlace {
+  /** UUIDs; null if the engine shares the memory of the host */
+  gpus: readonly string[] | null
+  /** Such as 8.9; null when unknown or without NVIDIA GPUs */
+  computeCapability: number | null
 }
 
 /** The weights of a model on this host. */
@@ -30,7 +38,7 @@ export interface LocalWeights {
 const SUPERVISOR = fileURLToPath(new URL('../../../../../engine/src/supervise.ts', import.meta.url))
 const ALL_LAYERS = 999
 const MEBIBYTE = 2 ** 20
-/** Share of the host's memory that llama-server may use for states of idle conversations; engines leave a tenth free */
+/** Share of the host's memory that engines on GPUs may use for states of idle conversations */
 const PROMPT_CACHE_SHARE = 0.1
 const MAX_PROMPT_CACHE_MEBIBYTES = 8192
 
@@ -69,10 +77,10 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
     command: Command,
     spec: EngineSpec,
     { model, projector }: LocalWeights,
-    gpus: readonly string[] | null,
+    { gpus }: EnginePlace,
   ): Promise<Omit<EngineStart, 'apiKey'>> {
     const port = await findFreePort()
-    const cache = (totalmem() * PROMPT_CACHE_SHARE) / expectedEngines / MEBIBYTE
+    const share = Math.floor((totalmem() * PROMPT_CACHE_SHARE) / expectedEngines / MEBIBYTE)
     const args = buildLlamaServerArguments({
       spec,
       source: { model },
@@ -82,7 +90,9 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       // A llama-server for Metal, ROCm or Vulkan uses a GPU that Berth doesn't know; one for the CPU ignores the option.
       gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : ALL_LAYERS,
       threads: gpus === null ? threads : undefined,
-      promptCacheMebibytes: Math.min(MAX_PROMPT_CACHE_MEBIBYTES, Math.floor(cache)),
+      // The memory estimate of an engine on the host counts the same amount.
+      promptCacheMebibytes:
+        gpus === null ? stateCacheBytes / MEBIBYTE : Math.min(MAX_PROMPT_CACHE_MEBIBYTES, share),
     })
     return supervise('llama-server', port, [...command, ...args], {})
   }
@@ -91,7 +101,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
     command: Command,
     spec: EngineSpec,
     { model }: LocalWeights,
-    gpus: readonly string[] | null,
+    { gpus, computeCapability }: EnginePlace,
   ): Promise<Omit<EngineStart, 'apiKey'>> {
     const port = await findFreePort()
     const args = buildVllmArguments({
@@ -100,7 +110,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       host: '127.0.0.1',
       port,
       gpus: Math.max(1, spec.gpuCount),
-      computeCapability: null,
+      computeCapability,
       memoryShare: settings.gpuMemoryShare ?? 0.9,
     })
     const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${vllmVersion ?? 'unknown'}`)
@@ -119,15 +129,16 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
 
   return {
     list,
-    async build(spec, weights, gpus) {
+    async build(spec, weights, place) {
       const isVllm = vllmFormats.includes(spec.variant.format)
       if (isVllm && vllm === null) throw new Error(`no engine of this host loads ${spec.variant.format}`)
       const start =
         isVllm && vllm !== null
-          ? await buildVllm(vllm, spec, weights, gpus)
+          ? await buildVllm(vllm, spec, weights, place)
           : llamaServer === null
             ? buildEmbedded(spec, weights)
-            : await buildLlamaServer(llamaServer, spec, weights, gpus)
+            : await buildLlamaServer(llamaServer, spec, weights, place)
+      const { gpus } = place
       const visible = gpus === null ? {} : { CUDA_VISIBLE_DEVICES: gpus.join(',') }
       return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...visible } }
     },

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../serial-queue.ts'
 import { openEngines } from './engine-choice.ts'
-import { createEngineControl } from './engine-control.ts'
+import { createEngineControl, type EngineStart } from './engine-control.ts'
 import { followLog, limitLog, readLog } from './engine-log.ts'
 import { engineFiles } from './engine-record.ts'
 import { hasErrorCode } from './files.ts'
@@ -77,11 +77,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     const model = await weights.ensure(spec.deploymentId, spec.variant)
     if (model !== null) {
       try {
-        const { gpus = null } = (await reservations.find(spec.deploymentId)) ?? {}
-        await engines.launch(
-          directory,
-          await programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, gpus),
-        )
+        await engines.launch(directory, await buildStart(spec, model))
       } catch (error) {
         if (!hasErrorCode(error, 'ENOSPC', 'EDQUOT')) throw error
         const message =
@@ -92,6 +88,16 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     }
     const after = await observe(spec.deploymentId)
     return after.phase === 'absent' ? { phase: 'starting', message: 'The engine is about to start.' } : after
+  }
+
+  async function buildStart(spec: EngineSpec, model: string): Promise<EngineStart> {
+    const reservation = await reservations.find(spec.deploymentId)
+    const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
+    const place = {
+      gpus: reservation?.gpus ?? null,
+      computeCapability: found?.offer.computeCapability ?? null,
+    }
+    return programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, place)
   }
 
   async function stop(deploymentId: string): Promise<boolean> {
