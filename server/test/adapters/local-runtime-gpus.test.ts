@@ -48,7 +48,7 @@ async function readGpus(folder: string): Promise<string[]> {
   return (await Promise.all(records)).flat()
 }
 
-test('each of two deployments gets a GPU of its own, and the third is refused with a reason', async () => {
+test('each of two deployments gets its own GPU, and the third is refused with a reason', async () => {
   const { settings } = await makeGpuHost(['GPU-a', 'GPU-b'])
   const runtime = await openRuntime(settings)
   expect(await runtime.listOffers()).toMatchObject([
@@ -64,7 +64,7 @@ test('each of two deployments gets a GPU of its own, and the third is refused wi
       outcome: 'refused',
       code: 'no_capacity',
       message:
-        'local-gpu needs a GPU of its own, but 0 of the 2 on this host are free. ' +
+        'local-gpu needs a GPU, but 0 of the 2 on this host are free. ' +
         'Terminate a deployment, or deploy again when another one has ended.',
     },
   ])

@@ -12,7 +12,7 @@ export interface EngineLaunch {
   nonce: string
   args: readonly string[]
   apiKey: string
-  /** The server's environment, of which the engine inherits a part */
+  /** The server's environment. The engine inherits only some variables. */
   environment: Record<string, string | undefined>
   /** Further variables of the engine */
   variables: Record<string, string>
@@ -27,7 +27,7 @@ export interface EngineProcess {
 
 const INHERITED_VARIABLES = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
 const INHERITED_GPU_VARIABLES = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
-/** Marks the processes that an engine starts: they have command lines of their own. */
+/** Marks the processes that an engine starts, because their command lines don't name its folder. */
 const FOLDER_VARIABLE = 'BERTH_STATE_DIR'
 
 /** Starts an engine as a detached process that outlives the server. Its output goes only to its log. */

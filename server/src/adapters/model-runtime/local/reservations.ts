@@ -104,7 +104,7 @@ function allocateGpus(
   if (free.length >= gpuCount) return { gpus: free.slice(0, gpuCount).map(({ uuid }) => uuid) }
   const needed = gpuCount === 1 ? 'a GPU' : `${gpuCount} GPUs`
   const message =
-    `${instanceType} needs ${needed} of its own, but ${free.length} of the ${gpus.length} on this host are free. ` +
+    `${instanceType} needs ${needed}, but ${free.length} of the ${gpus.length} on this host are free. ` +
     'Terminate a deployment, or deploy again when another one has ended.'
   return { code: 'no_capacity', message }
 }

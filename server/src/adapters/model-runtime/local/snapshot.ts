@@ -89,7 +89,7 @@ async function fetchJson(
   }
 }
 
-/** Weights as safetensors, or as PyTorch files if there are none, and the configuration. Other formats and pictures are left out. */
+/** Selects the configuration and the weights: safetensors, or PyTorch files if there are none. */
 export function selectFiles(siblings: z.output<typeof repositorySchema>['siblings']): SnapshotFile[] {
   const names = siblings.map(({ rfilename }) => rfilename)
   const isWeight = (name: string) => name.endsWith('.safetensors') && !/(^|\/)consolidated/.test(name)
