@@ -1,5 +1,4 @@
 import { depthAt } from '../../gateway/json-edit.ts'
-import { eventAround } from '../../gateway/sse-framing.ts'
 import { edgeLength } from './usage.ts'
 
 const modelMember = /(?<!\\)"model"[ \t\r\n]*:[ \t\r\n]*"$/
@@ -63,7 +62,7 @@ export class ModelRenaming {
 
   findAtStart(text: string): number {
     const at = this.find(text, 0)
-    return at !== -1 && at < edgeLength && depthAt(text, 0, at - 1) === 1 ? at : -1
+    return at !== -1 && at < edgeLength && isTopLevel(text, 0, at) ? at : -1
   }
 
   findAtEnd(text: string): number {
@@ -87,12 +86,16 @@ export class ModelRenaming {
   }
 }
 
-function isTopLevelInEvent(events: string, at: number): boolean {
+/** Returns true if the member with the value at `at` belongs to the object whose text starts at `from`. */
+function isTopLevel(text: string, from: number, at: number): boolean {
   // Most engines write the model before any inner object.
-  const brace = events.lastIndexOf('{', at)
-  if (events.startsWith('data: ', brace - 6) && (brace === 6 || events[brace - 7] === '\n')) return true
-  const { start } = eventAround(events, at)
-  return depthAt(events, events.indexOf('{', start), at - 1) === 1
+  return text.lastIndexOf('{', at) === from || depthAt(text, from, at - 1) === 1
+}
+
+function isTopLevelInEvent(events: string, at: number): boolean {
+  // JSON has no line breaks inside strings, and no engine writes an event's data in several lines.
+  const line = events.lastIndexOf('\n', at) + 1
+  return events.startsWith('data:', line) && isTopLevel(events, events.indexOf('{', line), at)
 }
 
 /** Replaces the first `length` bytes by `head`, without moving the bytes after them if there is room. */
