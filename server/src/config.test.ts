@@ -63,6 +63,8 @@ const badValues: Record<string, string[]> = {
   MIN_TRANSFER_RATE: [...notNumbers, '0'],
   SLOW_TRANSFER_TIMEOUT_MS: [...notNumbers, '99'],
   INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
+  INFERENCE_MAX_BODY_BYTES_PER_USER: [...notNumbers, '1023', '33554431'],
+  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: [...notNumbers, '1023', '33554432'],
   INFERENCE_CONNECT_TIMEOUT_MS: [...notNumbers, '0', '600001'],
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: [...notNumbers, '0'],
   INFERENCE_IDLE_TIMEOUT_MS: [...notNumbers, '0'],

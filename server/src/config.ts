@@ -61,6 +61,8 @@ export interface Config {
     timeouts: { connect: number; firstByte: number; idle: number }
     /** Most requests in flight. Up to `queued` more per deployment wait for `queueMilliseconds`, then get a 429. */
     limits: { perUser: number; perDeployment: number; queued: number; queueMilliseconds: number }
+    /** Most bytes of request bodies in the memory of a process. Above them, callers get a 429. */
+    bodies: { perUser: number; perProcess: number }
     /** Base address of an OpenTelemetry collector; null disables traces */
     tracesEndpoint: URL | null
   }
@@ -143,6 +145,9 @@ const origin = webAddress('https://console.example.com')
 
 const bodyLimits = { fallback: 32 * 1024 * 1024, smallest: 1024, largest: 512 * 1024 * 1024 }
 
+/** A tebibyte */
+const maxBodyBytes = 2 ** 40
+
 const environment = z.object({
   ROLE: oneOf(['all', 'api', 'worker', 'migrate']).default('all'),
   HOST: z
@@ -178,6 +183,8 @@ const environment = z.object({
   MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
   SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
+  INFERENCE_MAX_BODY_BYTES_PER_USER: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
+  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: wholeNumber(bodyLimits.smallest, maxBodyBytes).optional(),
   INFERENCE_CONNECT_TIMEOUT_MS: wholeNumber(1, 600_000).default(5_000),
   INFERENCE_FIRST_BYTE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(300_000),
   INFERENCE_IDLE_TIMEOUT_MS: wholeNumber(1, 86_400_000).default(120_000),
@@ -254,6 +261,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       `DATABASE_URL: ROLE=${settings.ROLE} requires a shared database; set it to the database of the other processes`,
     )
   }
+  const bodies = readBodies(settings, problems)
   const sso = readSso(settings, problems)
   const billing = readBilling(settings, problems)
   const xinference = readXinference(settings, problems)
@@ -298,6 +306,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
         queued: settings.INFERENCE_MAX_QUEUED_PER_DEPLOYMENT,
         queueMilliseconds: settings.INFERENCE_QUEUE_TIMEOUT_MS,
       },
+      bodies,
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },
     secretKey: settings.SECRET_KEY ?? null,
@@ -325,6 +334,26 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     billing,
     registration: settings.REGISTRATION,
   }
+}
+
+const mebibyte = 1024 * 1024
+
+/** Unless set, at least eight bodies of the largest size fit for a user, and sixteen for a process. */
+function readBodies(settings: z.output<typeof environment>, problems: string[]) {
+  const limit = settings.INFERENCE_BODY_LIMIT
+  const perUser = settings.INFERENCE_MAX_BODY_BYTES_PER_USER ?? Math.max(256 * mebibyte, 8 * limit)
+  const perProcess = settings.INFERENCE_MAX_BODY_BYTES_PER_PROCESS ?? Math.max(512 * mebibyte, 2 * perUser)
+  if (perUser < limit) {
+    problems.push(
+      `INFERENCE_MAX_BODY_BYTES_PER_USER: must be at least INFERENCE_BODY_LIMIT (${limit}), or no such body is accepted`,
+    )
+  }
+  if (perProcess < perUser) {
+    problems.push(
+      `INFERENCE_MAX_BODY_BYTES_PER_PROCESS: must be at least INFERENCE_MAX_BODY_BYTES_PER_USER (${perUser}); raise it or lower the other`,
+    )
+  }
+  return { perUser, perProcess }
 }
 
 function readApiProcesses({ ROLE, API_PROCESSES }: z.output<typeof environment>): number {

@@ -1,4 +1,4 @@
-import type { MemberValue } from './json-edit.ts'
+import type { MemberValue } from './json-walk.ts'
 
 const quote = 0x22
 const backslash = 0x5c

@@ -4,29 +4,62 @@ import type { IncomingMessage } from 'node:http'
 
 type Done = (error: Error | null, body?: Buffer) => void
 
+/** The memory that a body takes. */
+export interface BodyHold {
+  /** Called before bytes are kept. Throws if they would be too many. */
+  grow(bytes: number): void
+  release(): void
+}
+
 /**
  * A Fastify body parser for up to `limit` bytes; undefined for an empty body. Unlike Fastify's own parser, it doesn't copy a body that
- * arrives in one chunk: for a long prompt, the copy would take longer than parsing.
+ * arrives in one chunk: for a long prompt, the copy would take longer than parsing. `hold` starts the count of a body's memory, which
+ * the parser releases if it fails. The length is `Infinity` if it is unknown.
  */
-export function parseRawBodies(limit: number) {
+export function parseRawBodies(
+  limit: number,
+  hold: (request: FastifyRequest, length: number) => BodyHold | null = () => null,
+) {
   return (request: FastifyRequest, payload: IncomingMessage, done: Done): void => {
-    const length = Number(request.headers['content-length'])
-    if (length > limit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+    const length = Number(request.headers['content-length'] ?? Infinity)
+    const isKnown = Number.isFinite(length)
+    if (isKnown && length > limit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+    const held = hold(request, length)
+    try {
+      if (isKnown) held?.grow(length)
+    } catch (error) {
+      return done(error as Error)
+    }
     const chunks: Buffer[] = []
+    // Chunks of a known length are copied as they arrive, because one copy of a long body would block the process.
+    let whole: Buffer | null = null
     let size = 0
     const finish: Done = (error, body) => {
-      payload.off('data', take).off('end', end).off('error', fail)
+      payload.off('data', take).off('end', end).off('error', fail).off('close', leave)
+      if (error !== null) held?.release()
       done(error, body)
     }
     const take = (chunk: Buffer) => {
       size += chunk.length
-      chunks.push(chunk)
-      if (size > limit) finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+      if (size > limit) return finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE())
+      try {
+        if (!isKnown) held?.grow(chunk.length)
+      } catch (error) {
+        return finish(error as Error)
+      }
+      if (isKnown && chunk.length < length) {
+        whole ??= Buffer.allocUnsafeSlow(length)
+        chunk.copy(whole, size - chunk.length)
+      } else chunks.push(chunk)
       // Don't wait for the end event.
-      else if (size === length) end()
+      if (size === length) end()
     }
-    const end = () => finish(null, chunks.length > 1 ? Buffer.concat(chunks, size) : chunks[0])
+    const end = () => {
+      if (isKnown && whole !== null) finish(null, whole.subarray(0, size))
+      else finish(null, chunks.length > 1 ? Buffer.concat(chunks, size) : chunks[0])
+    }
     const fail = (error: Error) => finish(Object.assign(error, { statusCode: 400 }))
-    payload.on('data', take).on('end', end).on('error', fail)
+    const leave = () => fail(new Error('the caller disconnected'))
+    payload.on('data', take).on('end', end).on('error', fail).on('close', leave)
   }
 }

@@ -1,7 +1,7 @@
 import { truncateResponse } from '../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../gateway/write-batch.ts'
-import { encodeEmbeddings } from './base64-embeddings.ts'
+import { EmbeddingEncoder } from './base64-embeddings.ts'
 import { writeResponseHead } from './caller.ts'
 import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
@@ -11,8 +11,6 @@ import { edgeLength, readEdgeUsage, readUsage } from './usage.ts'
 
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
-/** Most bytes of a response that must be rewritten */
-const maxRewrittenBytes = 128 * 1024 * 1024
 
 /**
  * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
@@ -25,29 +23,28 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
   /** A short response that arrived in one piece, one character per byte */
   text: string | null = null
   buffer: Buffer | null = null
-  /** Bytes in `buffer` or `pieces` */
+  /** Bytes in `buffer` */
   size = 0
-  /** The pieces of a response that is rewritten; null for all others */
-  pieces: Buffer[] | null
+  /** null unless the caller wants embeddings in base64 */
+  encoder: EmbeddingEncoder | null
   completeAt = 0
   forwardedAt = 0
   closed = false
 
-  constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead, rewrites: boolean) {
+  constructor(deps: RelayDeps, owner: RelayOwner, head: ResponseHead) {
     this.deps = deps
     this.owner = owner
     this.head = head
-    this.pieces = rewrites ? [] : null
+    this.encoder = head.status === 200 && owner.request.wantsBase64 ? new EmbeddingEncoder() : null
     const { buffers } = deps.inference
-    if (!rewrites && head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
+    if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
       this.buffer = buffers.take()
     }
   }
 
   take(bytes: Buffer): ResponseRelay {
     const { buffers } = this.deps.inference
-    if (this.pieces !== null) this.keepPiece(this.pieces, bytes)
-    else if (bytes.length === this.head.length && bytes.length <= maxTextBytes) {
+    if (bytes.length === this.head.length && bytes.length <= maxTextBytes) {
       this.text = bytes.toString('latin1')
     } else if (this.size + bytes.length <= buffers.size) {
       this.buffer ??= buffers.take()
@@ -58,17 +55,12 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     return this
   }
 
-  keepPiece(pieces: Buffer[], bytes: Buffer): void {
-    pieces.push(Buffer.from(bytes))
-    this.size += bytes.length
-    if (this.size > maxRewrittenBytes) throw new Error('the response is too long to rewrite')
-  }
-
   switchToStream(bytes: Buffer): ResponseRelay {
     const { head, owner } = this
     const renaming = head.status === 200 ? owner.renaming : null
-    const length = renaming === null ? head.length : null
-    const stream = new StreamRelay(this.deps, owner, { ...head, length }, new EdgeMeter(renaming), false)
+    const length = renaming === null && this.encoder === null ? head.length : null
+    const meter = new EdgeMeter(renaming, this.encoder)
+    const stream = new StreamRelay(this.deps, owner, { ...head, length }, meter, false)
     if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
     this.releaseBuffer()
     return stream.take(bytes)
@@ -80,30 +72,32 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.deps.inference.writeBatch.flushOrDefer(this)
   }
 
-  /** Records the usage, and encodes embeddings if the caller wants base64. */
   meter(): void {
     const body = this.body()
-    const parsed = this.pieces === null ? null : parseJson(body)
     const end =
       typeof body === 'string'
         ? body.slice(-edgeLength)
         : body.toString('latin1', Math.max(0, body.length - edgeLength))
-    this.owner.recordUsage(readEdgeUsage(end) ?? readUsage(parsed ?? parseJson(body)))
-    const encoded = parsed === null ? null : encodeEmbeddings(parsed)
-    if (encoded !== null) this.pieces = [Buffer.from(JSON.stringify(encoded))]
+    this.owner.recordUsage(readEdgeUsage(end) ?? readUsage(parseJson(body)))
   }
 
   body(): string | Buffer {
     if (this.text !== null) return this.text
-    if (this.pieces !== null) return Buffer.concat(this.pieces)
     return this.buffer === null ? '' : this.buffer.subarray(0, this.size)
   }
 
-  renamedBody(): string | Buffer {
-    const body = this.body()
+  /** The body with the changes that the caller needs. */
+  changedBody(): string | Buffer {
+    const body = this.encodedBody()
     const { renaming } = this.owner
     if (renaming === null || this.head.status !== 200) return body
     return typeof body === 'string' ? (renaming.atStart(body) ?? renaming.atEnd(body)) : renaming.inBody(body)
+  }
+
+  encodedBody(): string | Buffer {
+    const body = this.body()
+    if (this.encoder === null) return body
+    return this.encoder.take(body.toString('latin1')) + this.encoder.finish()
   }
 
   flush(): void {
@@ -112,7 +106,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.deps.tokens.write()
     try {
       if (this.head.status >= 400) this.sendError()
-      else this.send(this.head, this.renamedBody())
+      else this.send(this.head, this.changedBody())
     } catch (error) {
       this.owner.onWriteError(error)
     }
@@ -146,7 +140,6 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     if (this.owner.reply.raw.writableFinished) return this.releaseBuffer()
     // Not released, because the socket may still be reading from it.
     this.buffer = null
-    this.pieces = null
   }
 
   releaseBuffer(): void {

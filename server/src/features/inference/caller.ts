@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
+import type { BodyHold } from '../../http/raw-body.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 import { toResponseHeaders } from './response-headers.ts'
@@ -11,6 +12,8 @@ export interface CallerRequest {
   headers: IncomingHttpHeaders
   viewer: Viewer
   log: Pick<Logger, 'info' | 'warn' | 'error'>
+  /** What a long body takes of the budget for bodies in memory */
+  bodyHold?: Pick<BodyHold, 'release'> | null
   /** True when the route itself measures and logs the request */
   hasOwnAccessLog: boolean
 }

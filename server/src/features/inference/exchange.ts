@@ -124,6 +124,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     this.firstByteAt = performance.now()
     // The request is not retried from here on, so its body need not stay in memory during a long stream.
     this.request.body = ''
+    this.caller.request.bodyHold?.release()
     const { breakers } = this.deps.inference
     if (head.status < 500) breakers.onSuccess(this.target!.deploymentId)
     else breakers.onFailure(this.target!.deploymentId)
@@ -136,7 +137,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     if (head.headers['content-type']?.startsWith('text/event-stream')) {
       return new StreamRelay(deps, this, head, new StreamMeter(!request.includesUsage, this.renaming), true)
     }
-    return new BufferedRelay(deps, this, head, head.status === 200 && request.wantsBase64)
+    return new BufferedRelay(deps, this, head)
   }
 
   onBody(bytes: Buffer): void {

@@ -20,7 +20,7 @@ function rename(text: string): string {
 }
 
 function renameInPieces(latin1: string, size: number): string {
-  const meter = new EdgeMeter(renaming)
+  const meter = new EdgeMeter(renaming, null)
   let forwarded = ''
   // The first piece is at least as long as an edge, because shorter bodies are buffered.
   for (let at = 0; at < latin1.length; at += at === 0 ? Math.max(size, edgeLength) : size) {

@@ -1,4 +1,4 @@
-import { depthAt } from '../../gateway/json-edit.ts'
+import { depthAt } from '../../gateway/json-depth.ts'
 import { edgeLength } from './usage.ts'
 
 const modelMember = /(?<!\\)"model"[ \t\r\n]*:[ \t\r\n]*"$/

@@ -1,9 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readInferenceRequest, writeEngineBody } from './request-body.ts'
+import type { InferenceRequest } from './request-body.ts'
+
+function read(body: string | Buffer): InferenceRequest {
+  return readInferenceRequest(Buffer.from(body)) as InferenceRequest
+}
 
 function rewrite(text: string): string {
-  const body = writeEngineBody(readInferenceRequest(Buffer.from(text)), 'dep-1')
+  const body = writeEngineBody(read(text), 'dep-1')
   return (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.concat(body)).toString()
 }
 
@@ -17,7 +22,7 @@ test('duplicate models are all rewritten, escaped names included', () => {
   expect(rewrite('{"model":1,"mod\\u0065l":"b","a":{"model":"c"},"model":"d"}')).toBe(
     '{"model":"dep-1","mod\\u0065l":"dep-1","a":{"model":"c"},"model":"dep-1"}',
   )
-  expect(readInferenceRequest(Buffer.from('{"model":"a","model":"b"}')).model).toBe('b')
+  expect(read('{"model":"a","model":"b"}').model).toBe('b')
 })
 
 test.each([
@@ -102,7 +107,31 @@ test('a request with nested and duplicate names is rewritten like a parsed one',
 
 test('a long body is written in pieces without a copy', () => {
   const body = Buffer.from(`{"model":"m","x":"${'x'.repeat(100_000)}"}`)
-  const pieces = writeEngineBody(readInferenceRequest(body), 'dep-1') as Buffer[]
+  const pieces = writeEngineBody(readInferenceRequest(body) as InferenceRequest, 'dep-1') as Buffer[]
   expect(pieces.at(-1)!.buffer).toBe(body.buffer)
   expect(Buffer.concat(pieces).toString()).toBe(body.toString().replace('"m"', '"dep-1"'))
+})
+
+const long = JSON.stringify('x\\'.repeat(500_000))
+
+test('a long body is read in slices, between which other work runs, and gives what a short one gives', async () => {
+  const text = `{"messages":${long},"mod\\u0065l":"a","stream":true,"a":{"model":"b"},"model":"m"}`
+  let turns = 0
+  const count = setInterval(() => (turns += 1), 0)
+  const request = await readInferenceRequest(Buffer.from(text))
+  clearInterval(count)
+  expect(turns).toBeGreaterThan(0)
+  const body = Buffer.concat(writeEngineBody(request, 'dep-1') as Buffer[]).toString()
+  const expected = text.replace('"a"', '"dep-1"').replace('"m"', '"dep-1"')
+  expect(body === expected.replace('{', '{"stream_options":{"include_usage":true},')).toBe(true)
+})
+
+test.each([
+  [`{"model":"m","x":${long}`, 'valid JSON'],
+  [`[${long}]`, 'JSON object'],
+  [`{"x":${long}}`, '`model` is required'],
+  [`{"model":${long}}`, '`model` is too long'],
+  [`{"x":${long},${'"model":"m",'.repeat(200)}"y":1}`, 'too often'],
+])('a long body is rejected like a short one: %#', async (text, message) => {
+  await expect(readInferenceRequest(Buffer.from(text))).rejects.toThrow(message)
 })

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ApplicationError } from '../../errors.ts'
-import { locateMembers, replaceValues } from '../../gateway/json-edit.ts'
-import type { MemberValue } from '../../gateway/json-edit.ts'
 import { createMemberScanner } from '../../gateway/json-scan.ts'
+import { findMembers, JsonError, MemberWalk } from '../../gateway/json-walk.ts'
+import type { MemberValue } from '../../gateway/json-walk.ts'
 
 /** The fields of a request that the gateway reads. All others are forwarded unread. */
 export interface InferenceRequest {
@@ -27,15 +28,60 @@ interface Edit {
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-const scanMembers = createMemberScanner(['model', 'stream', 'stream_options', 'encoding_format'])
+const readNames = ['model', 'stream', 'stream_options', 'encoding_format']
+const scanMembers = createMemberScanner(readNames)
 
-/** Reads a request body. Throws a 400 unless it looks like a JSON object with a `model`; the engine validates the rest. */
-export function readInferenceRequest(bytes: Buffer): InferenceRequest {
+/** Longer bodies are read in slices of this length, so that other requests proceed meanwhile. */
+const sliceBytes = 512 * 1024
+/** Longest value of a member that the gateway reads */
+const maxValueBytes = 16 * 1024
+
+/**
+ * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it looks like a JSON
+ * object with a `model`; the engine validates the rest.
+ */
+export function readInferenceRequest(bytes: Buffer): InferenceRequest | Promise<InferenceRequest> {
   if (!isUtf8(bytes)) throw malformed('The body must be JSON in UTF-8.')
   const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  if (body.length > sliceBytes) return readInSlices(body)
   const scanned = scanMembers(body)
-  const values = scanned === null ? null : parseMembers(body, scanned)
-  const { model, stream, stream_options, encoding_format } = values ?? parseObject(body)
+  return (scanned && toRequest(body, scanned)) ?? readWhole(body)
+}
+
+function readWhole(body: Buffer): InferenceRequest {
+  const walk = new MemberWalk(body, readNames)
+  advance(walk, body.length)
+  return finish(walk)
+}
+
+async function readInSlices(body: Buffer): Promise<InferenceRequest> {
+  const walk = new MemberWalk(body, readNames)
+  do await nextTurn()
+  while (!advance(walk, walk.position + sliceBytes))
+  return finish(walk)
+}
+
+function advance(walk: MemberWalk, to: number): boolean {
+  try {
+    return walk.advance(to)
+  } catch (error) {
+    if (error instanceof JsonError) throw malformed(`The body is not valid JSON: ${error.message}.`)
+    throw error
+  }
+}
+
+function finish({ body, members, isObject }: MemberWalk): InferenceRequest {
+  if (!isObject) throw malformed('The body must be a JSON object.')
+  const request = toRequest(body, members)
+  if (request === null) throw malformed('The body is not valid JSON.')
+  return request
+}
+
+/** Returns null if a value is not valid JSON. */
+function toRequest(body: Buffer, members: readonly MemberValue[]): InferenceRequest | null {
+  const values = parseMembers(body, members)
+  if (values === null) return null
+  const { model, stream, stream_options, encoding_format } = values
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
   }
@@ -45,8 +91,6 @@ export function readInferenceRequest(bytes: Buffer): InferenceRequest {
   const streams = stream === true
   const options = stream_options as { include_usage?: unknown } | null | undefined
   const includesUsage = options?.include_usage === true
-  const members =
-    values !== null && scanned !== null ? scanned : locateMembers(body.toString('latin1'), editedNames)
   return {
     model,
     streams,
@@ -60,15 +104,16 @@ export function readInferenceRequest(bytes: Buffer): InferenceRequest {
 /** Returns the values of members by name; null when a value is not valid JSON. */
 function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> | null {
   const values: Record<string, unknown> = {}
-  try {
-    for (const { name, start, end } of members) values[name] = JSON.parse(body.toString('utf8', start, end))
-  } catch {
-    return null
+  for (const { name, start, end } of members) {
+    if (end - start > maxValueBytes) throw malformed(`\`${name}\` is too long.`)
+    try {
+      values[name] = JSON.parse(body.toString('utf8', start, end))
+    } catch {
+      return null
+    }
   }
   return values
 }
-
-const editedNames = new Set(['model', 'stream_options'])
 
 /** Replaces each `model`, duplicates included, and asks for usage if the gateway needs it. */
 function toEdits(body: Buffer, members: readonly MemberValue[], addsUsage: boolean): Edit[] {
@@ -124,25 +169,10 @@ const includeUsage = '"include_usage":true'
 function withUsage(options: string): string {
   if (options === 'null') return `{${includeUsage}}`
   if (!options.startsWith('{')) return options
-  const present = locateMembers(options, new Set(['include_usage']))
-  if (present.length > 0) return replaceValues(options, present, () => 'true')
+  const bytes = Buffer.from(options)
+  const present = findMembers(bytes, ['include_usage']).map((member) => ({ ...member, text: 'true' }))
+  if (present.length > 0) return Buffer.concat(editBytes(bytes, present, '')).toString()
   return /^\{\s*\}$/.test(options) ? `{${includeUsage}}` : options.replace('{', `{${includeUsage},`)
-}
-
-function parseObject(body: Buffer): Record<string, unknown> {
-  const value = parse(body)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw malformed('The body must be a JSON object.')
-  }
-  return value as Record<string, unknown>
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    throw malformed('The body is not valid JSON.')
-  }
 }
 
 function malformed(message: string): ApplicationError {

@@ -12,6 +12,7 @@ import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import type { Viewer } from '../../viewer.ts'
 import { modelNotFound } from './find-targets.ts'
 import { createAccessLog } from './access-log.ts'
+import { createBodyBudget } from './body-budget.ts'
 import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
@@ -19,6 +20,7 @@ import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
 import { measureExchanges } from './metrics.ts'
 import { recordStatistics } from './record-statistics.ts'
 import { readInferenceRequest } from './request-body.ts'
+import type { InferenceRequest } from './request-body.ts'
 import {
   chatBody,
   embeddingsBody,
@@ -52,7 +54,8 @@ export function inferenceRoutes(app: App, deps: Deps): void {
     return reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   })
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser('application/json', parseRawBodies(deps.config.inferenceBodyLimit))
+  const holdBody = createBodyBudget(deps.config.inference.bodies)
+  app.addContentTypeParser('application/json', parseRawBodies(deps.config.inferenceBodyLimit, holdBody))
   // The body schemas are documentation: the engine validates the bodies.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
@@ -148,20 +151,28 @@ function infer(
 ): void {
   const receivedAt = performance.now()
   const { request, reply } = caller
-  const inferenceRequest = readInferenceRequest(request.body as Buffer)
+  const { bodyHold } = request
+  if (bodyHold) reply.raw.once('close', () => bodyHold.release())
+  const read = readInferenceRequest(request.body as Buffer)
   request.body = undefined
-  const start = (targets: readonly EngineTarget[]) => {
-    // The caller may have left during the lookup.
+  const start = (inferenceRequest: InferenceRequest, targets: readonly EngineTarget[]) => {
+    // The caller may have left meanwhile.
     if (reply.raw.destroyed) return
     requireModelType(targets[0]!, path)
     const exchange = new Exchange(deps, path, caller, inferenceRequest, targets, receivedAt)
     exchange.start()
     reply.raw.once('close', () => exchange.close())
   }
-  const cached = recallTargets(deps.inference.targets, request.viewer, inferenceRequest.model)
-  if (cached !== undefined) return start(cached)
-  loadTargets(deps, request.viewer, inferenceRequest.model)
-    .then(start)
+  if (!(read instanceof Promise)) {
+    const cached = recallTargets(deps.inference.targets, request.viewer, read.model)
+    if (cached !== undefined) return start(read, cached)
+  }
+  Promise.resolve(read)
+    .then(async (inferenceRequest) => {
+      const { model } = inferenceRequest
+      const cached = recallTargets(deps.inference.targets, request.viewer, model)
+      start(inferenceRequest, cached ?? (await loadTargets(deps, request.viewer, model)))
+    })
     .catch((error: unknown) => reply.send(error))
 }
 

@@ -1,0 +1,58 @@
+import type { FastifyRequest } from 'fastify'
+import { RateLimitedError } from '../../errors.ts'
+import type { BodyHold } from '../../http/raw-body.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a long body takes of the budget for bodies in memory; null for a short body */
+    bodyHold?: BodyHold | null
+  }
+}
+
+/** Most bytes of request bodies in the memory of a process. */
+export interface BodyLimits {
+  perUser: number
+  perProcess: number
+}
+
+/** A shorter body is not counted: its request needs about as much memory, and the requests in flight are limited. */
+const countedFrom = 16 * 1024
+
+/**
+ * Counts the bytes of long request bodies that are in memory. The returned function starts the count of one request, which throws a
+ * 429 when a limit is reached. The request must release its bytes when its body is no longer needed.
+ */
+export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
+  const byUser = new Map<number, number>()
+  let total = 0
+
+  function add(userId: number, bytes: number): void {
+    total += bytes
+    const sum = (byUser.get(userId) ?? 0) + bytes
+    if (sum > 0) byUser.set(userId, sum)
+    else byUser.delete(userId)
+  }
+
+  return (request: FastifyRequest, length: number): BodyHold | null => {
+    if (length <= countedFrom) return (request.bodyHold = null)
+    const { userId } = request.viewer
+    let held = 0
+    return (request.bodyHold = {
+      grow(bytes) {
+        if (total + bytes > perProcess || (byUser.get(userId) ?? 0) + bytes > perUser) throw tooManyBytes()
+        held += bytes
+        add(userId, bytes)
+      },
+      release() {
+        if (held > 0) add(userId, -held)
+        held = 0
+      },
+    })
+  }
+}
+
+function tooManyBytes(): RateLimitedError {
+  const message =
+    'Too many bytes of request bodies are in flight. Retry when some of your requests have ended.'
+  return new RateLimitedError(1, message)
+}

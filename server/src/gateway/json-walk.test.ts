@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { findMembers, MemberWalk } from './json-walk.ts'
+
+const names = ['model', 'stream', 'stream_options', 'encoding_format']
+
+function find(text: string): [string, string][] {
+  const body = Buffer.from(text)
+  return findMembers(body, names).map(({ name, start, end }) => [name, body.toString('utf8', start, end)])
+}
+
+/** Walks in steps of `size` bytes. */
+function findInSteps(text: string, size: number): [string, string][] {
+  const body = Buffer.from(text)
+  const walk = new MemberWalk(body, names)
+  for (let to = size; !walk.advance(to);) to += size
+  return walk.members.map(({ name, start, end }) => [name, body.toString('utf8', start, end)])
+}
+
+const long = 'x'.repeat(1_000)
+
+test.each<[string, [string, string][]]>([
+  ['{"model":"m","a":{"model":"n"},"b":[{"model":1}]}', [['model', '"m"']]],
+  [
+    '{"mod\\u0065l" : "a" , "model":"b","\\u006D\\u006Fdel":\n"c"}',
+    ['a', 'b', 'c'].map((v) => ['model', `"${v}"`]),
+  ],
+  [
+    '{"stream\\u005foptions":{"a":["}",{}]} ,"stream":true}',
+    [
+      ['stream_options', '{"a":["}",{}]}'],
+      ['stream', 'true'],
+    ],
+  ],
+  ['{"mode":1,"models":1,"\\model":1,"model\\u0000":1,"mod\\u00zzl":1,"":1,"é":1}', []],
+  [`{"a":"${long}\\"model\\":\\\\","${long}":{},"model":-0.5e+10}`, [['model', '-0.5e+10']]],
+  [`{"a":"${long}${'\\\\'.repeat(300)}","model":null}`, [['model', 'null']]],
+  ['{}', []],
+  [' [1,[],{},"model"] ', []],
+  ['"model"', []],
+])('finds the top-level members of %s', (text, members) => {
+  expect(find(text)).toEqual(members)
+  for (const size of [1, 7, 300]) expect(findInSteps(text, size)).toEqual(members)
+})
+
+test('accepts and rejects the same documents as a parser, at every step size', () => {
+  const token = fc.constantFrom(
+    ...[
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"model"',
+      '"a"',
+      '"\\""',
+      '"\\\\"',
+      '0',
+      '-1.5e3',
+      '01',
+      '1.',
+      '-',
+      '.5',
+      '1e',
+      'true',
+    ],
+    ...['nul', 'null', ' ', '\n', '\f', '"', '\\', 'x', '{"model":1', '"b":2', '1,2'],
+  )
+  fc.assert(
+    fc.property(fc.array(token, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (tokens, size) => {
+      const text = tokens.join('')
+      let valid = true
+      try {
+        JSON.parse(text)
+      } catch {
+        valid = false
+      }
+      // The contents of strings are not validated.
+      fc.pre(!text.includes('\\x') && !/"[^"]*[\n\f\\][^"]*"/.test(text))
+      if (valid) expect(findInSteps(text, size)).toEqual(find(text))
+      else expect(() => findInSteps(text, size)).toThrow('JSON')
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('finds what a parser finds in valid documents', () => {
+  const key = fc.oneof(
+    fc.constantFrom('model', 'stream', 'stream_options', 'a"model', '\\', 'mod\u0000el'),
+    fc.string(),
+  )
+  fc.assert(
+    fc.property(
+      fc.dictionary(key, fc.jsonValue(), { noNullPrototype: true }),
+      fc.nat(2),
+      (object, indent) => {
+        const text = JSON.stringify(object, null, indent)
+        const parsed = find(text).map(([name, value]) => [name, JSON.parse(value)])
+        const { model, stream, stream_options } = JSON.parse(text)
+        const expected = { model, stream, stream_options }
+        expect(Object.fromEntries(parsed)).toEqual(JSON.parse(JSON.stringify(expected)))
+      },
+    ),
+  )
+})
+
+test.each([
+  ['nothing', '', 'incomplete'],
+  ['an open object', '{"model":"m"', 'incomplete'],
+  ['an open string', '"open', 'incomplete'],
+  ['an open escape', '"open\\', 'incomplete'],
+  ['a second document', '{"a":1} {"model":"n"}', 'invalid'],
+  ['a number of 2,000 digits', `{"a":${'1'.repeat(2_000)}}`, 'invalid'],
+  ['a name that occurs 200 times', `{${'"model":1,'.repeat(200)}"a":1}`, 'too often'],
+])('rejects %s', (_what, text, message) => {
+  expect(() => find(text)).toThrow(message)
+})
+
+test('nesting has no limit', () => {
+  const depth = 100_000
+  expect(find(`{"a":${'['.repeat(depth)}${']'.repeat(depth)},"model":1}`)).toEqual([['model', '1']])
+})

@@ -1,0 +1,268 @@
+/** Where the value of a top-level member is, as byte offsets. */
+export interface MemberValue {
+  name: string
+  start: number
+  end: number
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+/** Bytes of a string to inspect one by one before the next native search */
+const burst = 256
+const maxNumberBytes = 1_024
+const maxMembers = 100
+
+type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | 'colon' | 'comma' | 'nothing'
+
+/** The body is not JSON that `MemberWalk` accepts. */
+export class JsonError extends Error {}
+
+/**
+ * Validates the structure of UTF-8 JSON in one pass and finds the top-level members called `names`, escaped names and duplicates
+ * included. It builds no objects, so its time and memory are proportional to the bytes, whatever they are. It can stop after any
+ * number of bytes and continue later. The contents of strings are not validated, because they can't hide a member.
+ *
+ * The names must be lowercase letters and underscores.
+ */
+export class MemberWalk {
+  readonly body: Buffer
+  readonly names: readonly { text: string; bytes: Buffer }[]
+  readonly members: MemberValue[] = []
+  /** The document is an object */
+  isObject = false
+  position = 0
+  expected: Expected = 'value'
+  depth = 0
+  /** One bit per level: 1 for an object */
+  levels = new Uint8Array(64)
+  inString = false
+  stringStart = 0
+  nextQuote = -1
+  nextBackslash = -1
+  /** The top-level name whose value comes next; null if it is not one of `names` */
+  name: string | null = null
+  valueStart = 0
+
+  constructor(body: Buffer, names: readonly string[]) {
+    this.body = body
+    this.names = names.map((text) => ({ text, bytes: Buffer.from(text) }))
+  }
+
+  /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
+  advance(to: number): boolean {
+    const { body } = this
+    const end = Math.min(to, body.length)
+    while (this.position < end) {
+      if (this.inString) this.continueString()
+      else this.take(body[this.position]!)
+    }
+    if (this.position < body.length) return false
+    if (this.expected !== 'nothing') throw new JsonError('the JSON is incomplete')
+    return true
+  }
+
+  take(byte: number): void {
+    if (byte <= 0x20) return this.takeSpace(byte)
+    switch (this.expected) {
+      case 'comma':
+        if (byte === comma) return this.expect(this.isInObject() ? 'name' : 'value')
+        return this.closeLevel(byte)
+      case 'colon':
+        return byte === colon ? this.expect('value') : this.fail()
+      case 'name or }':
+        return byte === closeBrace ? this.closeLevel(byte) : this.openName(byte)
+      case 'name':
+        return this.openName(byte)
+      case 'value or ]':
+        return byte === closeBracket ? this.closeLevel(byte) : this.openValue(byte)
+      case 'value':
+        return this.openValue(byte)
+      case 'nothing':
+        return this.fail()
+    }
+  }
+
+  takeSpace(byte: number): void {
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) this.fail()
+    this.position += 1
+  }
+
+  expect(next: Expected): void {
+    this.expected = next
+    this.position += 1
+  }
+
+  openName(byte: number): void {
+    if (byte !== quote) this.fail()
+    this.openString()
+  }
+
+  openValue(byte: number): void {
+    if (this.depth === 1) this.valueStart = this.position
+    if (byte === quote) return this.openString()
+    if (byte === openBrace) return this.openLevel(true)
+    if (byte === openBracket) return this.openLevel(false)
+    const end = endOfScalar(this.body, this.position)
+    if (end < 0) this.fail()
+    this.position = end
+    this.endValue()
+  }
+
+  openString(): void {
+    this.inString = true
+    this.stringStart = this.position
+    this.position += 1
+  }
+
+  /** Continues a string, at most up to its closing quote. */
+  continueString(): void {
+    const { body } = this
+    const stop = Math.min(this.position + burst, body.length)
+    let at = this.position
+    while (at < stop) {
+      const byte = body[at]!
+      if (byte === quote) return this.closeString(at)
+      at += byte === backslash ? 2 : 1
+    }
+    if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
+    if (this.nextBackslash < at) this.nextBackslash = findByte(body, backslash, at)
+    if (this.nextQuote < this.nextBackslash) return this.closeString(this.nextQuote)
+    this.position = Math.max(at, Math.min(this.nextBackslash, body.length))
+  }
+
+  closeString(at: number): void {
+    this.inString = false
+    this.position = at + 1
+    if (this.expected === 'value' || this.expected === 'value or ]') return this.endValue()
+    this.expected = 'colon'
+    if (this.depth === 1) this.name = this.findName(this.stringStart + 1, at)
+  }
+
+  findName(from: number, to: number): string | null {
+    for (const { text, bytes } of this.names) {
+      if (to - from <= 6 * bytes.length && equalsName(this.body, from, to, bytes)) return text
+    }
+    return null
+  }
+
+  openLevel(isObject: boolean): void {
+    const index = this.depth >> 3
+    if (index === this.levels.length) {
+      const larger = new Uint8Array(2 * index)
+      larger.set(this.levels)
+      this.levels = larger
+    }
+    const bit = 1 << (this.depth & 7)
+    if (isObject) this.levels[index]! |= bit
+    else this.levels[index]! &= ~bit
+    if (this.depth === 0) this.isObject = isObject
+    this.depth += 1
+    this.expect(isObject ? 'name or }' : 'value or ]')
+  }
+
+  closeLevel(byte: number): void {
+    if (this.depth === 0 || byte !== (this.isInObject() ? closeBrace : closeBracket)) this.fail()
+    this.depth -= 1
+    this.position += 1
+    this.endValue()
+  }
+
+  isInObject(): boolean {
+    const level = this.depth - 1
+    return ((this.levels[level >> 3]! >> (level & 7)) & 1) === 1
+  }
+
+  endValue(): void {
+    this.expected = this.depth === 0 ? 'nothing' : 'comma'
+    if (this.depth !== 1 || this.name === null) return
+    this.members.push({ name: this.name, start: this.valueStart, end: this.position })
+    this.name = null
+    if (this.members.length > maxMembers) throw new JsonError('a member occurs too often')
+  }
+
+  fail(): never {
+    throw new JsonError(`the JSON is invalid at byte ${this.position}`)
+  }
+}
+
+/** Finds the top-level members called `names`, in order. Throws a `JsonError`. */
+export function findMembers(body: Buffer, names: readonly string[]): MemberValue[] {
+  const walk = new MemberWalk(body, names)
+  walk.advance(body.length)
+  return walk.members
+}
+
+function findByte(body: Buffer, byte: number, from: number): number {
+  const at = body.indexOf(byte, from)
+  return at < 0 ? Infinity : at
+}
+
+/** True if the string from `from` to `to` is `name` after its escapes are decoded. */
+function equalsName(body: Buffer, from: number, to: number, name: Buffer): boolean {
+  let position = from
+  for (let index = 0; index < name.length; index += 1) {
+    const expected = name[index]
+    if (position >= to) return false
+    if (body[position] === expected) position += 1
+    else if (body[position] === backslash && unicodeEscape(body, position) === expected) position += 6
+    else return false
+  }
+  return position === to
+}
+
+/** The code of a `\uXXXX` escape, or -1. Shorter escapes stand for no letter and no underscore. */
+function unicodeEscape(body: Buffer, at: number): number {
+  if (body[at + 1] !== 0x75) return -1
+  let code = 0
+  for (let digit = at + 2; digit < at + 6; digit += 1) {
+    const value = hexValue(body[digit] ?? 0)
+    if (value < 0) return -1
+    code = code * 16 + value
+  }
+  return code
+}
+
+function hexValue(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
+}
+
+const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
+
+/** Returns where the number or literal at `from` ends, or -1. */
+function endOfScalar(body: Buffer, from: number): number {
+  for (const literal of literals) {
+    if (body[from] !== literal[0]) continue
+    for (let index = 1; index < literal.length; index += 1) {
+      if (body[from + index] !== literal[index]) return -1
+    }
+    return from + literal.length
+  }
+  return endOfNumber(body, from)
+}
+
+function endOfNumber(body: Buffer, from: number): number {
+  let at = body[from] === 0x2d ? from + 1 : from
+  if (body[at] === 0x30) at += 1
+  else if ((at = endOfDigits(body, at)) < 0) return -1
+  if (body[at] === 0x2e && (at = endOfDigits(body, at + 1)) < 0) return -1
+  if (body[at] === 0x65 || body[at] === 0x45) {
+    const signed = body[at + 1] === 0x2b || body[at + 1] === 0x2d
+    at = endOfDigits(body, at + (signed ? 2 : 1))
+  }
+  return at
+}
+
+/** Returns where at least one digit ends, or -1. */
+function endOfDigits(body: Buffer, from: number): number {
+  let at = from
+  while (body[at]! >= 0x30 && body[at]! <= 0x39) at += 1
+  return at === from || at - from > maxNumberBytes ? -1 : at
+}

@@ -1,0 +1,127 @@
+import { request as httpRequest } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { registerClient } from '../../../support/client.ts'
+import type { Client } from '../../../support/client.ts'
+import { waitForStatus } from '../../../support/deployments.ts'
+import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
+import type { RecordingEngine } from '../../../support/recording-engine.ts'
+import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
+import { startTestServer } from '../../../support/server.ts'
+import type { TestServer } from '../../../support/server.ts'
+
+const path = '/v1/chat/completions'
+const patience = { timeout: 20_000 }
+const mebibyte = 1024 * 1024
+const settings = {
+  INFERENCE_BODY_LIMIT: String(4 * mebibyte),
+  INFERENCE_MAX_BODY_BYTES_PER_USER: String(4 * mebibyte),
+  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: String(7 * mebibyte),
+}
+
+let engine: RecordingEngine
+let server: TestServer
+let held: ServerResponse[] = []
+beforeAll(async () => {
+  engine = await startRecordingEngine()
+  server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
+})
+afterEach(() => engine.answer((response) => answerJson(response, '{}')))
+afterAll(async () => {
+  await server.close()
+  await engine.close()
+})
+
+async function register(): Promise<{ person: Client; id: string }> {
+  const person = await registerClient(server.url)
+  const { id } = (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
+  await waitForStatus(person, id, 'running')
+  return { person, id }
+}
+
+const bodyOf = (model: string, bytes: number) => ({ model, x: 'x'.repeat(bytes) })
+
+/** Makes the engine hold its responses, and waits until `count` requests have reached it. */
+function holdResponses() {
+  held = []
+  engine.answer((response) => held.push(response))
+  return {
+    reached: (count: number) => vi.waitFor(() => expect(held).toHaveLength(count), patience),
+    release: () => held.forEach((response) => answerJson(response, '{}')),
+  }
+}
+
+test('bytes of bodies in flight above the limit of a user or a process are a 429 until requests end', async () => {
+  const [one, two, three] = [await register(), await register(), await register()]
+  const send = ({ person, id }: typeof one, bytes: number) => person.post(path, bodyOf(id, bytes))
+  const { reached, release } = holdResponses()
+  const first = send(one, 3 * mebibyte)
+  await reached(1)
+  const refused = await send(one, 2 * mebibyte)
+  expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
+    429,
+    'rate_limited',
+    '1',
+  ])
+  const second = send(two, 3 * mebibyte)
+  await reached(2)
+  expect((await send(three, 2 * mebibyte)).status).toBe(429)
+  const short = send(three, 1_000)
+  await reached(3)
+  release()
+  expect(await Promise.all([first, second, short].map(async (each) => (await each).status))).toEqual([
+    200, 200, 200,
+  ])
+  engine.answer((response) => answerJson(response, '{}'))
+  for (const each of [one, two, three]) expect((await send(each, 3 * mebibyte)).status).toBe(200)
+})
+
+test('a caller who leaves, an invalid body and an error give the bytes back', async () => {
+  const { person, id } = await register()
+  const { reached } = holdResponses()
+  for (const count of [1, 2]) {
+    const leaving = new AbortController()
+    const call = fetch(server.url + path, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { cookie: person.cookie(), 'content-type': 'application/json' },
+      body: JSON.stringify(bodyOf(id, 3 * mebibyte)),
+    })
+    await reached(count)
+    leaving.abort()
+    await expect(call).rejects.toThrow('abort')
+  }
+  engine.answer((response) => answerJson(response, '{}'))
+  const long = 'x'.repeat(3 * mebibyte)
+  const expectStatus = (body: string, status: number) =>
+    vi.waitFor(async () => expect((await person.request('POST', path, body)).status).toBe(status), patience)
+  await expectStatus(`{"model":"${id}","x":"${long}"`, 400)
+  await expectStatus(`{"model":"none","x":"${long}"}`, 404)
+  await expectStatus(`{"model":"${id}","x":"${long}"}`, 200)
+})
+
+test('a chunked body counts as it arrives', async () => {
+  const { person, id } = await register()
+  const { reached, release } = holdResponses()
+  const first = person.post(path, bodyOf(id, 3 * mebibyte))
+  await reached(1)
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const headers = { cookie: person.cookie(), 'content-type': 'application/json' }
+    const request = httpRequest(server.url + path, { method: 'POST', headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+    request.write('x'.repeat(2 * mebibyte))
+  })
+  expect(status).toBe(429)
+  release()
+  expect((await first).status).toBe(200)
+})
+
+test('a long body reaches the engine unchanged, with `model` replaced behind escapes', async () => {
+  const { person, id } = await register()
+  const rest = `"x":"${'\\"é'.repeat(300_000)}","big":1e400,"mod\\u0065l" : "`
+  expect((await person.request('POST', path, `{${rest}${id}"}`)).status).toBe(200)
+  expect(engine.last().body === `{${rest}dep-${id}"}`).toBe(true)
+})
