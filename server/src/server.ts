@@ -37,6 +37,8 @@ import { measureRequests } from './http/metrics.ts'
 import { describeApi, serveApiDocs } from './http/openapi.ts'
 
 const bodyLimit = 1024 * 1024
+/** Account routes take a few short texts, some of them from callers without a session. */
+const accountBodyLimit = 64 * 1024
 
 /** Builds the HTTP server with all routes, without listening. */
 export async function buildServer(application: Application): Promise<App> {
@@ -111,14 +113,15 @@ export async function buildServer(application: Application): Promise<App> {
   await measureRequests(app, { exposed: config.metricsPort === null })
 
   await app.register(async (scope: App) => {
+    limitBodies(scope, accountBodyLimit)
     publicAccountRoutes(scope, application)
     passwordResetRoutes(scope, application)
     publicInvitationRoutes(scope, application)
     ssoRoutes(scope, application)
     healthRoutes(scope, application)
     installationRoutes(scope, application)
-    await scope.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   })
+  await app.register(async (webhook: App) => billingWebhookRoute(webhook, application))
   await app.register(async (scope: App) => {
     scope.addHook(
       'onRequest',
@@ -130,14 +133,17 @@ export async function buildServer(application: Application): Promise<App> {
       }),
     )
     scope.addHook('onSend', sendEntityTag)
-    accountRoutes(scope, application)
+    await scope.register(async (account: App) => {
+      limitBodies(account, accountBodyLimit)
+      accountRoutes(account, application)
+      organizationRoutes(account, application)
+      auditRoutes(account, application)
+      memberRoutes(account, application)
+      invitationRoutes(account, application)
+    })
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)
     statisticsRoutes(scope, application)
-    organizationRoutes(scope, application)
-    auditRoutes(scope, application)
-    memberRoutes(scope, application)
-    invitationRoutes(scope, application)
     billingRoutes(scope, application)
     usageRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))
@@ -146,4 +152,11 @@ export async function buildServer(application: Application): Promise<App> {
   if (paymentSandbox) await app.register(paymentSandbox.pages)
   await app.register(serveApiDocs)
   return app
+}
+
+/** Limits the bodies of all routes that are added to this scope later. */
+function limitBodies(scope: App, bytes: number): void {
+  scope.addHook('onRoute', (route) => {
+    route.bodyLimit ??= bytes
+  })
 }

@@ -124,6 +124,24 @@ test.each([
   expect(answer.headers.get('allow')).toBe(allow)
 })
 
+test.each([
+  ['POST', '/v1/user/signin', 401],
+  ['POST', '/v1/auth/password-reset/request', 200],
+  ['POST', '/v1/invitations/register', 422],
+  ['PATCH', '/v1/user/profile', 200],
+  ['PATCH', '/v1/organization', 200],
+])(
+  '413 body_too_large: %s %s with a body over 64 KiB; a body of 64 KiB is accepted',
+  async (method, path, status) => {
+    const bodyOf = (bytes: number) => {
+      const start = '{"email":"nobody@example.com","password":"a wrong password","x":"'
+      return `${start}${'x'.repeat(bytes - start.length - 2)}"}`
+    }
+    expectProblem(await client.request(method, path, bodyOf(64 * 1024 + 1)), 413, 'body_too_large')
+    expect((await client.request(method, path, bodyOf(64 * 1024))).status).toBe(status)
+  },
+)
+
 test('413 body_too_large: a body over 1 MiB; a body of 1 MiB is accepted', async () => {
   const mebibyte = 1024 * 1024
   const bodyOf = (bytes: number) => `{"model_name":"${'x'.repeat(bytes - 17)}"}`
