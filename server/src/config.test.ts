@@ -60,6 +60,8 @@ const badValues: Record<string, string[]> = {
     'https://a.example/path',
     'https://a.example, b',
   ],
+  MAX_EVENT_STREAMS_PER_USER: [...notNumbers, '0'],
+  MAX_EVENT_STREAMS_PER_PROCESS: [...notNumbers, '0'],
   MIN_TRANSFER_RATE: [...notNumbers, '0'],
   SLOW_TRANSFER_TIMEOUT_MS: [...notNumbers, '99'],
   INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],

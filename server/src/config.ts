@@ -52,6 +52,8 @@ export interface Config {
   trustProxy: string[] | false
   sessionCookie: { name: string; secure: boolean; sameSite: 'strict' | 'lax' | 'none' }
   csrfTrustedOrigins: string[]
+  /** Most open event streams. Above them, callers get a 429. */
+  eventStreams: { perUser: number; perProcess: number }
   /** Callers that send a body or read a response below this rate for this long are disconnected */
   minimumRate: { bytesPerSecond: number; timeoutMilliseconds: number }
   /** Maximum request body on the inference routes, in bytes */
@@ -180,6 +182,8 @@ const environment = z.object({
   SESSION_COOKIE_SECURE: flag.optional(),
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
   CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
+  MAX_EVENT_STREAMS_PER_USER: wholeNumber(1, 1_000_000).default(100),
+  MAX_EVENT_STREAMS_PER_PROCESS: wholeNumber(1, 1_000_000).default(5_000),
   MIN_TRANSFER_RATE: wholeNumber(1, 1_000_000).default(500),
   SLOW_TRANSFER_TIMEOUT_MS: wholeNumber(100, 600_000).default(30_000),
   INFERENCE_BODY_LIMIT: wholeNumber(bodyLimits.smallest, bodyLimits.largest).default(bodyLimits.fallback),
@@ -289,6 +293,10 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     trustProxy: settings.TRUST_PROXY ?? false,
     sessionCookie: { name: settings.SESSION_COOKIE_NAME, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
+    eventStreams: {
+      perUser: settings.MAX_EVENT_STREAMS_PER_USER,
+      perProcess: settings.MAX_EVENT_STREAMS_PER_PROCESS,
+    },
     minimumRate: {
       bytesPerSecond: settings.MIN_TRANSFER_RATE,
       timeoutMilliseconds: settings.SLOW_TRANSFER_TIMEOUT_MS,

@@ -15,8 +15,22 @@ export function watchSession(
   const ended = new AbortController()
   if (left.aborted) return ended.signal
   let expiry: NodeJS.Timeout | undefined
+  let checking = false
+  let changed = false
 
+  /** Checks the session. Notifications that arrive during a check share one more. */
   async function check(): Promise<void> {
+    changed = true
+    if (checking) return
+    checking = true
+    while (changed && !done.aborted) {
+      changed = false
+      await checkOnce()
+    }
+    checking = false
+  }
+
+  async function checkOnce(): Promise<void> {
     const now = clock()
     const [session, allowed] = await Promise.all([findSession(db, hashToken(token), now), isAllowed()]).catch(
       () => [],
@@ -28,6 +42,7 @@ export function watchSession(
     expiry = setTimeout(() => void check(), session.expires_at.getTime() - now.getTime())
   }
 
+  const done = AbortSignal.any([left, ended.signal])
   const stops = [
     notifications.subscribe('session_revoked', (payload) => {
       if (payload === '' || Number(payload) === userId) void check()
@@ -35,7 +50,6 @@ export function watchSession(
     notifications.onReconnected(() => void check()),
     () => clearTimeout(expiry),
   ]
-  const done = AbortSignal.any([left, ended.signal])
   done.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
   // The session may have ended before the subscription began.
   void check()

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
 import { readSessionToken } from '../../http/current-viewer.ts'
+import { createEventStreamLimit } from '../../http/event-stream-limit.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
 import { bodyProblems, jsonOrEvents, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
@@ -54,6 +55,7 @@ const followedLines = 200
 
 export function deploymentRoutes(app: App, deps: Deps): void {
   measureWeightCache(app.metrics, deps.runtime)
+  const countStream = createEventStreamLimit(deps.config.eventStreams)
   const watchAccess = (request: FastifyRequest, id: string) => (signal: AbortSignal) => {
     const token = readSessionToken(request, deps.config.sessionCookie) ?? ''
     const { userId } = request.viewer
@@ -203,12 +205,13 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'with an item as `data`.',
         tags,
         params: deploymentParams,
-        response: { 200: jsonOrEvents(eventsBody), ...protectedProblems, ...problems(404) },
+        response: { 200: jsonOrEvents(eventsBody), ...protectedProblems, ...problems(404, 429) },
       },
     },
     async (request, reply) => {
       const { id } = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
+        countStream(request.viewer.userId, reply)
         return sendEventStream(
           reply,
           'status',
@@ -234,13 +237,14 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         tags,
         params: deploymentParams,
         querystring: logsQuery,
-        response: { 200: jsonOrEvents(logsBody), ...protectedProblems, ...problems(404, 422, 503) },
+        response: { 200: jsonOrEvents(logsBody), ...protectedProblems, ...problems(404, 422, 429, 503) },
       },
     },
     async (request, reply) => {
       const { tail } = request.query
       const deployment = await getOwnDeployment(deps, request.viewer, request.params.deployment_id)
       if (wantsEventStream(request)) {
+        countStream(request.viewer.userId, reply)
         return sendEventStream(
           reply,
           'line',
