@@ -34,6 +34,7 @@ import { parseJsonBodies } from './http/json-body.ts'
 import { requireMinimumRate } from './http/minimum-rate.ts'
 import { trackAllowedMethods } from './http/method-not-allowed.ts'
 import { measureRequests } from './http/metrics.ts'
+import { watchStorage } from './http/storage.ts'
 import { describeApi, serveApiDocs } from './http/openapi.ts'
 
 const bodyLimit = 1024 * 1024
@@ -101,6 +102,7 @@ export async function buildServer(application: Application): Promise<App> {
     reply.header('x-content-type-options', 'nosniff')
     done()
   })
+  watchStorage(app, config.dataDirectory)
   requireMinimumRate(app, config.minimumRate)
   app.addHook('onRequest', rejectDuplicateHost)
   app.addHook(

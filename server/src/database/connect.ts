@@ -56,6 +56,13 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
+const fullCodes = new Set<unknown>(['53100', 'ENOSPC', 'EDQUOT'])
+
+/** True if an operation failed because the disk of the database or of a file is full. */
+export function isStorageFull(error: unknown): boolean {
+  return error instanceof Error && fullCodes.has((error as { code?: unknown }).code)
+}
+
 /** True for PostgreSQL's error that a row violates the unique index `constraint`. */
 export function violatesUnique(error: unknown, constraint: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.constraint === constraint

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { isDatabaseUnavailable } from '../database/connect.ts'
+import { isDatabaseUnavailable, isStorageFull } from '../database/connect.ts'
 import { ApplicationError } from '../errors.ts'
 import type { ErrorKind } from '../errors.ts'
 
@@ -98,6 +98,14 @@ const frameworkErrors: Record<string, { status: number; code: string; detail: st
   },
 }
 
+/** The error while a disk is full. */
+export const storageFull: PublicError = {
+  status: 503,
+  code: 'storage_full',
+  detail: 'A disk of the server is full. Retry when its operator has freed some space.',
+  retryAfterSeconds: 60,
+}
+
 /** Converts a thrown value into the error shown to the caller. Unknown errors become a 500 without details. */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof ApplicationError) {
@@ -114,6 +122,7 @@ export function toPublicError(error: unknown): PublicError {
     const detail = 'The database is unreachable. Retry in a few seconds.'
     return { status: 503, code: 'database_unavailable', detail, retryAfterSeconds: 5 }
   }
+  if (isStorageFull(error)) return storageFull
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>
   const known = frameworkErrors[code ?? '']
   if (known !== undefined) return known
@@ -194,6 +203,7 @@ export function sendPublicError(
 }
 
 export function logServerError({ status }: PublicError, error: unknown, request: FastifyRequest): void {
-  if (status >= 500 && !(error instanceof ApplicationError))
+  if (isStorageFull(error)) request.server.storage.reportFull(error)
+  else if (status >= 500 && !(error instanceof ApplicationError))
     request.log.error({ err: error }, 'request failed')
 }

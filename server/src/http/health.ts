@@ -3,12 +3,13 @@ import { z } from 'zod'
 import type { Database } from '../database/tables.ts'
 import { ApplicationError } from '../errors.ts'
 import type { App } from './app.ts'
+import { sendPublicError, storageFull } from './errors.ts'
 import { problems } from './openapi.ts'
 
 const okBody = z.object({ status: z.literal('ok') })
 const tags = ['Service']
 
-/** `/healthz`: the database responds. `/readyz`: the server also accepts requests. */
+/** `/healthz`: the database responds. `/readyz`: the server also accepts requests, and its disks have space. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
   async function checkDatabase(): Promise<void> {
     try {
@@ -47,10 +48,11 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         response: { 200: okBody, ...problems(503) },
       },
     },
-    async () => {
+    async (request, reply) => {
       if (app.shuttingDown.signal.aborted) {
         throw new ApplicationError('unavailable', 'draining', 'The server is shutting down.', 5)
       }
+      if (await app.storage.isFull()) return sendPublicError(storageFull, request, reply)
       await checkDatabase()
       return { status: 'ok' as const }
     },

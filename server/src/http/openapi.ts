@@ -131,7 +131,7 @@ const problemDescriptions: Record<number, string> = {
   415: 'The request body is not JSON',
   422: 'Some fields are invalid; `errors` lists them',
   429: 'Too many requests; retry after `Retry-After` seconds',
-  503: 'Temporarily unavailable; retry after `Retry-After` seconds. `database_unavailable`: the database is unreachable',
+  503: 'Temporarily unavailable; retry after `Retry-After` seconds. `database_unavailable`: the database is unreachable. `storage_full`: a disk is full',
 }
 
 /** Response schemas of a route's errors, for OpenAPI. A 503 is among them, because every route needs the database. */
