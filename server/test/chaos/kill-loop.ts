@@ -11,7 +11,7 @@ import {
   waitUntil,
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { clientOf, createRandom, pickFrom, useServer } from './load.ts'
+import { clientOf, createRandom, pickFrom, useServer, waitUntilSettled } from './load.ts'
 import type { Load, LoadCounts, Tenant } from './load.ts'
 
 /** Processes to kill in a round. `start` kills the server, and then its successor during the start. */
@@ -173,22 +173,7 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
   const running: string[] = []
   for (const tenant of loop.tenants) {
     const client = clientOf(url, tenant)
-    let items: any[] = []
-    const haveSettled = async () => {
-      const answer = await client.get('/api/v1/model-deployments?limit=500')
-      if (answer.status !== 200) throw new Error(`the list of deployments answered ${answer.status}`)
-      items = answer.body.items
-      return items.every(({ id, status }) =>
-        tenant.deployments.get(id) === 'deletion answered'
-          ? status === 'terminated'
-          : ['running', 'failed', 'terminated'].includes(status),
-      )
-    }
-    await waitUntil(
-      haveSettled,
-      settleTimeoutMs,
-      () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
-    )
+    const items = await waitUntilSettled(client, tenant)
     const listed = new Set(items.map(({ id }) => id))
     const lost = [...tenant.deployments.keys()].filter((id) => !listed.has(id))
     if (lost.length > 0) throw new Error(`acknowledged deployments are lost: ${lost.join(', ')}`)

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../support/client.ts'
+import { waitUntil } from '../support/process.ts'
 import type { Client } from '../support/client.ts'
 
 /** What the server has acknowledged about a deployment. A restart must not lose it. */
@@ -42,6 +43,29 @@ export function clientOf(url: string, tenant: Tenant): Client {
   const client = createClient(url)
   client.setCookie(tenant.cookie)
   return client
+}
+
+const settleTimeoutMs = 60_000
+
+/** Waits until no deployment of the tenant changes anymore and all acknowledged deletions are done. Resolves to the deployments. */
+export async function waitUntilSettled(client: Client, tenant: Tenant): Promise<any[]> {
+  let items: any[] = []
+  const haveSettled = async () => {
+    const answer = await client.get('/api/v1/model-deployments?limit=500')
+    if (answer.status !== 200) throw new Error(`the list of deployments answered ${answer.status}`)
+    items = answer.body.items
+    return items.every(({ id, status }) =>
+      tenant.deployments.get(id) === 'deletion answered'
+        ? status === 'terminated'
+        : ['running', 'failed', 'terminated'].includes(status),
+    )
+  }
+  await waitUntil(
+    haveSettled,
+    settleTimeoutMs,
+    () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
+  )
+  return items
 }
 
 export interface Load {

@@ -10,7 +10,7 @@ import { createDataDirectory, removeDataDirectory, spawnServer, waitUntil } from
 import type { ServerProcess } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { XinferenceSimulator } from '../xinference/simulator/simulator.ts'
-import { clientOf, createRandom, pickFrom, useServer } from './load.ts'
+import { clientOf, createRandom, pickFrom, useServer, waitUntilSettled } from './load.ts'
 import type { Load, LoadCounts, Tenant } from './load.ts'
 
 export interface ManyProcessesOptions {
@@ -169,20 +169,7 @@ async function verify(fleet: Fleet): Promise<void> {
   const { tenants, members, databaseUrl, launches, simulator } = fleet
   const url = await members[0]!.server.listening
   for (const tenant of tenants) {
-    let items: any[] = []
-    const haveSettled = async () => {
-      items = (await clientOf(url, tenant).get('/api/v1/model-deployments?limit=500')).body.items
-      return items.every(({ id, status }) =>
-        tenant.deployments.get(id) === 'deletion answered'
-          ? status === 'terminated'
-          : ['running', 'failed', 'terminated'].includes(status),
-      )
-    }
-    await waitUntil(
-      haveSettled,
-      settleTimeoutMs,
-      () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
-    )
+    const items = await waitUntilSettled(clientOf(url, tenant), tenant)
     const statuses = new Map(items.map(({ id, status }) => [id, status]))
     for (const [id, known] of tenant.deployments) {
       const expected = { created: ['running'], 'deletion sent': ['running', 'terminated'] } as const
