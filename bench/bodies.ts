@@ -52,7 +52,7 @@ async function startUpstream(cleanup: AsyncDisposableStack): Promise<number> {
     request.resume().on('end', () => response.end('{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  cleanup.defer(async () => void server.close().closeAllConnections())
+  cleanup.defer(async () => server.close().closeAllConnections())
   return (server.address() as AddressInfo).port
 }
 

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
-import type { BodyHold } from '../../http/raw-body.ts'
 import type { Viewer } from '../../viewer.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
 import { toResponseHeaders } from './response-headers.ts'
@@ -13,7 +12,7 @@ export interface CallerRequest {
   viewer: Viewer
   log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** What a long body takes of the budget for bodies in memory */
-  bodyHold?: Pick<BodyHold, 'release'> | null
+  bodyHold?: { release(): void } | null
   /** True when the route itself measures and logs the request */
   hasOwnAccessLog: boolean
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
+import { createBodyBudget } from '../../http/body-budget.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
 import { jsonOrEvents } from '../../http/openapi.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
@@ -12,7 +13,6 @@ import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 import type { Viewer } from '../../viewer.ts'
 import { modelNotFound } from './find-targets.ts'
 import { createAccessLog } from './access-log.ts'
-import { createBodyBudget } from './body-budget.ts'
 import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
@@ -167,13 +167,13 @@ function infer(
     const cached = recallTargets(deps.inference.targets, request.viewer, read.model)
     if (cached !== undefined) return start(read, cached)
   }
-  Promise.resolve(read)
-    .then(async (inferenceRequest) => {
-      const { model } = inferenceRequest
-      const cached = recallTargets(deps.inference.targets, request.viewer, model)
-      start(inferenceRequest, cached ?? (await loadTargets(deps, request.viewer, model)))
-    })
-    .catch((error: unknown) => reply.send(error))
+  const readAndStart = async () => {
+    const inferenceRequest = await read
+    const { model } = inferenceRequest
+    const cached = recallTargets(deps.inference.targets, request.viewer, model)
+    start(inferenceRequest, cached ?? (await loadTargets(deps, request.viewer, model)))
+  }
+  readAndStart().catch((error: unknown) => reply.send(error))
 }
 
 const pathOfType: Record<ModelType, InferencePath> = {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { RateLimitedError } from '../../errors.ts'
-import type { BodyHold } from '../../http/raw-body.ts'
+import { RateLimitedError } from '../errors.ts'
+import type { BodyHold } from './raw-body.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
