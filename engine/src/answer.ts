@@ -1,6 +1,8 @@
+import type { LogprobEntry } from './logprobs.ts'
+
 /** A part of an answer, in the order of generation. */
 export type AnswerPiece =
-  | { type: 'content'; text: string }
+  | { type: 'content'; text: string; logprobs?: readonly LogprobEntry[] }
   | { type: 'reasoning'; text: string }
   | { type: 'tool_call'; index: number; name: string }
   | { type: 'tool_arguments'; index: number; text: string }

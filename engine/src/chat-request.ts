@@ -54,8 +54,8 @@ export const ChatRequestBody = z.object({
   stop: z.union([Stop, z.array(Stop).max(4)]).nullish(),
   seed: z.int().nullish(),
   n: z.int().min(1).max(16).nullish(),
-  logprobs: z.literal(false, 'is not supported: this engine does not compute log probabilities').nullish(),
-  top_logprobs: z.literal(0, 'is not supported: this engine does not compute log probabilities').nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
   response_format: z
     .discriminatedUnion('type', [
       z.object({ type: z.literal('text') }),

@@ -12,6 +12,7 @@ import type { ChatRequest } from './chat-request.ts'
 import { invalid } from './errors.ts'
 import { toGrammar, toGrammarText } from './grammar.ts'
 import { toHistory } from './history.ts'
+import { toLogprobEntry, type LogprobEntry, type TokenLogprob } from './logprobs.ts'
 import type { LoadedModel } from './model.ts'
 import type { Slot } from './sequences.ts'
 import { createStopFilter } from './stop-filter.ts'
@@ -46,6 +47,9 @@ export async function prepareChat(loaded: LoadedModel, request: ChatRequest): Pr
   const format = request.response_format?.type ?? 'text'
   if (tools !== null && format !== 'text') {
     throw invalid('response_format', "response_format can't be combined with tools. Set tool_choice to none.")
+  }
+  if (request.top_logprobs != null && request.logprobs !== true) {
+    throw invalid('top_logprobs', 'top_logprobs requires logprobs: true.')
   }
   const grammar = await createGrammar(loaded, request)
   const wrapper = tools === null ? chat.wrapper : adaptWrapper(chat.wrapper, tools)
@@ -92,9 +96,26 @@ export async function writeAnswer(
   const stopping = new AbortController()
   const calls = createCallReporter(onPiece)
   const before = sequence.tokenMeter.usedOutputTokens
+  /** Entries of generated tokens whose text has not arrived yet, and of text that has not been sent */
+  const sampled: TokenLogprob[] = []
+  let unsent: LogprobEntry[] = []
+  if (request.logprobs === true) {
+    slot.logprobs = { top: request.top_logprobs ?? 0, onToken: (entry) => sampled.push(entry) }
+  }
+  const takeLogprobs = (tokens: readonly Token[]): LogprobEntry[] =>
+    tokens.flatMap((token) => {
+      const index = sampled.findIndex((entry) => entry.token === token)
+      return index < 0 ? [] : [toLogprobEntry(sampled.splice(0, index + 1)[index]!, sequence.model)]
+    })
+  const send = (text: string): void => {
+    if (text === '' && unsent.length === 0) return
+    onPiece({ type: 'content', text, ...(unsent.length === 0 ? {} : { logprobs: unsent }) })
+    unsent = []
+  }
   const end = (finishReason: AnswerEnd['finishReason']): AnswerEnd => {
     const rest = stops.flush()
-    if (rest !== '') onPiece({ type: 'content', text: rest })
+    if (stops.stopped) unsent = []
+    send(rest)
     const completionTokens = sequence.tokenMeter.usedOutputTokens - before
     return { finishReason, promptTokens: prompt.length, completionTokens, cachedTokens }
   }
@@ -113,10 +134,12 @@ export async function writeAnswer(
       onResponseChunk: (chunk) => {
         if (chunk.type === 'segment') {
           if (chunk.text !== '') onPiece({ type: 'reasoning', text: chunk.text })
+          takeLogprobs(chunk.tokens)
           return
         }
+        unsent.push(...takeLogprobs(chunk.tokens))
         const text = stops.push(chunk.text)
-        if (text !== '') onPiece({ type: 'content', text })
+        if (text !== '') send(text)
         if (stops.stopped) stopping.abort()
       },
       ...(tools === null
@@ -140,6 +163,7 @@ export async function writeAnswer(
     if (error instanceof ContextFull) return end('length')
     throw error
   } finally {
+    slot.logprobs = null
     chat.dispose()
   }
 }

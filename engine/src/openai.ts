@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { errorType, RequestError } from './errors.ts'
 import type { AnswerEnd, AnswerPiece } from './answer.ts'
+import type { LogprobEntry } from './logprobs.ts'
 
 /** An error body in OpenAI's format. */
 export interface ErrorBody {
@@ -48,8 +49,10 @@ export function createCollector() {
   let content = ''
   let reasoning = ''
   const calls: ToolCall[] = []
+  const logprobs: LogprobEntry[] = []
   return {
     add: (piece: AnswerPiece): void => {
+      if (piece.type === 'content') logprobs.push(...(piece.logprobs ?? []))
       if (piece.type === 'content') content += piece.text
       else if (piece.type === 'reasoning') reasoning += piece.text
       else if (piece.type === 'tool_arguments') calls[piece.index]!.function.arguments += piece.text
@@ -67,10 +70,14 @@ export function createCollector() {
         ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
         ...(calls.length === 0 ? {} : { tool_calls: calls }),
       },
-      logprobs: null,
+      logprobs: toLogprobs(logprobs),
       finish_reason: finishReason,
     }),
   }
+}
+
+function toLogprobs(content: readonly LogprobEntry[]) {
+  return content.length === 0 ? null : { content, refusal: null }
 }
 
 /** A non-streamed answer. */
@@ -103,14 +110,17 @@ export function toChunk(
   head: CompletionHead,
   index: number,
   delta: Record<string, unknown>,
-  finishReason: AnswerEnd['finishReason'] | null = null,
+  {
+    finishReason = null,
+    logprobs = [],
+  }: { finishReason?: AnswerEnd['finishReason'] | null; logprobs?: readonly LogprobEntry[] } = {},
 ) {
   return {
     id: head.id,
     object: 'chat.completion.chunk',
     created: head.created,
     model: head.model,
-    choices: [{ index, delta, logprobs: null, finish_reason: finishReason }],
+    choices: [{ index, delta, logprobs: toLogprobs(logprobs), finish_reason: finishReason }],
   }
 }
 
@@ -119,7 +129,17 @@ export function toUsageChunk(head: CompletionHead, end: AnswerEnd) {
   return { ...toChunk(head, 0, {}), choices: [], usage: toUsage(end) }
 }
 
-export function toDelta(piece: AnswerPiece): Record<string, unknown> {
+/** A chunk with a piece of an answer. */
+export function toPieceChunk(head: CompletionHead, index: number, piece: AnswerPiece) {
+  return toChunk(
+    head,
+    index,
+    toDelta(piece),
+    piece.type === 'content' ? { logprobs: piece.logprobs ?? [] } : {},
+  )
+}
+
+function toDelta(piece: AnswerPiece): Record<string, unknown> {
   switch (piece.type) {
     case 'content':
       return { content: piece.text }

@@ -7,9 +7,13 @@ function fakeContext(shared: readonly number[]): LlamaContext {
   let next = 0
   const getSequence = () => {
     const firstDifferentIndex = shared[next++]
-    return { compareContextTokens: () => ({ firstDifferentIndex }), evaluate: async function* () {} }
+    return {
+      compareContextTokens: () => ({ firstDifferentIndex }),
+      evaluate: async function* () {},
+      _decodeTokens: async () => {},
+    }
   }
-  return { totalSequences: shared.length, getSequence } as unknown as LlamaContext
+  return { model: {}, totalSequences: shared.length, getSequence } as unknown as LlamaContext
 }
 
 const prompt: Token[] = []

@@ -1,6 +1,7 @@
 import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
 import { createBatchGate, type BatchGate } from './batch-gate.ts'
 import { overloaded } from './errors.ts'
+import { observeLogprobs, type LogprobListener } from './logprobs.ts'
 import type { StateCache } from './state-cache.ts'
 
 /** One sequence of the context, held by one request at a time. */
@@ -9,6 +10,8 @@ export interface Slot {
   readonly sequence: LlamaContextSequence
   /** Awaited before each token: backpressure from a slow reader */
   pace: () => Promise<void> | void
+  /** Receives the log probabilities of generated tokens */
+  logprobs: LogprobListener | null
   /**
    * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its length. Without `reuse` the
    * sequence starts empty.
@@ -65,6 +68,7 @@ export function createSequencePool(
     },
     release(slot) {
       slot.pace = () => {}
+      slot.logprobs = null
       const next = waiting.shift()
       if (next === undefined) free.splice(findPlace(free, slot), 0, slot)
       else next.resolve(slot)
@@ -85,6 +89,7 @@ function createSlot(
     number,
     sequence,
     pace: () => {},
+    logprobs: null,
     align: async (prompt, { reuse }) => {
       const wanted = [...prompt]
       const shared = reuse ? sequence.compareContextTokens(wanted).firstDifferentIndex : 0
@@ -107,6 +112,7 @@ function createSlot(
       }
     },
   }
+  observeLogprobs(sequence, context.model, () => slot.logprobs)
   const evaluate = sequence.evaluate.bind(sequence)
   sequence.evaluate = async function* (tokens, options) {
     const generation = evaluate(tokens, options)

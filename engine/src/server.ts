@@ -9,7 +9,7 @@ import { toFunctionChoice, toFunctionChunk, toToolRequest } from './legacy-funct
 import type { Log } from './log.ts'
 import { MAX_WAITING, type LoadedModel } from './model.ts'
 import { createCollector, createHead, openEventStream, type Chunk } from './openai.ts'
-import { toChunk, toCompletion, toDelta, toErrorBody, toUsageChunk } from './openai.ts'
+import { toChunk, toCompletion, toErrorBody, toPieceChunk, toUsageChunk } from './openai.ts'
 
 const BODY_LIMIT = 32 * 1024 * 1024
 const HANG_UP_MS = 20
@@ -180,10 +180,10 @@ async function answerChat(
       for (let index = 0; index < count; index++) {
         stream.send(toChunk(head, index, { role: 'assistant', content: '' }))
         const end = await write(
-          (piece) => stream.send(toWire(toChunk(head, index, toDelta(piece)))),
+          (piece) => stream.send(toWire(toPieceChunk(head, index, piece))),
           cachedTokens,
         )
-        stream.send(toWire(toChunk(head, index, {}, end.finishReason)))
+        stream.send(toWire(toChunk(head, index, {}, { finishReason: end.finishReason })))
       }
       const total = sum()
       if (options?.include_usage === true) stream.send(toUsageChunk(head, total))
