@@ -44,7 +44,10 @@ const adapterNames = adapters.map((port) => `${port} adapters`)
 const server: readonly Layer[] = [
   {
     name: 'base',
-    files: ['server/src/{config,errors,format-bytes,log,roles,viewer,yaml-file}*.ts', 'server/src/config/**'],
+    files: [
+      'server/src/{config,errors,format-bytes,log,network,roles,viewer,yaml-file}*.ts',
+      'server/src/config/**',
+    ],
     imports: [],
   },
   { name: 'ports', files: ['server/src/ports/**'], imports: [] },

@@ -91,6 +91,12 @@ export interface Config {
   sso: SsoConfig | null
   billing: BillingConfig
   registration: RegistrationPolicy
+  /** Requests of one network to each route without a session, in each process */
+  networkLimits: { registrationsPerHour: number; requestsPerMinute: number }
+  /** Hosts that requests may name besides loopback, that of `publicUrl` first; null for any, while `PUBLIC_URL` is unset */
+  hosts: string[] | null
+  /** true to serve `/metrics` on `port` to everybody instead of this machine */
+  metricsPublic: boolean
 }
 
 /** Lists every invalid setting on a separate line, with its name and a remedy. */
@@ -178,7 +184,7 @@ const environment = z.object({
   SESSION_COOKIE_NAME: z
     .string()
     .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'must be a cookie name: letters, digits, - and _')
-    .default('session'),
+    .optional(),
   SESSION_COOKIE_SECURE: flag.optional(),
   SESSION_COOKIE_SAMESITE: oneOf(['strict', 'lax', 'none']).default('lax'),
   CSRF_TRUSTED_ORIGINS: commaList.pipe(z.array(origin)).default([]),
@@ -244,6 +250,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   const settings = parsed.data
   const publicUrl = settings.PUBLIC_URL ?? new URL(`http://localhost:${settings.PORT}`)
   const secure = settings.SESSION_COOKIE_SECURE ?? publicUrl.protocol === 'https:'
+  // Only browsers with a secure connection accept the prefix, and only from this host.
+  const cookieName =
+    settings.SESSION_COOKIE_NAME ?? (secure && publicUrl.protocol === 'https:' ? '__Host-session' : 'session')
   const problems: string[] = []
   if (settings.SESSION_COOKIE_SAMESITE === 'none' && !secure) {
     problems.push(
@@ -251,7 +260,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     )
   }
   for (const prefix of ['__Host-', '__Secure-']) {
-    if (settings.SESSION_COOKIE_NAME.startsWith(prefix) && !secure) {
+    if (cookieName.startsWith(prefix) && !secure) {
       problems.push(
         `SESSION_COOKIE_NAME: a name that starts with ${prefix} requires SESSION_COOKIE_SECURE=true`,
       )
@@ -291,7 +300,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: settings.LOG_LEVEL,
     metricsPort: settings.METRICS_PORT ?? null,
     trustProxy: settings.TRUST_PROXY ?? false,
-    sessionCookie: { name: settings.SESSION_COOKIE_NAME, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
+    sessionCookie: { name: cookieName, secure, sameSite: settings.SESSION_COOKIE_SAMESITE },
     csrfTrustedOrigins: settings.CSRF_TRUSTED_ORIGINS,
     eventStreams: {
       perUser: settings.MAX_EVENT_STREAMS_PER_USER,
@@ -341,6 +350,12 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     sso,
     billing,
     registration: settings.REGISTRATION,
+    networkLimits: {
+      registrationsPerHour: settings.REGISTRATION_RATE_LIMIT,
+      requestsPerMinute: settings.PUBLIC_RATE_LIMIT,
+    },
+    hosts: settings.PUBLIC_URL === undefined ? null : [publicUrl.hostname, ...settings.ALLOWED_HOSTS],
+    metricsPublic: settings.METRICS_PUBLIC,
   }
 }
 

@@ -8,6 +8,7 @@ export type ErrorKind =
   | 'conflict'
   | 'gone'
   | 'too_slow'
+  | 'misdirected'
   | 'rate_limited'
   | 'unavailable'
   | 'upstream_failed'

@@ -27,14 +27,17 @@ import { serveConsole } from './http/console.ts'
 import { rejectCrossSite } from './http/csrf.ts'
 import { requireViewer } from './http/current-viewer.ts'
 import { rejectDuplicateHost } from './http/duplicate-host.ts'
+import { forbidCaching, requireHttps } from './http/response-headers.ts'
 import { sendEntityTag } from './http/entity-tag.ts'
 import { sendProblem, sendPublicError } from './http/errors.ts'
 import { healthRoutes } from './http/health.ts'
 import { parseJsonBodies } from './http/json-body.ts'
+import { rejectUnknownHost } from './http/known-host.ts'
 import { requireMinimumRate } from './http/minimum-rate.ts'
 import { trackAllowedMethods } from './http/method-not-allowed.ts'
 import { measureRequests } from './http/metrics.ts'
 import { watchStorage } from './http/storage.ts'
+import { limitNetworks } from './http/network-limits.ts'
 import { describeApi, serveApiDocs } from './http/openapi.ts'
 
 const bodyLimit = 1024 * 1024
@@ -103,19 +106,25 @@ export async function buildServer(application: Application): Promise<App> {
     done()
   })
   watchStorage(app, config.dataDirectory)
+  if (config.publicUrl.protocol === 'https:') app.addHook('onRequest', requireHttps)
   requireMinimumRate(app, config.minimumRate)
   app.addHook('onRequest', rejectDuplicateHost)
+  if (config.hosts !== null) app.addHook('onRequest', rejectUnknownHost(config.hosts))
   app.addHook(
     'onRequest',
     rejectCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
   )
   parseJsonBodies(app)
+  await limitNetworks(app, config.networkLimits)
   await app.register(fastifyCookie)
   await describeApi(app, { cookieName: config.sessionCookie.name })
-  await measureRequests(app, { exposed: config.metricsPort === null })
+  await measureRequests(app, {
+    exposed: config.metricsPort !== null ? 'nobody' : config.metricsPublic ? 'everybody' : 'this machine',
+  })
 
   await app.register(async (scope: App) => {
     limitBodies(scope, accountBodyLimit)
+    scope.addHook('onRequest', forbidCaching)
     publicAccountRoutes(scope, application)
     passwordResetRoutes(scope, application)
     publicInvitationRoutes(scope, application)
@@ -137,11 +146,14 @@ export async function buildServer(application: Application): Promise<App> {
     scope.addHook('onSend', sendEntityTag)
     await scope.register(async (account: App) => {
       limitBodies(account, accountBodyLimit)
-      accountRoutes(account, application)
       organizationRoutes(account, application)
-      auditRoutes(account, application)
-      memberRoutes(account, application)
-      invitationRoutes(account, application)
+      await account.register(async (own: App) => {
+        own.addHook('onRequest', forbidCaching)
+        accountRoutes(own, application)
+        invitationRoutes(own, application)
+        auditRoutes(own, application)
+        memberRoutes(own, application)
+      })
     })
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { commaList } from './values.ts'
+import { commaList, flag, wholeNumber } from './values.ts'
 
 /** Who may create an account without an invitation. */
 export type RegistrationPolicy =
@@ -21,7 +21,19 @@ const registration = z
     return z.NEVER
   })
 
+const hostName = z
+  .string()
+  .toLowerCase()
+  .regex(
+    /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])$/,
+    'must be host names or addresses without a port, such as berth.internal, 10.0.0.5',
+  )
+
 /** The settings that decide who may use the server. */
 export const accessSettings = {
   REGISTRATION: registration.default({ mode: 'open', domains: [] }),
+  REGISTRATION_RATE_LIMIT: wholeNumber(1, 1_000_000).default(60),
+  PUBLIC_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
+  ALLOWED_HOSTS: commaList.pipe(z.array(hostName)).default([]),
+  METRICS_PUBLIC: flag.default(false),
 }

@@ -12,7 +12,8 @@ export async function sendEntityTag(
 ): Promise<unknown> {
   if (request.method !== 'GET' || reply.statusCode !== 200 || typeof payload !== 'string') return payload
   const tag = `W/"${createHash('sha256').update(payload).digest('base64url').slice(0, 22)}"`
-  reply.header('etag', tag).header('cache-control', 'private, no-cache')
+  reply.header('etag', tag)
+  if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'private, no-cache')
   const known = request.headers['if-none-match']?.split(',').map((each) => each.trim())
   if (known?.includes(tag) !== true) return payload
   reply.code(304).removeHeader('content-type').removeHeader('content-length')

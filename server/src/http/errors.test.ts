@@ -12,6 +12,7 @@ const statuses: Record<ErrorKind, number> = {
   conflict: 409,
   gone: 410,
   too_slow: 408,
+  misdirected: 421,
   rate_limited: 429,
   unavailable: 503,
   upstream_failed: 502,

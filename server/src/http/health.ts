@@ -23,6 +23,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
   app.get(
     '/healthz',
     {
+      config: { anyHost: true },
       schema: {
         operationId: 'getHealth',
         summary: 'Check that the server is healthy',
@@ -40,6 +41,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
   app.get(
     '/readyz',
     {
+      config: { anyHost: true },
       schema: {
         operationId: 'getReadiness',
         summary: 'Check that the server accepts requests',

@@ -1,8 +1,12 @@
+import type { FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
+import { ApplicationError } from '../errors.ts'
 import type { App } from './app.ts'
 import { createRegistry, openMetrics } from './cluster-metrics.ts'
+import { isLoopbackAddress } from './loopback.ts'
+import { problems } from './openapi.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,8 +24,11 @@ declare module 'fastify' {
   }
 }
 
-/** Measures and logs every request. With `exposed`, also serves `/metrics`. */
-export async function measureRequests(app: App, options: { exposed: boolean }): Promise<void> {
+/** Measures and logs every request. Also serves `/metrics`, to those for whom it is `exposed`. */
+export async function measureRequests(
+  app: App,
+  { exposed }: { exposed: 'nobody' | 'this machine' | 'everybody' },
+): Promise<void> {
   const metrics = createRegistry()
   collectDefaultMetrics({ register: metrics })
   const duration = new Histogram({
@@ -45,10 +52,11 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
     duration.observe({ method, route, status }, reply.elapsedTime / 1000)
     request.log.info({ method, route, status, ms: Math.round(reply.elapsedTime) }, 'request')
   })
-  if (!options.exposed) return
+  if (exposed === 'nobody') return
   app.get(
     '/metrics',
     {
+      config: { anyHost: true },
       schema: {
         operationId: 'getMetrics',
         summary: 'Get metrics for Prometheus',
@@ -56,9 +64,23 @@ export async function measureRequests(app: App, options: { exposed: boolean }): 
         security: [],
         response: {
           200: { description: 'Prometheus’s text format', content: { 'text/plain': { schema: z.string() } } },
+          ...problems(403),
         },
       },
     },
-    async (_request, reply) => reply.type(metrics.contentType).send(await readMetrics()),
+    async (request, reply) => {
+      if (exposed === 'this machine' && !isLocal(request)) {
+        const message =
+          'On this port, only the server’s own machine can read the metrics. Set METRICS_PORT, or METRICS_PUBLIC=true.'
+        throw new ApplicationError('forbidden', 'forbidden', message)
+      }
+      return reply.type(metrics.contentType).send(await readMetrics())
+    },
   )
+}
+
+/** Whether a program on this machine sent the request. A proxy on this machine forwards requests of others. */
+function isLocal({ socket, headers }: FastifyRequest): boolean {
+  const isForwarded = headers['x-forwarded-for'] !== undefined || headers.forwarded !== undefined
+  return !isForwarded && isLoopbackAddress(socket.remoteAddress ?? '')
 }

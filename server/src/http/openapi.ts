@@ -99,10 +99,11 @@ export async function serveApiDocs(app: FastifyInstance): Promise<void> {
   )
 }
 
-const swaggerUiPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+const swaggerUiPolicy =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 const redocPolicy =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src blob:"
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src blob:; frame-ancestors 'none'"
 
 const redocPage = `<!doctype html>
 <html lang="en">

@@ -59,15 +59,28 @@ describe('manifests', () => {
     expect(objects.filter(({ kind }: any) => kind.startsWith('Cluster'))).toEqual([])
   })
 
+  test('the API may read engine logs and nothing else; the worker manages engines', () => {
+    const { rules } = find('Role', 'berth-logs')
+    const allowed = Object.fromEntries(rules.map((rule: any) => [rule.resources.join(), rule.verbs.join()]))
+    expect(allowed).toEqual({ pods: 'list', 'pods/log': 'get' })
+    const bindings = objects.filter(({ kind }: any) => kind === 'RoleBinding')
+    expect(
+      bindings.map(({ roleRef, subjects }: any) => [roleRef.name, ...subjects.map(({ name }: any) => name)]),
+    ).toEqual([
+      ['berth-engines', 'berth-worker'],
+      ['berth-logs', 'berth-api'],
+    ])
+  })
+
   test.each(deployments)(
-    '$metadata.name: unprivileged, with the service account and valid settings',
+    '$metadata.name: unprivileged, with a service account of its own and valid settings',
     (object) => {
       const { spec, metadata } = object.spec.template
       expect(metadata.labels).toMatchObject(object.spec.selector.matchLabels)
       // The engines' network policies admit only pods with this label.
       expect(metadata.labels['app.kubernetes.io/name']).toBe('berth')
       expect(spec).toMatchObject({
-        serviceAccountName: 'berth',
+        serviceAccountName: object.metadata.name,
         securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
       })
       const [container] = spec.containers

@@ -128,6 +128,7 @@ export async function startSsoServer(
     ...rest,
     settings: {
       PUBLIC_URL: client.site,
+      SESSION_COOKIE_NAME: 'session',
       OIDC_ISSUER_URL: provider.issuer,
       OIDC_CLIENT_ID: client.id,
       OIDC_CLIENT_SECRET: client.secret,

@@ -1,6 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
 import { confirmEmail } from './confirm-email.ts'
+import { forgetNetworks } from './known-networks.ts'
 import { leaveSharedOrganization } from './leave-shared-organization.ts'
 import { deleteCredentials, lockUserByEmail } from './store.ts'
 
@@ -19,6 +20,7 @@ export async function claimAccount(
   if (user === undefined) return null
   if (user.email_verified_at === null) {
     await deleteCredentials(transaction, user.id, at)
+    await forgetNetworks(transaction, user.id)
     await confirmEmail(transaction, user.id, at)
     await leaveSharedOrganization(deps, transaction, user, at)
   }

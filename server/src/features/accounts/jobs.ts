@@ -2,6 +2,7 @@ import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { serverActor } from '../../viewer.ts'
 import type { Actor } from '../../viewer.ts'
+import { deleteOldNetworks } from './known-networks.ts'
 import { issuePasswordReset } from './password-reset.ts'
 import { deleteExpired } from './store.ts'
 
@@ -24,6 +25,13 @@ export function accountJobs(deps: Deps): Job[] {
       concurrency: 20,
       run: ({ email, visitor = serverActor }) => issuePasswordReset(deps, visitor, email),
     },
-    { name: 'delete-expired-sessions', cron: '17 * * * *', run: () => deleteExpired(db, clock()) },
+    {
+      name: 'delete-expired-sessions',
+      cron: '17 * * * *',
+      async run() {
+        await deleteExpired(db, clock())
+        await deleteOldNetworks(db, clock())
+      },
+    },
   ]
 }

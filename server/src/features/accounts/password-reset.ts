@@ -5,6 +5,7 @@ import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { identifyActor } from './identify-actor.ts'
+import { forgetNetworks } from './known-networks.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
 import { leaveSharedOrganization } from './leave-shared-organization.ts'
 import { lockAccount } from './lock-account.ts'
@@ -80,6 +81,7 @@ export async function confirmPasswordReset(
     if (!(await consumeReset(transaction, reset.id, at))) throw invalidToken()
     const user = await replacePasswordAndEndSessions(transaction, reset.user_id, passwordHash, at)
     const mail = { kind: 'password_changed', subjectId: reset.user_id, recipient: user.email } as const
+    await forgetNetworks(transaction, reset.user_id)
     await queueMail(deps, transaction, mail)
     const actor = await identifyActor(transaction, visitor, reset.user_id)
     const target = { type: 'user', id: reset.user_id, name: user.email } as const

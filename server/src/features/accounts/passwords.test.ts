@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
@@ -19,4 +20,23 @@ test('only the exact password is accepted, up to its 72nd byte', async () => {
 test('without a hash every password is rejected', async () => {
   expect(await verifyPassword('', null)).toBe(false)
   expect(await verifyPassword('correct horse', null)).toBe(false)
+})
+
+test('many hashes at once leave threads for files, DNS and gzip', async () => {
+  let hashed = 0
+  const hashes = Array.from({ length: 20 }, async () => {
+    await hashPassword('correct horse')
+    hashed += 1
+  })
+  await stat('.')
+  expect(hashed).toBeLessThan(10)
+  await Promise.all(hashes)
+})
+
+test('more than 200 waiting hashes are refused', async () => {
+  const hashes = Array.from({ length: 230 }, () => hashPassword('correct horse'))
+  const refused = (await Promise.allSettled(hashes.slice(210))).filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(20)
+  expect(refused[0]).toMatchObject({ reason: { code: 'busy', kind: 'unavailable' } })
+  await Promise.allSettled(hashes)
 })

@@ -47,7 +47,7 @@ export async function refundAttempt(db: Database, { key, expire }: CountedAttemp
   `.execute(db)
 }
 
-/** Deletes all attempts counted under a key. */
+/** Deletes all attempts counted under a key, and under keys that continue it with a colon. */
 export async function clearAttempts(db: Database, key: string): Promise<void> {
-  await sql`DELETE FROM rate_limits WHERE key = ${key}`.execute(db)
+  await sql`DELETE FROM rate_limits WHERE key = ${key} OR starts_with(key, ${`${key}:`})`.execute(db)
 }

@@ -61,13 +61,14 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/user/register',
     {
+      config: { networkLimit: 'registration' },
       schema: {
         operationId: 'register',
         summary: 'Create an account with a new organization, and sign in',
         tags,
         security: [],
         body: registerBody,
-        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 409) },
+        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 409, 429) },
       },
     },
     async (request, reply) => {
@@ -90,6 +91,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/user/signin',
     {
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'signIn',
         summary: 'Sign in with email and password',
@@ -110,6 +112,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/request',
     {
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'requestPasswordReset',
         summary: 'Request a password reset link',
@@ -118,7 +121,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
         tags,
         security: [],
         body: passwordResetRequestBody,
-        response: { 200: acceptedBody, ...bodyProblems, ...problems(403) },
+        response: { 200: acceptedBody, ...bodyProblems, ...problems(403, 429) },
       },
     },
     async (request) => {
@@ -131,6 +134,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/auth/password-reset/confirm',
     {
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'confirmPasswordReset',
         summary: 'Set a new password with the token of a reset link',
@@ -139,7 +143,7 @@ export function passwordResetRoutes(app: App, deps: Deps): void {
         tags,
         security: [],
         body: passwordResetBody,
-        response: { 200: resetBody, ...bodyProblems, ...problems(403) },
+        response: { 200: resetBody, ...bodyProblems, ...problems(403, 429) },
       },
     },
     async (request) => {

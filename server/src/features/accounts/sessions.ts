@@ -3,6 +3,7 @@ import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { identifyActor } from './identify-actor.ts'
+import { rememberNetwork } from './known-networks.ts'
 import { hashToken } from './link-token.ts'
 import { invalidCredentials } from './sign-in.ts'
 import { deleteSession, findSession, insertSession, lockUserWithPassword, renewSession } from './store.ts'
@@ -60,6 +61,7 @@ export async function startSession(
       expiresAt,
       endsAt,
     })
+    await rememberNetwork(transaction, userId, visitor.address, createdAt)
     const actor = await identifyActor(transaction, visitor, userId)
     const target = { type: 'session', id } as const
     await recordAction(transaction, actor, 'session.started', {

@@ -138,17 +138,6 @@ export function listRunningDeployments(db: Database, userId: number): Promise<De
     .execute()
 }
 
-/** An organization's deployments that are neither failed nor ending. */
-export function listActiveDeploymentsOf(db: Database, organizationId: number) {
-  return db
-    .selectFrom('deployments')
-    .select(['id', 'status', 'model_name'])
-    .where('organization_id', '=', organizationId)
-    .where('status', 'in', ['requested', 'provisioning', 'deploying', 'running'])
-    .$narrowType<{ status: 'requested' | 'provisioning' | 'deploying' | 'running' }>()
-    .execute()
-}
-
 /** The number of deployments with a scheduled reconcile pass. */
 export async function countScheduledDeployments(db: Database): Promise<number> {
   const { count } = await db

@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import { formatMail } from '../mail/format-mail.ts'
+import { formatMail, quoteName } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { composeInvitationUrl } from './copy-link.ts'
 import { getInvitationStatus } from './lifecycle.ts'
@@ -24,7 +24,9 @@ export async function composeInvitationMail(
 ): Promise<MailText | null> {
   const invitation = await findInvitation(db, { id: invitationId })
   if (invitation?.mail_id !== mailId || getInvitationStatus(invitation, clock()) !== 'pending') return null
-  const { organization_name: organization, inviter_name: inviter, invitee_email: email } = invitation
+  const organization = quoteName(invitation.organization_name)
+  const inviter = quoteName(invitation.inviter_name)
+  const { invitee_email: email } = invitation
   return formatMail({
     subject: `${inviter} invited you to ${organization} on Berth`,
     paragraphs: [

@@ -37,13 +37,14 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
   app.get(
     '/v1/invitations/by-token/:token',
     {
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'previewInvitation',
         summary: 'Preview an invitation by its link',
         tags,
         security: [],
         params: tokenParams,
-        response: { 200: invitationPreviewBody, ...problems(404) },
+        response: { 200: invitationPreviewBody, ...problems(404, 429) },
       },
     },
     async ({ params }) => {
@@ -56,13 +57,14 @@ export function publicInvitationRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/register',
     {
+      config: { networkLimit: 'registration' },
       schema: {
         operationId: 'registerInvitee',
         summary: 'Accept an invitation with a new account, and sign in',
         tags,
         security: [],
         body: inviteeBody,
-        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 404, 409, 410) },
+        response: { 200: sessionBody, ...bodyProblems, ...problems(403, 404, 409, 410, 429) },
       },
     },
     async (request, reply) => {
@@ -104,7 +106,7 @@ export function invitationRoutes(app: App, deps: Deps): void {
           'link, role, inviter and `created_at`, and its old link is invalid. An answered invitation stays, and a new one is created.',
         tags,
         body: inviteBody,
-        response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
+        response: { 200: invitationBody, ...protectedProblems, ...bodyProblems, ...problems(409, 429) },
       },
     },
     async ({ body, viewer }) => present(await inviteToOrganization(deps, viewer, body)),

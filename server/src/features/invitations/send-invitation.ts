@@ -7,6 +7,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
+import { countInvitation } from './invitation-limits.ts'
 import { issueInvitationLink, resendInterval } from './lifecycle.ts'
 import {
   findInvitation,
@@ -42,7 +43,7 @@ export function inviteToOrganization(
     }
     const target = { type: 'invitation', id, name: email } as const
     await recordAction(transaction, viewer, 'invitation.created', { target, details: { role } })
-    return queueInvitationMail(deps, transaction, id)
+    return queueInvitationMail(deps, transaction, viewer, id)
   })
 }
 
@@ -67,16 +68,18 @@ export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promis
     }
     const target = { type: 'invitation', id, name: before.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.resent', { target })
-    return queueInvitationMail(deps, transaction, id)
+    return queueInvitationMail(deps, transaction, viewer, id)
   })
 }
 
 async function queueInvitationMail(
   deps: Deps,
   transaction: DatabaseTransaction,
+  viewer: Viewer,
   id: number,
 ): Promise<Invitation> {
   const { invitee_email: recipient } = await getInvitation(transaction, id)
+  if (deps.config.mail.url !== null) await countInvitation(transaction, viewer, recipient, deps.clock())
   const mailId = await queueMail(deps, transaction, { kind: 'invitation', subjectId: id, recipient })
   await setInvitationMail(transaction, id, mailId)
   return getInvitation(transaction, id)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatMail } from './format-mail.ts'
+import { formatMail, quoteName } from './format-mail.ts'
 
 const url = 'https://berth.example.com/reset-password?token=abc&x=1'
 
@@ -38,4 +38,14 @@ test('paragraphs wrap between words at 76 characters, and longer words stay whol
   const lines = text.split('\n')
   expect(lines).toContain(word)
   for (const line of lines.filter((line) => line !== word)) expect(line.length).toBeLessThanOrEqual(76)
+})
+
+test('a quoted name is short and carries no link', () => {
+  expect(quoteName('St. Mary’s Hospital & Co.')).toBe('St. Mary’s Hospital & Co.')
+  expect(quoteName('Win at https://evil.example/prize now')).toBe('Win at https evil example prize now')
+  expect(quoteName('www.evil.example')).toBe('www evil example')
+  expect(quoteName('evil。example evil．example me@evil.example')).toBe(
+    'evil example evil example me evil example',
+  )
+  expect(Array.from(quoteName('😀'.repeat(300)))).toHaveLength(60)
 })

@@ -40,6 +40,22 @@ export function formatMail(mail: {
   }
 }
 
+const nameLength = 60
+
+/**
+ * Shortens a name that a user chose for the text of an email, and replaces what mail programs turn into links: a dot within a word,
+ * `@`, `/`, `\\` and a colon.
+ */
+export function quoteName(name: string): string {
+  const plain = oneLine(name.normalize('NFKC'))
+    .replaceAll(/[.\u3002\uff61](?=\S)/g, ' ')
+    .replaceAll(/[@/\\:]+/g, ' ')
+  const characters = Array.from(oneLine(plain))
+  return characters.length <= nameLength
+    ? characters.join('')
+    : `${characters.slice(0, nameLength - 1).join('')}…`
+}
+
 function button(label: string, url: string): string {
   const href = escapeHtml(url)
   const style =

@@ -87,6 +87,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
     '/v1/sso/login/:sso_provider',
     {
       ...browserRoute,
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'beginSsoSignIn',
         summary: 'Sign in through the identity provider (opened by a browser)',
@@ -94,7 +95,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         querystring: loginQuery,
-        response: { 302: toProvider, ...problems(404) },
+        response: { 302: toProvider, ...problems(404, 429) },
       },
     },
     async (request, reply) => {
@@ -112,6 +113,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
     '/v1/sso/callback/:sso_provider',
     {
       ...browserRoute,
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'finishSsoSignIn',
         summary: 'Finish a sign-in when the identity provider redirects back; sets the session cookie',
@@ -119,7 +121,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         querystring: callbackQuery,
-        response: { 302: toSignInPage, ...problems(404) },
+        response: { 302: toSignInPage, ...problems(404, 429) },
       },
     },
     async (request, reply) => {
@@ -147,6 +149,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/sso/:sso_provider/start',
     {
+      config: { networkLimit: 'public' },
       schema: {
         operationId: 'startInvitationSso',
         summary: 'Accept an invitation by signing in through the identity provider',
@@ -156,7 +159,7 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         body: startBody,
-        response: { 200: startedBody, ...bodyProblems, ...problems(403, 404, 409, 410, 503) },
+        response: { 200: startedBody, ...bodyProblems, ...problems(403, 404, 409, 410, 503, 429) },
       },
     },
     async (request, reply) => {

@@ -13,7 +13,7 @@ import {
 import type { KubernetesObject } from '@kubernetes/client-node'
 import { parseAllDocuments } from 'yaml'
 
-/** A temporary namespace in the cluster of `KUBECONFIG`, with the service account from `deploy/kubernetes`. */
+/** A temporary namespace in the cluster of `KUBECONFIG`, with the worker's service account from `deploy/kubernetes`. */
 export interface TestCluster {
   namespace: string
   /** Clients with all permissions */
@@ -32,7 +32,7 @@ export interface TestCluster {
   close(): Promise<void>
 }
 
-const serviceAccount = 'berth'
+const serviceAccount = 'berth-worker'
 const asMergePatch = setHeaderOptions('Content-Type', PatchStrategy.MergePatch)
 
 export async function openTestCluster(adminKubeconfig: string): Promise<TestCluster> {

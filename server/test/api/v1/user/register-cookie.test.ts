@@ -34,7 +34,7 @@ test.each([
   [
     'with an https PUBLIC_URL',
     { PUBLIC_URL: 'https://berth.example.com' },
-    'session=<token>; Path=/; HttpOnly; Secure; SameSite=Lax',
+    '__Host-session=<token>; Path=/; HttpOnly; Secure; SameSite=Lax',
   ],
   [
     'with https and SESSION_COOKIE_SECURE=false',

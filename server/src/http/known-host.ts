@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApplicationError } from '../errors.ts'
+import { isLoopbackHost } from './loopback.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** true for a route that health checks and scrapers call by the address of a pod or machine */
+    anyHost?: boolean
+  }
+}
+
+/**
+ * An onRequest hook that rejects a request for a host that this server doesn't serve. A page of another site can thus not reach a
+ * server in a private network by pointing its own name at the server's address (DNS rebinding).
+ */
+export function rejectUnknownHost(hosts: readonly string[]) {
+  const known = new Set(hosts)
+  return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
+    const { hostname } = request
+    if (known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)) return done()
+    if (request.routeOptions.config.anyHost === true) return done()
+    const message = `This server doesn't serve the host of your request. Use ${hosts[0]}, or ask its operator to add the host to ALLOWED_HOSTS.`
+    done(new ApplicationError('misdirected', 'unknown_host', message))
+  }
+}

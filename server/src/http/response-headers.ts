@@ -1,0 +1,13 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** An onRequest hook: browsers that once used https keep to it for a year, without asking over http first. */
+export function requireHttps(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  reply.header('strict-transport-security', 'max-age=31536000')
+  done()
+}
+
+/** An onRequest hook: no browser or proxy stores the response, because it is about one person. */
+export function forbidCaching(_request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  reply.header('cache-control', 'no-store')
+  done()
+}
