@@ -243,7 +243,7 @@ describe('vLLM', () => {
     await reach(runtime, specs[1], 'ready')
     expect(hub.requests).toHaveLength(1 + files.size)
     expect(await readLines(runtime, specs[1])).toContain('Directly load the compiled graph')
-    expect(await readdir(join(folder, 'compile-cache'))).toEqual(['vllm-unknown'])
+    expect(await readdir(join(folder, 'compile-cache', 'vllm-unknown'))).toEqual(['cpu'])
   }, 90_000)
 
   test('verifies the files of a repository, and reports one without weights', async () => {

@@ -22,6 +22,8 @@ export interface LocalEngines {
 export interface EnginePlace {
   /** UUIDs; null if the engine shares the memory of the host */
   gpus: readonly string[] | null
+  /** Such as `NVIDIA L4`; null without GPUs */
+  gpuModel: string | null
   /** Such as 8.9; null when unknown or without NVIDIA GPUs */
   computeCapability: number | null
 }
@@ -101,7 +103,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
     command: Command,
     spec: EngineSpec,
     { model }: LocalWeights,
-    { gpus, computeCapability }: EnginePlace,
+    { gpus, gpuModel, computeCapability }: EnginePlace,
   ): Promise<Omit<EngineStart, 'apiKey'>> {
     const port = await findFreePort()
     const args = buildVllmArguments({
@@ -113,7 +115,9 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       computeCapability,
       memoryShare: settings.gpuMemoryShare ?? 0.9,
     })
-    const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${vllmVersion ?? 'unknown'}`)
+    const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
+    const version = `vllm-${vllmVersion ?? 'unknown'}`
+    const cache = join(settings.dataDirectory, 'compile-cache', version, device)
     return supervise('vLLM', port, [...command, 'serve', ...args], {
       // Compiled kernels outlive the engine, so that its next start doesn't compile.
       VLLM_CACHE_ROOT: join(cache, 'vllm'),

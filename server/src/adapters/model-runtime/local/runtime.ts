@@ -95,6 +95,7 @@ export async function createLocalRuntime(given: LocalRuntimeSettings): Promise<M
     const found = offers.find(({ offer }) => offer.instanceType === spec.instanceType)
     const place = {
       gpus: reservation?.gpus ?? null,
+      gpuModel: found?.offer.gpuModel ?? null,
       computeCapability: found?.offer.computeCapability ?? null,
     }
     return programs.build(spec, { model, projector: locateProjector(spec.variant, settings) }, place)
