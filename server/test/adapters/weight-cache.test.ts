@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
@@ -13,6 +13,7 @@ import {
   makeSpec,
   makeVariant,
   sendFile,
+  sha256,
   startServer,
   type FileServer,
 } from './local-runtime-support.ts'
@@ -202,6 +203,38 @@ describe('a full weight cache', () => {
     expect(await settle(store, modelAt(server, 'a'))).toMatch(/a\.gguf$/)
     expect(await listFiles(folder)).toEqual(['a.gguf'])
   })
+})
+
+test('a repository that has changed at the Hub is never mixed from two versions', async () => {
+  const folder = await makeFolder()
+  let version = '1'
+  const read = (name: string) => Buffer.from(`${name} version ${version}`)
+  const hub = await startServer((request, response) => {
+    const siblings = ['config.json', 'model.safetensors'].map((rfilename) => {
+      const digest = sha256(read(rfilename))
+      const lfs = rfilename === 'model.safetensors' ? { lfs: { sha256: digest } } : {}
+      return { rfilename, size: read(rfilename).length, blobId: digest, ...lfs }
+    })
+    if (request.url?.startsWith('/api/') === true) response.end(JSON.stringify({ siblings }))
+    else sendFile(request, response, read(request.url?.split('/main/')[1] ?? ''))
+  })
+  const huggingFace = { endpoint: hub.origin, token: null }
+  const store = createWeightStore(makeSettings(folder, { huggingFace }), async () => [])
+  onTestFinished(() => store.close())
+  const variant = makeVariant(
+    { kind: 'huggingface', repo: 'berth/m', revision: 'main', files: [] },
+    { format: 'pytorch' },
+  )
+  const path = await getPath(store, variant)
+  version = '2'
+  expect(await getPath(store, variant)).toBe(path)
+  expect(await readFile(join(path, 'config.json'), 'utf8')).toBe('config.json version 1')
+
+  await rm(join(path, 'model.safetensors'))
+  expect(await getPath(store, variant)).toBe(path)
+  for (const name of ['config.json', 'model.safetensors']) {
+    expect(await readFile(join(path, name), 'utf8')).toBe(`${name} version 2`)
+  }
 })
 
 test('the weights of a running engine stay in a full cache until its deployment is released', async () => {

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -14,6 +14,8 @@ export interface SnapshotFile {
   bytes: number
   /** null for small files, whose checksums the Hub doesn't list */
   sha256: string | null
+  /** Changes with the contents; null when the Hub doesn't say */
+  version: string | null
 }
 
 /** The name can't be that of a weight file, because these don't start with a dot. */
@@ -21,13 +23,19 @@ const LISTING = '.berth-files.json'
 const MAX_LISTING_BYTES = 16 * 2 ** 20
 
 const filesSchema = z.array(
-  z.object({ file: z.string(), bytes: z.int().min(0), sha256: z.string().nullable() }),
+  z.object({
+    file: z.string(),
+    bytes: z.int().min(0),
+    sha256: z.string().nullable(),
+    version: z.string().nullable(),
+  }),
 )
 const repositorySchema = z.object({
   siblings: z.array(
     z.object({
       rfilename: z.string(),
       size: z.int().min(0),
+      blobId: z.string().optional(),
       lfs: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }).nullish(),
     }),
   ),
@@ -57,8 +65,17 @@ export async function fetchSnapshot(
     )
   }
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  await discardChanged(folder, files)
   await writeJson(join(folder, LISTING), { files })
   return files
+}
+
+/** Deletes files that have changed at the Hub since they were downloaded, so that a folder never mixes two versions. */
+async function discardChanged(folder: string, files: readonly SnapshotFile[]): Promise<void> {
+  const versions = new Map((await readSnapshot(folder))?.map(({ file, version }) => [file, version]))
+  for (const { file, version } of files) {
+    if (versions.has(file) && versions.get(file) !== version) await rm(join(folder, file), { force: true })
+  }
 }
 
 async function fetchJson(
@@ -102,5 +119,8 @@ export function selectFiles(siblings: z.output<typeof repositorySchema>['sibling
   return siblings
     .filter(({ rfilename: name }) => !/^(onnx|openvino|original|metal|coreml)\//.test(name))
     .filter(({ rfilename: name }) => weights(name) || /\.(json|txt|model|jinja|tiktoken)$/.test(name))
-    .map(({ rfilename, size, lfs }) => ({ file: rfilename, bytes: size, sha256: lfs?.sha256 ?? null }))
+    .map(({ rfilename, size, blobId, lfs }) => {
+      const sha256 = lfs?.sha256 ?? null
+      return { file: rfilename, bytes: size, sha256, version: sha256 ?? blobId ?? null }
+    })
 }

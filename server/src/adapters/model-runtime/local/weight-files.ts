@@ -24,15 +24,18 @@ export interface WeightFolder {
 }
 
 type HubWeights = Extract<WeightSource, { kind: 'huggingface' }>
-type Model = Pick<ModelVariant, 'weights' | 'engines'>
+type Model = Pick<ModelVariant, 'weights' | 'engines' | 'format'>
 type WeightLocations = Pick<
   LocalRuntimeSettings,
   'dataDirectory' | 'catalogDirectory' | 'huggingFace' | 'llamaServerCommand'
 >
 
 /** Returns the repository of a model whose weights are a whole repository; null for a model of named files. */
-export function locateRepository({ weights }: Model, locations: WeightLocations): WeightFolder | null {
-  if (weights.kind !== 'huggingface' || weights.files.length > 0) return null
+export function locateRepository(
+  { weights, format }: Model,
+  locations: WeightLocations,
+): WeightFolder | null {
+  if (weights.kind !== 'huggingface' || weights.files.length > 0 || format === 'ggufv2') return null
   const { repo, revision } = weights
   const { folder, base, hub } = locateHub(weights, locations)
   const url = `${base}/api/models/${repo.split('/').map(encodeURIComponent).join('/')}/revision/${encodeURIComponent(revision)}?blobs=true`

@@ -123,6 +123,14 @@ export function createWeightStore(
     }
   }
 
+  async function listKnownFiles(
+    repository: WeightFolder | null,
+    variant: ModelVariant,
+  ): Promise<WeightFile[]> {
+    if (repository === null) return locateWeights(variant, settings)
+    return ((await readSnapshot(repository.folder)) ?? []).map(repository.toFile)
+  }
+
   async function listFiles(fetch: WeightFetch): Promise<void> {
     const { repository, controller } = fetch
     if (repository === null) return
@@ -181,13 +189,14 @@ export function createWeightStore(
       }
       try {
         const repository = locateRepository(variant, settings)
-        const recorded = repository === null ? null : await readSnapshot(repository.folder)
-        if (repository !== null && recorded === null) fetch.repository = repository
-        else fetch.files = recorded?.map(repository!.toFile) ?? locateWeights(variant, settings)
-        const present = await Promise.all(fetch.files.map(isPresent))
-        if (fetch.repository === null && present.every(Boolean) && (await markAsUsed(fetch.files))) {
-          return repository?.folder ?? fetch.files[0]?.path ?? null
+        const files = await listKnownFiles(repository, variant)
+        const present = await Promise.all(files.map(isPresent))
+        if (files.length > 0 && present.every(Boolean) && (await markAsUsed(files))) {
+          return repository?.folder ?? files[0]?.path ?? null
         }
+        // The files of a repository may have changed since they were listed.
+        if (repository === null) fetch.files = files
+        else fetch.repository = repository
       } catch (error) {
         fetch.failure = toDownloadError(error)
       }
