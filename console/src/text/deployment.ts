@@ -92,6 +92,7 @@ export const deployment = {
   minimumsWhenRunning:
     'The model keeps serving. It moves to an instance that can serve at least this when its engine starts next.',
   emptyForNone: 'Leave empty for no minimum.',
+  inTokens: 'In tokens. Leave empty for no minimum.',
   wholeNumber: 'Enter a whole number greater than 0.',
   whyInstance: 'Why this instance',
   details: 'Details',

@@ -152,6 +152,12 @@ export const scenes: readonly Scene[] = [
       await see(page.getByText(/^Terminated .*\d{4}/))
       await see(heading(page, 'Timeline'))
     },
+    'deployment-minimums': async (page, { deployments }) => {
+      await page.goto(`/deployments/${deployments.chat}`)
+      await page.getByRole('button', { name: 'Set minimums' }).click()
+      await page.getByLabel('Longest request').fill('1024')
+      await see(page.getByText(/^Runs on /))
+    },
     'deployment-terminate': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}`)
       await page.getByRole('button', { name: 'Terminate' }).click()

@@ -84,7 +84,7 @@ function MinimumsDialog({ deployment, onClose }: { deployment: Deployment; onClo
       >
         <TextField
           label={words.contextTokens}
-          hint={words.emptyForNone}
+          hint={words.inTokens}
           inputMode="numeric"
           value={context}
           onChange={edit(setContext)}

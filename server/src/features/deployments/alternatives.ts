@@ -17,7 +17,7 @@ export interface Alternatives {
   larger: Alternative | null
 }
 
-/** The alternatives to a choice by price. Offers without a known price are none. */
+/** The alternatives to a choice by price. Omits offers without a known price. */
 export function findAlternatives(
   variant: ModelVariant,
   result: SelectionResult,

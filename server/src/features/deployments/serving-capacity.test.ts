@@ -102,7 +102,7 @@ describe('minimums', () => {
     expect(size(qwen, 40, { minimums: manySequences })).toBeNull()
   })
 
-  test('a long context on llama.cpp costs the sequences that nobody asked for', () => {
+  test('a long context on llama.cpp takes precedence over the usual four sequences', () => {
     const gguf = { ...qwen, format: 'ggufv2', quantization: 'Q4_K_M' }
     expect(size(gguf, 9)).toMatchObject({ capacity: { contextTokens: 13_312, parallelSequences: 4 } })
     const minimums = { contextTokens: 32_768, parallelSequences: null }

@@ -60,7 +60,7 @@ export function findLeastCapacity(
       `${parallelSequences} parallel sequences are more than the ${sequences.most} that ${sequences.limitedBy === 'engine' ? 'the engine' : 'the operator'} allows.`,
     )
   }
-  // A long context is worth more than the sequences that nobody asked for.
+  // A requested context takes precedence over sequences beyond the owner's minimum.
   const asksForContext = contextTokens !== null && contextTokens > least.contextTokens
   return {
     contextTokens: Math.max(Math.min(least.contextTokens, context.most), contextTokens ?? 0),
@@ -107,7 +107,7 @@ export function sizeEngine(
   }
 }
 
-/** Sizes an engine that is too large for the baseline, with as little as is worth offering. Returns null if not even that fits. */
+/** Sizes an engine on an instance that is too small for the baseline. Returns null if the reduced baseline doesn't fit either. */
 export function sizeReducedEngine(
   variant: ModelVariant,
   offer: { gpuCount: number; memoryBytes: number },
