@@ -32,7 +32,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   sso: ['audit', 'organizations', 'accounts', 'invitations'],
   billing: ['audit', 'mail', 'organizations', 'metering'],
   deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
-  members: ['audit', 'organizations', 'accounts', 'billing', 'deployments'],
+  members: ['audit', 'organizations', 'accounts', 'invitations', 'sso', 'billing', 'deployments'],
   statistics: ['deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }

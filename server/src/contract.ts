@@ -21,6 +21,9 @@ export type { Permission, RoleName } from './roles.ts'
 export type Problem = z.output<typeof problemSchema>
 
 export type Registration = z.input<typeof accounts.registerBody>
+export type PasswordChange = z.input<typeof accounts.passwordChangeBody>
+export type OwnSession = z.output<typeof accounts.ownSessionBody>
+export type AccountDeletion = z.input<typeof members.accountDeletionBody>
 export type Credentials = z.input<typeof accounts.signInBody>
 export type Session = z.output<typeof accounts.sessionBody>
 export type SignedOut = z.output<typeof accounts.signedOutBody>

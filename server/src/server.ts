@@ -18,6 +18,8 @@ import { inferenceRoutes } from './features/inference/routes.ts'
 import { sendUnknownOpenAiRoute } from './features/inference/unknown-routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { installationRoutes } from './features/mail/routes.ts'
+import { ownAccountRoutes } from './features/accounts/own-account-routes.ts'
+import { ownDataRoutes } from './features/members/account-routes.ts'
 import { memberRoutes } from './features/members/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
 import { ssoRoutes } from './features/sso/routes.ts'
@@ -137,9 +139,9 @@ export async function buildServer(application: Application): Promise<App> {
     scope.addHook(
       'onRequest',
       requireViewer(config.sessionCookie, {
-        find: (token) => findViewer(application, token),
+        find: (token, origin) => findViewer(application, token, origin),
         findCached: (token) => findCachedViewer(application, token),
-        findAndCache: (token) => findAndCacheViewer(application, token),
+        findAndCache: (token, origin) => findAndCacheViewer(application, token, origin),
         recordRefusal: (viewer, operation) => recordRefusal(application.db, viewer, operation),
       }),
     )
@@ -158,6 +160,12 @@ export async function buildServer(application: Application): Promise<App> {
     catalogRoutes(scope, application)
     deploymentRoutes(scope, application)
     statisticsRoutes(scope, application)
+    organizationRoutes(scope, application)
+    auditRoutes(scope, application)
+    memberRoutes(scope, application)
+    ownAccountRoutes(scope, application)
+    ownDataRoutes(scope, application)
+    invitationRoutes(scope, application)
     billingRoutes(scope, application)
     usageRoutes(scope, application)
     await scope.register(async (inference: App) => inferenceRoutes(inference, application))

@@ -1,5 +1,5 @@
 export const profile = {
-  title: 'Your profile',
+  title: 'Your account',
   about: 'About you',
   aboutDescription: 'Members of your organizations see your name and email address.',
   name: 'Display name',
@@ -17,7 +17,6 @@ export const profile = {
   since: 'Account created',
   changePassword: 'Change password',
   setPassword: 'Set a password',
-  hasPassword: 'We’ll email you a link to choose a new password. Using it signs you out of all sessions.',
   hasNoPassword: 'You sign in through a provider. We can email you a link to set a password as well.',
   noMail:
     'To choose a new password, you need a link. This server sends no email: it writes the link to a file, which its operator can read for you. Using the link signs you out of all sessions.',
@@ -35,6 +34,28 @@ export const profile = {
   declineDescription: (organization: string) =>
     `You won’t join ${organization}. Its admins can invite you again.`,
   declined: 'Invitation declined.',
+
+  currentPassword: 'Current password',
+  passwordChanged: 'Password changed. Your other sessions ended.',
+
+  sessions: 'Sessions',
+  sessionsDescription: 'Where you are signed in.',
+  thisSession: 'Current',
+  unknownClient: 'Unknown client',
+  browserOn: (browser: string, system: string) => `${browser} on ${system}`,
+  seen: (address: string | null, when: string) => (address ? `${address}, used ${when}` : `Used ${when}`),
+  endSession: 'End',
+  endSessionOf: (client: string) => `End the session of ${client}`,
+  endOthers: 'End all others',
+
+  data: 'Your data',
+  dataDescription: 'Take your data with you, or delete your account.',
+  export: 'Export data',
+  deleteAccount: 'Delete account',
+  deleteTitle: 'Delete your account?',
+  deleteDescription:
+    'Your deployments and sessions end, and organizations that only you belong to close. This cannot be undone.',
+  deleteBySso: 'To confirm, you must have signed in through your provider within the last ten minutes.',
 
   appearance: 'Appearance',
   appearanceDescription: 'Saved in this browser.',

@@ -9,7 +9,7 @@ export const shell = {
   billing: 'Billing',
   organization: 'Organization',
   apiReference: 'API reference',
-  profile: 'Your profile',
+  profile: 'Your account',
   signOut: 'Sign out',
   switchOrganization: 'Switch organization',
   switchTo: (name: string) => `Switch to ${name}`,

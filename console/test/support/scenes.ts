@@ -265,7 +265,13 @@ export const scenes: readonly Scene[] = [
     },
     profile: async (page) => {
       await page.goto('/profile')
-      await see(page.getByText(/you need a link/))
+      await see(page.getByText('Current', { exact: true }))
+      await see(page.getByRole('button', { name: 'Change password' }))
+    },
+    'profile-delete': async (page) => {
+      await page.goto('/profile')
+      await page.getByRole('button', { name: 'Delete account' }).click()
+      await see(dialog(page))
     },
     commands: async (page) => {
       await page.goto('/deployments')

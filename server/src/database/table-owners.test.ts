@@ -10,6 +10,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   billing: ['deployments', 'usage_buckets'],
   deployments: ['memberships'],
   invitations: ['mails', 'organizations', 'users'],
+  members: ['audit_log', 'deployments', 'invitations', 'memberships', 'organizations', 'sessions', 'users'],
   metering: ['deployments'],
   organizations: ['invitations', 'users'],
   sso: ['users'],

@@ -22,14 +22,16 @@ declare module 'fastify' {
 
 /** Finds the viewer of a session token. */
 export interface ViewerSource {
-  find(token: string): Promise<FoundViewer>
+  find(token: string, origin: Origin): Promise<FoundViewer>
   /** Looks in the cache only; null when the viewer is not cached */
   findCached(token: string): Viewer | null
   /** Like `find`, but also caches the viewer */
-  findAndCache(token: string): Promise<FoundViewer>
+  findAndCache(token: string, origin: Origin): Promise<FoundViewer>
   /** Called when a viewer's role does not allow a change; `operation` is the method and path of the route */
   recordRefusal(viewer: Viewer, operation: string): Promise<void>
 }
+
+type Origin = Pick<Actor, 'address' | 'userAgent'>
 
 type FoundViewer = { viewer: Viewer; renewed: boolean } | null
 
@@ -59,7 +61,7 @@ function cookieAttributes({ secure, sameSite }: Config['sessionCookie']) {
 const userAgentLength = 500
 
 /** Where a request comes from, for the audit log. */
-function originOf({ ip, headers }: FastifyRequest): Pick<Actor, 'address' | 'userAgent'> {
+function originOf({ ip, headers }: FastifyRequest): Origin {
   return { address: ip, userAgent: headers['user-agent']?.slice(0, userAgentLength) ?? null }
 }
 
@@ -91,7 +93,8 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
 
   async function findAndAdmit(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     const { cachesViewer } = request.routeOptions.config
-    const found = await (cachesViewer ? source.findAndCache(token) : source.find(token))
+    const origin = originOf(request)
+    const found = await (cachesViewer ? source.findAndCache(token, origin) : source.find(token, origin))
     if (found === null) throw notAuthenticated()
     const { viewer, renewed } = found
     if (renewed) {
@@ -99,7 +102,7 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       const attributes = { ...cookieAttributes(cookie), expires: viewer.session.expiresAt }
       reply.header('set-cookie', request.server.serializeCookie(cookie.name, token, attributes))
     }
-    const caller = cachesViewer ? viewer : { ...viewer, ...originOf(request) }
+    const caller = cachesViewer ? viewer : { ...viewer, ...origin }
     try {
       admit(request, caller)
     } catch (error) {

@@ -5,6 +5,7 @@ import { insertReset } from '../support/password-resets.ts'
 import { prepareRequest } from '../support/matrix-requests.ts'
 import { startSsoServer } from '../support/oidc-provider.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
+import { registerClient } from '../support/client.ts'
 import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
@@ -19,6 +20,10 @@ const recorded: Record<string, string> = {
   'POST /v1/user/signin': 'session.started',
   'POST /v1/user/logout': 'session.ended',
   'PATCH /v1/user/profile': 'user.updated',
+  'POST /v1/user/password': 'user.password_changed',
+  'DELETE /v1/user': 'user.deleted',
+  'DELETE /v1/auth/sessions': 'session.ended',
+  'DELETE /v1/auth/sessions/{session_id}': 'session.ended',
   'POST /v1/user/email-verification/request': 'user.email_verification_requested',
   'POST /v1/user/email-verification/confirm': 'user.email_verified',
   'POST /v1/auth/password-reset/request': 'user.password_reset_requested',
@@ -103,6 +108,19 @@ async function prepare(operation: string) {
       .execute()
     return { ...request, client, body: { token } }
   }
+  if (operation === 'POST /v1/user/password') {
+    const client = await registerClient(server.url)
+    return {
+      ...request,
+      client,
+      body: { current_password: client.password, new_password: 'a longer engine' },
+    }
+  }
+  if (operation === 'DELETE /v1/user') {
+    const client = await registerClient(server.url)
+    return { ...request, client, body: { password: client.password } }
+  }
+  if (operation === 'DELETE /v1/auth/sessions') await openClient(server, actor)
   if (operation === 'POST /v1/organization/leave') {
     const inviter = Object.assign(client, { email: actor.email, password: '' })
     return { ...request, client: await joinClient(server, inviter, 'viewer') }

@@ -23,6 +23,12 @@ const matrix = parseMatrix(`
   POST   /v1/user/register                                  200    200    200    200   200         200
   POST   /v1/user/signin                                    200    200    200    200   200         200
   POST   /v1/user/logout                                    401    200    200    200   200         200
+  POST   /v1/user/password                                  401    401    401    401   401         401
+  GET    /v1/user/export                                    401    200    200    200   200         200
+  DELETE /v1/user                                           401    401    401    401   401         401
+  GET    /v1/auth/sessions                                  401    200    200    200   200         200
+  DELETE /v1/auth/sessions                                  401    204    204    204   204         204
+  DELETE /v1/auth/sessions/{session_id}                     401    204    204    204   204         404
   GET    /v1/user/organizations                             401    200    200    200   200         200
   POST   /v1/user/email-verification/request                401    200    200    200   200         200
   POST   /v1/user/email-verification/confirm                401    400    400    400   400         400

@@ -5,7 +5,7 @@ import { serverActor } from '../../src/viewer.ts'
 import type { Viewer } from '../../src/viewer.ts'
 import { createClient, registerClient } from './client.ts'
 import { callSandbox } from './sandbox.ts'
-import { addInvitation, deployFor, newEmail } from './tenants.ts'
+import { addInvitation, deployFor, newEmail, openClient } from './tenants.ts'
 import type { Actor, Tenants } from './tenants.ts'
 import type { TestServer } from './server.ts'
 
@@ -104,6 +104,15 @@ const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/user/signin': async ({ server }) => {
     const { email, password } = await registerClient(server.url)
     return { body: { email, password } }
+  },
+  'POST /v1/user/password': () => ({
+    body: { current_password: 'not my password', new_password: 'a longer engine' },
+  }),
+  'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),
+  'DELETE /v1/auth/sessions/{session_id}': async ({ server, tenants, actor, isOutsider }) => {
+    const owner = actor === null || isOutsider ? tenants.members.member : actor
+    const sessions = (await (await openClient(server, owner)).get('/v1/auth/sessions')).body
+    return { parameters: { session_id: sessions[0].id } }
   },
   'PATCH /v1/user/profile': () => ({ body: { country: newEmail() } }),
   'POST /v1/auth/password-reset/request': ({ tenants }) => ({

@@ -2,7 +2,7 @@ import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
 import { AuthForm } from './auth-form.tsx'
 import { useRegisterInvitee } from './invitation-queries.ts'
-import { PasswordField } from './password-field.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 
 interface InvitationRegistrationProps {
   token: string

@@ -8,7 +8,7 @@ import { text } from '../../text/index.ts'
 import { EmailField, NameField, OrganizationField } from './account-fields.tsx'
 import { AuthForm } from './auth-form.tsx'
 import { authLink, SignInLayout } from './auth-layout.tsx'
-import { PasswordField } from './password-field.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { useRegister } from './queries.ts'
 
 /** Creates an account and its organization. */

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { AuthForm } from './auth-form.tsx'
 import { PasswordResetLayout } from './auth-layout.tsx'
-import { PasswordField } from './password-field.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { useResetPassword } from './queries.ts'
 
 /** Sets a new password through the link of a reset email. */

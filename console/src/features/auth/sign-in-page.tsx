@@ -7,7 +7,7 @@ import { text } from '../../text/index.ts'
 import { EmailField } from './account-fields.tsx'
 import { AuthForm } from './auth-form.tsx'
 import { authLink, SignInLayout } from './auth-layout.tsx'
-import { PasswordField } from './password-field.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
 import { useSignIn } from './queries.ts'
 
 export function SignInPage() {

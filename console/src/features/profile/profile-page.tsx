@@ -4,12 +4,14 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
+import { DataSection } from './data-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
 import { profileQuery } from './queries.ts'
+import { SessionsSection } from './sessions-section.tsx'
 import { SignInSection } from './sign-in-section.tsx'
 
-/** Profile, sign-in methods, pending invitations and theme. */
+/** The person's account: profile, sign-in, sessions, pending invitations, theme and data. */
 export function ProfilePage() {
   const profile = useQuery(profileQuery)
   return (
@@ -19,6 +21,7 @@ export function ProfilePage() {
           <>
             <ProfileForm profile={profile.data} />
             <SignInSection profile={profile.data} />
+            <SessionsSection />
           </>
         ) : profile.error ? (
           <Section>
@@ -29,6 +32,7 @@ export function ProfilePage() {
         )}
         <OwnInvitations />
         <Appearance />
+        {profile.data && <DataSection profile={profile.data} />}
       </div>
     </Page>
   )

@@ -1,7 +1,17 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Invitation, Profile, ProfileChanges, Session } from '../../../../server/src/contract.ts'
+import { useNavigate } from '@tanstack/react-router'
+import type {
+  AccountDeletion,
+  Invitation,
+  OwnSession,
+  PasswordChange,
+  Profile,
+  ProfileChanges,
+  Session,
+} from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
+import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 
 /** The signed-in person's profile. */
 export const profileQuery = queryOptions({
@@ -35,5 +45,45 @@ export function useDeclineInvitation() {
   return useMutation({
     mutationFn: (id: number) => callApi<Invitation>('POST', `/v1/invitations/${id}/reject`),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ownInvitationsQuery.queryKey }),
+  })
+}
+
+/** Changes the password; the person's other sessions end. */
+export function useChangePassword() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (change: PasswordChange) => callApi<undefined>('POST', '/v1/user/password', { body: change }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
+  })
+}
+
+/** The person's active sessions, latest use first. */
+export const sessionsQuery = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => callApi<OwnSession[]>('GET', '/v1/auth/sessions', { signal }),
+})
+
+/** Ends a session, or all except the current one when the id is null. */
+export function useEndSessions() {
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: (id: number | null) =>
+      callApi<undefined>('DELETE', id === null ? '/v1/auth/sessions' : `/v1/auth/sessions/${id}`),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
+  })
+}
+
+/** Deletes the account, clears cached data and opens the sign-in page. */
+export function useDeleteAccount() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  return useMutation({
+    mutationFn: (body: AccountDeletion) => callApi<undefined>('DELETE', '/v1/user', { body }),
+    onSuccess: async () => {
+      notifyOtherTabs('ended')
+      queryClient.setQueryData(sessionQuery.queryKey, null)
+      await navigate({ to: '/sign-in' })
+      queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] })
+    },
   })
 }

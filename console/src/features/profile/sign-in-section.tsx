@@ -5,16 +5,15 @@ import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useMailIsFile, usePasswordsAllowed } from '../../domain/installation.ts'
+import { ChangePasswordForm } from './change-password-form.tsx'
 import { ssoProvidersQuery, useRequestPasswordReset } from '../../domain/session/sign-in-methods.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 
-/** The sign-in method, and a button that emails a link to set a new password. */
+/** The sign-in method and the password. */
 export function SignInSection({ profile }: { profile: Profile }) {
   const { auth_method: method } = useSession().session
   const { data: providers = [] } = useQuery(ssoProvidersQuery)
-  const request = useRequestPasswordReset()
-  const isFile = useMailIsFile()
   const passwords = usePasswordsAllowed()
   const provider = providers.find(({ name }) => name === method)?.display_name ?? method
   return (
@@ -32,29 +31,38 @@ export function SignInSection({ profile }: { profile: Profile }) {
       </dl>
       {passwords && (
         <div className="mt-5 grid gap-3 border-t pt-5">
-          <p role="status">
-            {request.isSuccess
-              ? isFile
-                ? text.profile.linkWritten
-                : text.profile.linkSent(profile.email)
-              : isFile
-                ? text.profile.noMail
-                : profile.has_password
-                  ? text.profile.hasPassword
-                  : text.profile.hasNoPassword}
-          </p>
-          <ErrorMessage error={request.error} />
-          {!request.isSuccess && (
-            <Button
-              className="justify-self-start"
-              busy={request.isPending}
-              onClick={() => request.mutate(profile.email)}
-            >
-              {profile.has_password ? text.profile.changePassword : text.profile.setPassword}
-            </Button>
-          )}
+          {profile.has_password ? <ChangePasswordForm /> : <SetPassword profile={profile} />}
         </div>
       )}
     </Section>
+  )
+}
+
+/** Emails a link to set a password, for an account that signs in through a provider. */
+function SetPassword({ profile }: { profile: Profile }) {
+  const request = useRequestPasswordReset()
+  const isFile = useMailIsFile()
+  return (
+    <>
+      <p role="status">
+        {request.isSuccess
+          ? isFile
+            ? text.profile.linkWritten
+            : text.profile.linkSent(profile.email)
+          : isFile
+            ? text.profile.noMail
+            : text.profile.hasNoPassword}
+      </p>
+      <ErrorMessage error={request.error} />
+      {!request.isSuccess && (
+        <Button
+          className="justify-self-start"
+          busy={request.isPending}
+          onClick={() => request.mutate(profile.email)}
+        >
+          {text.profile.setPassword}
+        </Button>
+      )}
+    </>
   )
 }

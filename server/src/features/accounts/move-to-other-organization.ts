@@ -1,9 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { createOrganization } from '../organizations/create-organization.ts'
+import { createOrganization, nameOrganizationOf } from '../organizations/create-organization.ts'
 import { addMember, listOrganizationIds } from '../organizations/memberships.ts'
 import { switchOrganization } from './switch-organization.ts'
-
-const longestName = 200
 
 /**
  * Moves a user whose current organization is no longer theirs to another one of theirs, else to a new one: an account always acts
@@ -27,8 +25,7 @@ export async function moveToOtherOrganization(
     await switchOrganization(transaction, { userId, organizationId: next, at })
     return null
   }
-  const shortName = Array.from(name).slice(0, longestName).join('')
-  const organizationId = await createOrganization(transaction, `${shortName}’s organization`)
+  const organizationId = await createOrganization(transaction, nameOrganizationOf(name))
   await addMember(transaction, { userId, organizationId, role: 'super_admin' })
   await switchOrganization(transaction, { userId, organizationId, at })
   return organizationId

@@ -43,7 +43,7 @@ export async function composePasswordChangedMail(
     subject: 'Your Berth password was changed',
     paragraphs: [
       'Hi,',
-      `The password of your Berth account ${user.email} was just changed with a reset link. You are now signed out everywhere. Please sign in with your new password.`,
+      `The password of your Berth account ${user.email} was just changed. Your other sessions are now signed out. Sign in there with your new password.`,
     ],
     notes: [
       'If you didn’t do this, someone else may have access to your email. Secure your mailbox first. Then request a new reset link and let your Berth administrator know.',

@@ -20,12 +20,7 @@ export async function replaceReset(
   db: Database,
   reset: { userId: number; nonce: string; tokenHash: Buffer; at: Date; expiresAt: Date },
 ): Promise<number> {
-  await db
-    .updateTable('password_resets')
-    .set({ closed_at: reset.at })
-    .where('user_id', '=', reset.userId)
-    .where('closed_at', 'is', null)
-    .execute()
+  await closeResets(db, reset.userId, reset.at)
   const { id } = await db
     .insertInto('password_resets')
     .values({
@@ -100,4 +95,14 @@ export async function replacePasswordAndEndSessions(
 
 export function findUserEmail(db: Database, userId: number) {
   return db.selectFrom('users').select('email').where('id', '=', userId).executeTakeFirst()
+}
+
+/** Invalidates a user's open reset links. */
+export async function closeResets(db: Database, userId: number, at: Date): Promise<void> {
+  await db
+    .updateTable('password_resets')
+    .set({ closed_at: at })
+    .where('user_id', '=', userId)
+    .where('closed_at', 'is', null)
+    .execute()
 }

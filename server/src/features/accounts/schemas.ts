@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { pathId, text, timestamp, unicodeText } from '../../http/schemas.ts'
 import { roleIds } from '../../roles.ts'
 import type { RoleName } from '../../roles.ts'
 import type { Viewer } from '../../viewer.ts'
+import { isCommonPassword } from './common-passwords.ts'
 import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
+import type { OwnSession } from './session-store.ts'
 
 export const emailAddress = text({ min: 3, max: 320 })
   .refine(
@@ -18,6 +20,10 @@ export const newPassword = unicodeText()
   .refine(
     (value) => countBytes(value) <= passwordBytes.max,
     `That password is too long. Use at most ${passwordBytes.max} bytes; accented letters and emoji take several bytes.`,
+  )
+  .refine(
+    (value) => !isCommonPassword(value),
+    'This password is one of the most common ones. Choose another, such as three random words.',
   )
   .meta({ format: 'password', examples: ['correct horse battery'] })
 
@@ -132,4 +138,37 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
 
 function countBytes(value: string): number {
   return Buffer.byteLength(value, 'utf8')
+}
+
+export const passwordChangeBody = z
+  .object({ current_password: unicodeText(), new_password: newPassword })
+  .meta({ id: 'PasswordChange' })
+
+export const sessionParams = z.object({ session_id: pathId })
+
+export const ownSessionBody = z
+  .object({
+    id: z.int(),
+    created_at: timestamp,
+    last_seen_at: timestamp.describe('Exact to ten minutes'),
+    address: z.string().nullable().describe('IP address of the latest use'),
+    user_agent: z.string().nullable(),
+    auth_method: z.string().describe('`password`, or the name of the SSO provider'),
+    current: z.boolean().describe('Whether this request uses the session'),
+  })
+  .meta({ id: 'OwnSession' })
+
+export const ownSessionsBody = z.array(ownSessionBody)
+
+export function toOwnSessionBody(session: OwnSession, currentId: number): z.infer<typeof ownSessionBody> {
+  const { id, created_at, last_seen_at, address, user_agent, auth_method } = session
+  return {
+    id,
+    created_at: created_at.toISOString(),
+    last_seen_at: (last_seen_at ?? created_at).toISOString(),
+    address,
+    user_agent,
+    auth_method,
+    current: id === currentId,
+  }
 }

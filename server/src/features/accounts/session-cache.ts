@@ -3,7 +3,7 @@ import { createNotifiedCache } from '../../database/notified-cache.ts'
 import type { NotifiedCache } from '../../database/notified-cache.ts'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../viewer.ts'
 import { findViewer } from './sessions.ts'
 import type { FoundViewer } from './sessions.ts'
 
@@ -28,10 +28,11 @@ export function findCachedViewer(
 export async function findAndCacheViewer(
   deps: Pick<Services, 'db' | 'clock' | 'config'> & { sessions: SessionCache },
   token: string,
+  origin: Pick<Actor, 'address' | 'userAgent'>,
 ): Promise<Pick<FoundViewer, 'viewer' | 'renewed'> | null> {
   let renewed = false
   const found = await deps.sessions.load(toKey(token), async () => {
-    const read = await findViewer(deps, token)
+    const read = await findViewer(deps, token, origin)
     renewed = read?.renewed ?? false
     return read === null ? null : { value: read, userId: read.viewer.userId }
   })

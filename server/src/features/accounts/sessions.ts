@@ -5,6 +5,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { identifyActor } from './identify-actor.ts'
 import { rememberNetwork } from './known-networks.ts'
 import { hashToken } from './link-token.ts'
+import { touchSession } from './session-store.ts'
 import { invalidCredentials } from './sign-in.ts'
 import { deleteSession, findSession, insertSession, lockUserWithPassword, renewSession } from './store.ts'
 
@@ -12,6 +13,8 @@ const hour = 3_600_000
 const day = 24 * hour
 const lifetime = 7 * day
 const maxLifetime = 30 * day
+/** Every request would be a write otherwise. */
+const seenInterval = 10 * 60_000
 
 export interface StartedSession {
   /** 256 random bits for the cookie; only its SHA-256 is stored */
@@ -57,6 +60,8 @@ export async function startSession(
       tokenHash: hashToken(token),
       userId,
       authMethod,
+      address: visitor.address,
+      userAgent: visitor.userAgent,
       createdAt,
       expiresAt,
       endsAt,
@@ -74,11 +79,12 @@ export async function startSession(
 
 /**
  * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most hourly and up to 30
- * days in total, or up to the identity provider's limit.
+ * days in total, or up to the identity provider's limit. `origin` is noted as the place of the latest use.
  */
 export async function findViewer(
   { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
   token: string,
+  origin?: Pick<Actor, 'address' | 'userAgent'>,
 ): Promise<FoundViewer | null> {
   const now = clock()
   const row = await findSession(db, hashToken(token), now)
@@ -86,6 +92,10 @@ export async function findViewer(
   if (config.sso?.only === true && row.auth_method === 'password') return null
   const end = row.ends_at?.getTime() ?? row.created_at.getTime() + maxLifetime
   const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
+  const lastSeen = row.last_seen_at ?? row.created_at
+  if (origin !== undefined && now.getTime() - lastSeen.getTime() >= seenInterval) {
+    await touchSession(db, row.id, origin, now)
+  }
   const renewed =
     now.getTime() - row.renewed_at.getTime() >= hour &&
     expiresAt > row.expires_at &&

@@ -122,6 +122,30 @@ export async function saveProfile(
     .execute()
 }
 
+export async function findPasswordHash(db: Database, userId: number): Promise<string | null> {
+  const user = await db
+    .selectFrom('users')
+    .select('password_hash')
+    .where('id', '=', userId)
+    .executeTakeFirst()
+  return user?.password_hash ?? null
+}
+
+/** Replaces a password if its hash is still `before`; false if it has changed. */
+export async function replacePassword(
+  db: Database,
+  userId: number,
+  { before, after, at }: { before: string; after: string; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('users')
+    .set({ password_hash: after, updated_at: at })
+    .where('id', '=', userId)
+    .where('password_hash', '=', before)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Deletes a user's password and sessions. */
 export async function deleteCredentials(
   transaction: DatabaseTransaction,
@@ -140,6 +164,8 @@ export interface NewSession {
   tokenHash: Buffer
   userId: number
   authMethod: string
+  address: string | null
+  userAgent: string | null
   createdAt: Date
   expiresAt: Date
   endsAt: Date | null
@@ -169,6 +195,9 @@ export async function insertSession(db: Database, session: NewSession): Promise<
       token_hash: session.tokenHash,
       user_id: session.userId,
       auth_method: session.authMethod,
+      address: session.address,
+      user_agent: session.userAgent,
+      last_seen_at: session.createdAt,
       created_at: session.createdAt,
       renewed_at: session.createdAt,
       expires_at: session.expiresAt,
@@ -195,6 +224,7 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'sessions.auth_method',
       'sessions.created_at',
       'sessions.renewed_at',
+      'sessions.last_seen_at',
       'sessions.expires_at',
       'sessions.ends_at',
       'users.id as user_id',

@@ -24,6 +24,8 @@ export interface UsersTable {
   contact_number: string | null
   current_organization_id: number
   profile_incomplete: Generated<boolean>
+  disabled_at: Date | null
+  deleted_at: Date | null
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }
@@ -33,6 +35,10 @@ export interface SessionsTable {
   token_hash: Buffer
   user_id: number
   auth_method: string
+  address: string | null
+  user_agent: string | null
+  /** null for sessions from before the column existed */
+  last_seen_at: Date | null
   created_at: Date
   renewed_at: Date
   expires_at: Date

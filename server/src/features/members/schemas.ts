@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pathId } from '../../http/schemas.ts'
+import { pathId, timestamp } from '../../http/schemas.ts'
 import { roleIds } from '../../roles.ts'
 import type { RoleName } from '../../roles.ts'
 import type { HandOver } from './remove-member.ts'
@@ -29,3 +29,23 @@ export function toHandOver({ deployments, to }: z.output<typeof handOverQuery>):
   if (deployments === undefined) return null
   return deployments === 'end' ? { deployments } : { deployments, to: to! }
 }
+
+export const accountDeletionBody = z
+  .object({
+    password: z.string().optional().describe('Required if the account has a password and SSO was not used'),
+  })
+  .meta({ id: 'AccountDeletion' })
+
+const rows = z.array(z.record(z.string(), z.unknown()))
+
+export const exportBody = z
+  .object({
+    exported_at: timestamp,
+    account: z.record(z.string(), z.unknown()),
+    memberships: rows,
+    sessions: rows,
+    deployments: rows,
+    invitations: rows.describe('Invitations to you'),
+    actions: rows.describe('What you did, from the audit log'),
+  })
+  .meta({ id: 'AccountExport' })

@@ -167,3 +167,13 @@ export async function listAdminEmails(db: Database, organizationId: number): Pro
     .execute()
   return admins.map(({ email }) => email)
 }
+
+export async function isOnlyMember(db: Database, { id, organizationId }: Membership): Promise<boolean> {
+  const other = await db
+    .selectFrom('memberships')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('id', '<>', id)
+    .executeTakeFirst()
+  return other === undefined
+}

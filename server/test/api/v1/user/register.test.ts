@@ -66,7 +66,7 @@ const accepted: [what: string, fields: () => Record<string, unknown>][] = [
   ['an email of 320 characters', () => ({ email: emailOfLength(320) })],
   ['an email of 320 emoji and letters', () => ({ email: emailOfLength(320, '🚢') })],
   ['an email of 320 characters between spaces', () => ({ email: `   ${emailOfLength(320)}   ` })],
-  ['a password of 8 bytes', () => ({ password: '12345678' })],
+  ['a password of 8 bytes', () => ({ password: 'ab 34 6!' })],
   ['a password of 8 bytes in 2 emoji', () => ({ password: '🚢🚢' })],
   ['a password of 72 bytes', () => ({ password: 'x'.repeat(72) })],
   ['a password of 72 bytes in 36 letters', () => ({ password: 'é'.repeat(36) })],

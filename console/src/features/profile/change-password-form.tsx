@@ -1,0 +1,40 @@
+import { useState } from 'react'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { useToasts } from '../../components/toast.tsx'
+import { PasswordField } from '../../domain/session/password-field.tsx'
+import { text } from '../../text/index.ts'
+import { useChangePassword } from './queries.ts'
+
+/** Changes the password; the other sessions end. */
+export function ChangePasswordForm() {
+  const change = useChangePassword()
+  const toasts = useToasts()
+  // A new key empties the fields after a change.
+  const [changes, setChanges] = useState(0)
+  const errors = fieldErrors(change.error)
+  return (
+    <Form<'current_password' | 'new_password'>
+      key={changes}
+      submitLabel={text.profile.changePassword}
+      busy={change.isPending}
+      error={change.error}
+      onSubmit={(values) =>
+        change.mutate(values, {
+          onSuccess: () => {
+            setChanges(changes + 1)
+            toasts.success(text.profile.passwordChanged)
+          },
+        })
+      }
+    >
+      <div className="grid gap-4 sm:grid-cols-2">
+        <PasswordField
+          label={text.profile.currentPassword}
+          name="current_password"
+          error={errors.current_password}
+        />
+        <PasswordField isNew name="new_password" error={errors.new_password} />
+      </div>
+    </Form>
+  )
+}

@@ -1,0 +1,28 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+
+/** Erases a user's personal data and sessions. The row stays, because deployments and the audit log refer to it. */
+export async function eraseAccount(
+  transaction: DatabaseTransaction,
+  userId: number,
+  at: Date,
+): Promise<void> {
+  await transaction
+    .updateTable('users')
+    .set({
+      email: `deleted-${userId}@deleted.invalid`,
+      email_verified_at: null,
+      password_hash: null,
+      name: 'Deleted user',
+      first_name: null,
+      last_name: null,
+      country: null,
+      contact_number: null,
+      deleted_at: at,
+      updated_at: at,
+    })
+    .where('id', '=', userId)
+    .execute()
+  for (const table of ['sessions', 'password_resets', 'email_verifications', 'known_networks'] as const) {
+    await transaction.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+}

@@ -1,0 +1,38 @@
+import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../viewer.ts'
+import type { AuditAction } from '../audit/actions.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { verifyPassword } from './passwords.ts'
+import { countAttempt, refundAttempt } from './rate-limits.ts'
+import { findPasswordHash } from './store.ts'
+
+const limit = {
+  attempts: 10,
+  windowMilliseconds: 15 * 60_000,
+  message: 'Too many wrong passwords. Try again later.',
+}
+
+/**
+ * Checks the viewer's password before a sensitive action and returns its hash. Throws `invalid_credentials`, recorded as a refused
+ * `action`, and `no_password` for an account without one.
+ */
+export async function verifyOwnPassword(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  viewer: Viewer,
+  password: string,
+  action: AuditAction,
+): Promise<string> {
+  const passwordHash = await findPasswordHash(db, viewer.userId)
+  if (passwordHash === null) {
+    const message = 'This account has no password. Set one with a password reset link.'
+    throw new ApplicationError('conflict', 'no_password', message)
+  }
+  const attempt = await countAttempt(db, `own-password:${viewer.userId}`, limit, clock())
+  if (!(await verifyPassword(password, passwordHash))) {
+    await recordAction(db, viewer, action, { result: 'refused', details: { code: 'invalid_credentials' } })
+    throw new ApplicationError('unauthenticated', 'invalid_credentials', 'The password is wrong.')
+  }
+  await refundAttempt(db, attempt)
+  return passwordHash
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { App } from '../../http/app.ts'
+import { clearSessionCookie } from '../../http/current-viewer.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import type { Services } from '../../services.ts'
+import { deleteAccount } from './delete-account.ts'
+import { exportData } from './export-data.ts'
+import { accountDeletionBody, exportBody } from './schemas.ts'
+
+const tags = ['Accounts']
+
+/** The routes with which a person takes their data and deletes their account. */
+export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
+  app.get(
+    '/v1/user/export',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'exportData',
+        summary: 'Download everything that this server stores about you',
+        tags,
+        response: { 200: exportBody, ...protectedProblems },
+      },
+    },
+    async ({ viewer }, reply) => {
+      const data = await exportData(deps, viewer)
+      reply.header('content-disposition', 'attachment; filename="berth-account.json"')
+      return reply.serializer((body: unknown) => JSON.stringify(body, null, 2)).send(data as never)
+    },
+  )
+
+  app.delete(
+    '/v1/user',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'deleteAccount',
+        summary: 'Delete your account',
+        description:
+          'Ends your deployments and sessions, and closes organizations that you are the only member of. The body has your password; ' +
+          'without one, the session must come from an SSO sign-in within the last ten minutes (403 `sign_in_again`). As the last ' +
+          'super_admin of an organization with other members: 409 `last_super_admin`.',
+        tags,
+        body: accountDeletionBody,
+        response: { 204: z.null(), ...protectedProblems, ...bodyProblems, ...problems(409, 429) },
+      },
+    },
+    async ({ body, viewer }, reply) => {
+      await deleteAccount(deps, viewer, body.password)
+      clearSessionCookie(reply, deps.config.sessionCookie)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,89 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../viewer.ts'
+import { eraseAccount } from '../accounts/erase-account.ts'
+import { isSessionSince } from '../accounts/live-sessions.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
+import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { closeAccount } from '../billing/close-account.ts'
+import { terminateDeployments } from '../deployments/hand-over.ts'
+import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
+import { closeOrganization } from '../organizations/close-organization.ts'
+import {
+  assertOtherSuperAdmin,
+  deleteMembership,
+  findMembership,
+  isOnlyMember,
+  listOrganizationIds,
+  lockMemberships,
+} from '../organizations/memberships.ts'
+import { unlinkIdentities } from '../sso/unlink-identities.ts'
+
+type Deps = Pick<Services, 'db' | 'clock'>
+
+const freshMilliseconds = 10 * 60_000
+
+/**
+ * Deletes the viewer's account: ends their deployments, leaves their organizations, closes those that they are the only member of,
+ * and erases their personal data. Throws `last_super_admin`, `invalid_credentials` and `sign_in_again`.
+ */
+export async function deleteAccount(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
+  await reauthenticate(deps, viewer, password)
+  const { db, clock } = deps
+  const { userId, email } = viewer
+  await db.transaction().execute(async (transaction) => {
+    const at = clock()
+    await lockAccount(transaction, userId)
+    for (const organizationId of await listOrganizationIds(transaction, userId)) {
+      await leaveForever(transaction, viewer, organizationId, at)
+    }
+    await unlinkIdentities(transaction, userId)
+    await eraseAccount(transaction, userId, at)
+    await recordAction(transaction, viewer, 'user.deleted', {
+      target: { type: 'user', id: userId, name: email },
+    })
+  })
+}
+
+/** Requires the password, or a sign-in through SSO within the last ten minutes. */
+async function reauthenticate(deps: Deps, viewer: Viewer, password: string | undefined): Promise<void> {
+  if (password !== undefined) {
+    await verifyOwnPassword(deps, viewer, password, 'user.deleted')
+    return
+  }
+  const { id, authMethod } = viewer.session
+  const since = new Date(deps.clock().getTime() - freshMilliseconds)
+  if (authMethod !== 'password' && (await isSessionSince(deps.db, id, since))) return
+  const message =
+    'Confirm with your password, or sign in again through your provider and retry within ten minutes.'
+  throw new ApplicationError('forbidden', 'sign_in_again', message)
+}
+
+async function leaveForever(
+  transaction: DatabaseTransaction,
+  viewer: Viewer,
+  organizationId: number,
+  at: Date,
+): Promise<void> {
+  const { userId } = viewer
+  await lockMemberships(transaction, organizationId)
+  const own = await findMembership(transaction, organizationId, { userId })
+  if (own === undefined) return
+  const isLast = await isOnlyMember(transaction, own)
+  if (!isLast) await assertOtherSuperAdmin(transaction, own)
+  await deleteMembership(transaction, own.id)
+  const reason = `Terminated because the account of ${own.name} was deleted.`
+  await terminateDeployments(transaction, viewer, { organizationId, userId }, { reason, at })
+  if (isLast) {
+    await cancelOpenInvitations(transaction, organizationId, at)
+    await closeAccount(transaction, organizationId, at)
+    await closeOrganization(transaction, viewer, organizationId, at)
+  }
+  await recordAction(transaction, viewer, 'member.left', {
+    organizationId,
+    target: { type: 'member', id: own.id, name: own.email },
+    details: { role: own.role },
+  })
+}
