@@ -27,7 +27,7 @@ export function ChangePasswordForm() {
         })
       }
     >
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid items-start gap-4 sm:grid-cols-2">
         <PasswordField
           label={text.profile.currentPassword}
           name="current_password"
