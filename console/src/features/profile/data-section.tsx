@@ -4,6 +4,7 @@ import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 import { useDeleteAccount } from './queries.ts'
@@ -31,6 +32,7 @@ export function DataSection({ profile }: { profile: Profile }) {
 function DeleteDialog({ profile, onClose }: { profile: Profile; onClose: () => void }) {
   const [password, setPassword] = useState('')
   const deletion = useDeleteAccount()
+  const asksPassword = usePasswordsAllowed() && profile.has_password
   return (
     <ConfirmDialog
       open
@@ -40,10 +42,10 @@ function DeleteDialog({ profile, onClose }: { profile: Profile; onClose: () => v
       confirmLabel={text.profile.deleteAccount}
       dangerous
       busy={deletion.isPending}
-      onConfirm={() => deletion.mutate(profile.has_password ? { password } : {})}
+      onConfirm={() => deletion.mutate(asksPassword ? { password } : {})}
     >
       <div className="grid gap-3">
-        {profile.has_password ? (
+        {asksPassword ? (
           <PasswordField value={password} onChange={({ target }) => setPassword(target.value)} />
         ) : (
           <p className="text-muted">{text.profile.deleteBySso}</p>
