@@ -18,7 +18,15 @@ const burst = 256
 const maxNumberBytes = 1_024
 const maxMembers = 100
 
-type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | 'colon' | 'comma' | 'nothing'
+// What the walk expects next. Numbers, because a document may have millions of tokens.
+const value = 0
+const valueOrEnd = 1
+const name = 2
+const nameOrEnd = 3
+const colonNext = 4
+const commaOrEnd = 5
+const nothing = 6
+type Expected = 0 | 1 | 2 | 3 | 4 | 5 | 6
 
 /** The body is not JSON that `MemberWalk` accepts. */
 export class JsonError extends Error {}
@@ -37,7 +45,7 @@ export class MemberWalk {
   /** The document is an object */
   isObject = false
   position = 0
-  expected: Expected = 'value'
+  expected: Expected = value
   depth = 0
   /** One bit per level: 1 for an object */
   levels = new Uint8Array(64)
@@ -63,27 +71,27 @@ export class MemberWalk {
       else this.take(body[this.position]!)
     }
     if (this.position < body.length) return false
-    if (this.expected !== 'nothing') throw new JsonError('the JSON is incomplete')
+    if (this.expected !== nothing) throw new JsonError('the JSON is incomplete')
     return true
   }
 
   take(byte: number): void {
     if (byte <= 0x20) return this.takeSpace(byte)
     switch (this.expected) {
-      case 'comma':
-        if (byte === comma) return this.expect(this.isInObject() ? 'name' : 'value')
+      case commaOrEnd:
+        if (byte === comma) return this.expect(this.isInObject() ? name : value)
         return this.closeLevel(byte)
-      case 'colon':
-        return byte === colon ? this.expect('value') : this.fail()
-      case 'name or }':
+      case colonNext:
+        return byte === colon ? this.expect(value) : this.fail()
+      case nameOrEnd:
         return byte === closeBrace ? this.closeLevel(byte) : this.openName(byte)
-      case 'name':
+      case name:
         return this.openName(byte)
-      case 'value or ]':
+      case valueOrEnd:
         return byte === closeBracket ? this.closeLevel(byte) : this.openValue(byte)
-      case 'value':
+      case value:
         return this.openValue(byte)
-      case 'nothing':
+      case nothing:
         return this.fail()
     }
   }
@@ -139,8 +147,8 @@ export class MemberWalk {
   closeString(at: number): void {
     this.inString = false
     this.position = at + 1
-    if (this.expected === 'value' || this.expected === 'value or ]') return this.endValue()
-    this.expected = 'colon'
+    if (this.expected === value || this.expected === valueOrEnd) return this.endValue()
+    this.expected = colonNext
     if (this.depth === 1) this.name = this.findName(this.stringStart + 1, at)
   }
 
@@ -163,7 +171,7 @@ export class MemberWalk {
     else this.levels[index]! &= ~bit
     if (this.depth === 0) this.isObject = isObject
     this.depth += 1
-    this.expect(isObject ? 'name or }' : 'value or ]')
+    this.expect(isObject ? nameOrEnd : valueOrEnd)
   }
 
   closeLevel(byte: number): void {
@@ -179,7 +187,7 @@ export class MemberWalk {
   }
 
   endValue(): void {
-    this.expected = this.depth === 0 ? 'nothing' : 'comma'
+    this.expected = this.depth === 0 ? nothing : commaOrEnd
     if (this.depth !== 1 || this.name === null) return
     this.members.push({ name: this.name, start: this.valueStart, end: this.position })
     this.name = null
@@ -238,6 +246,8 @@ const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
 /** Returns where the number or literal at `from` ends, or -1. */
 function endOfScalar(body: Buffer, from: number): number {
+  // Digits and a minus sign
+  if (body[from]! < 0x3a) return endOfNumber(body, from)
   for (const literal of literals) {
     if (body[from] !== literal[0]) continue
     for (let index = 1; index < literal.length; index += 1) {
@@ -245,7 +255,7 @@ function endOfScalar(body: Buffer, from: number): number {
     }
     return from + literal.length
   }
-  return endOfNumber(body, from)
+  return -1
 }
 
 function endOfNumber(body: Buffer, from: number): number {
