@@ -117,17 +117,22 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
 
   test('an engine that uses more memory than its pod may: out_of_memory', async () => {
     const { namespace, admin } = testBed.cluster
-    const memory = String(8 * 2 ** 30)
+    // What the pod of llama-server requests.
+    const memory = String(10 * 2 ** 30)
     await admin.core.createNamespacedLimitRange({
       namespace,
       body: { metadata: { name: 'memory' }, spec: { limits: [{ type: 'Container', _default: { memory } }] } },
     })
-    // The cache of 4 million tokens needs 10 GB.
-    const spec = { ...makeFileSpec(), contextTokens: 1_000_000, parallelSequences: 4 }
+    // The cache of 4.8 million tokens needs 12 GB.
+    const spec = { ...makeFileSpec(), contextTokens: 1_200_000, parallelSequences: 4 }
     await provision(testBed.runtime, spec)
     const seen = await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'failed')
     await admin.core.deleteNamespacedLimitRange({ name: 'memory', namespace })
-    expect(seen).toMatchObject({ stage: 'runtime', code: 'out_of_memory' })
+    expect(seen).toMatchObject({
+      stage: 'runtime',
+      code: 'out_of_memory',
+      message: expect.stringContaining('more memory'),
+    })
   })
 
   test('an engine that asks for more memory than its node has: out_of_memory', async () => {
