@@ -37,7 +37,7 @@ export default defineConfig({
           include: ['console/test/**/*.test.ts'],
           globalSetup: ['server/test/support/global-setup.ts'],
           testTimeout: 240_000,
-          hookTimeout: 120_000,
+          hookTimeout: 300_000,
           maxWorkers: 1,
           // Browsers want the machine for themselves.
           sequence: { groupOrder: 1 },
