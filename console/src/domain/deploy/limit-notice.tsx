@@ -27,7 +27,7 @@ export function LimitNotice({ onLeave }: { onLeave: () => void }) {
     <Notice
       tone="warn"
       action={
-        <>
+        <div className="flex flex-wrap gap-2">
           <Button asChild size="small">
             <Link to="/deployments" onClick={onLeave}>
               {words.toDeployments}
@@ -40,7 +40,7 @@ export function LimitNotice({ onLeave }: { onLeave: () => void }) {
               </Link>
             </Button>
           )}
-        </>
+        </div>
       }
     >
       {words.limitReached(max)} {can('manageBilling') ? words.limitRemedy : words.limitRemedyMember}
