@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,6 +10,12 @@ const MAIN = resolve(import.meta.dirname, '../../engine/src/main.ts')
 const NONCE = '0123456789abcdef'
 const KEY = 'a-key-for-the-benchmark'
 const START_MS = 120_000
+
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+process.once('SIGINT', () => process.exit(1)).once('SIGTERM', () => process.exit(1))
 
 /** What both engines are started with. */
 export interface Launch {
@@ -94,7 +100,8 @@ async function start(
     env: { ...process.env, BERTH_ENGINE_KEY: KEY },
     stdio: ['ignore', log, log],
   })
-  const exited = once(child, 'exit')
+  running.add(child)
+  const exited = once(child, 'exit').then(() => running.delete(child))
   const stop = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await exited
