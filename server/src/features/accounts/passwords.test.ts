@@ -32,11 +32,3 @@ test('many hashes at once leave threads for files, DNS and gzip', async () => {
   expect(hashed).toBeLessThan(10)
   await Promise.all(hashes)
 })
-
-test('more than 200 waiting hashes are refused', async () => {
-  const hashes = Array.from({ length: 230 }, () => hashPassword('correct horse'))
-  const refused = (await Promise.allSettled(hashes.slice(210))).filter(({ status }) => status === 'rejected')
-  expect(refused).toHaveLength(20)
-  expect(refused[0]).toMatchObject({ reason: { code: 'busy', kind: 'unavailable' } })
-  await Promise.allSettled(hashes)
-})

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
-import pLimit from 'p-limit'
-import { ApplicationError } from '../../errors.ts'
+import { createBoundedQueue } from './bounded-queue.ts'
 
 /** argon2id with the minimum parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -11,18 +10,12 @@ export const passwordBytes = { min: 8, max: 72 }
 
 /**
  * argon2 runs on libuv's pool of four threads, which files, DNS and gzip share. At most two hashes at a time leave the others free,
- * and a core for the event loop.
+ * and a core for the event loop. 200 waiting hashes are about five seconds of work.
  */
-const hashing = pLimit(Math.max(1, Math.min(2, availableParallelism() - 1)))
-
-/** About five seconds of work. */
-const mostWaiting = 200
-
-function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  if (hashing.pendingCount < mostWaiting) return hashing(work)
-  const message = 'Too many people are signing in right now. Try again in a few seconds.'
-  throw new ApplicationError('unavailable', 'busy', message, 5)
-}
+const inTurn = createBoundedQueue({
+  concurrency: Math.max(1, Math.min(2, availableParallelism() - 1)),
+  mostWaiting: 200,
+})
 
 /** Hashes a password into a PHC string. Throws `busy` if too many others wait. */
 export async function hashPassword(password: string): Promise<string> {
