@@ -10,7 +10,7 @@ import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/port
 import {
   PATIENT,
   TINY_MODEL,
-  makeFolder,
+  makeFolder as makeTemporaryFolder,
   makeSettings,
   makeSpec,
   makeVariant,
@@ -23,6 +23,14 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const LLAMA_DOUBLE = [process.execPath, pathOf('llama-server-double.mjs')] as const
 const VLLM_DOUBLE = [process.execPath, pathOf('vllm-double.mjs')] as const
 const real = process.env['LLAMA_SERVER_COMMAND']?.split(/ +/) as [string, ...string[]] | undefined
+
+const folders: string[] = []
+
+async function makeFolder(): Promise<string> {
+  const folder = await makeTemporaryFolder()
+  folders.push(folder)
+  return folder
+}
 
 async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(settings)
@@ -282,5 +290,6 @@ test('these tests leave no process running', async () => {
   const environments = await Promise.all(
     pids.map((pid) => readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')),
   )
-  expect(environments.filter((text) => /BERTH_STATE_DIR=\S*berth-local-/.test(text))).toEqual([])
+  const isOurs = (text: string) => folders.some((folder) => text.includes(`BERTH_STATE_DIR=${folder}/`))
+  expect(environments.filter(isOurs)).toEqual([])
 })
