@@ -29,7 +29,8 @@ test.each([
   const first = await client.get(path)
   const tag = first.headers.get('etag') ?? ''
   expect(tag).toMatch(/^W\/"[\w-]{22}"$/)
-  expect(first.headers.get('cache-control')).toBe('private, no-cache')
+  const isPersonal = path === '/v1/auth/session' || path === '/v1/organization/invitations'
+  expect(first.headers.get('cache-control')).toBe(isPersonal ? 'no-store' : 'private, no-cache')
   const second = await askAgain(path, `"other", ${tag}`)
   expect(second.status).toBe(304)
   expect(second.body).toBe('')

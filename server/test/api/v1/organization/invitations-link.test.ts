@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
-import { invite, joinClient, readInvitationToken } from '../../../support/organizations.ts'
+import { invite, joinClient, readInvitationToken, registerProven } from '../../../support/organizations.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -43,7 +43,7 @@ function registerInvitee(link: string) {
 
 test('GET /v1/installation: tells that emails are files', async () => {
   const answer = await createClient(server.url).get('/v1/installation')
-  expect([answer.status, answer.body]).toEqual([200, { mail_delivery: 'file' }])
+  expect([answer.status, answer.body.mail_delivery]).toEqual([200, 'file'])
 })
 
 test('POST …/link: returns the link of the email, which works', async () => {
@@ -102,8 +102,8 @@ test('POST …/link: not for answered and expired invitations', async () => {
 test('with MAIL_URL: emails are delivered, and links are refused', async () => {
   const delivering = await startTestServer({ worker: false, settings: { MAIL_URL: 'smtp://127.0.0.1:1' } })
   try {
-    const admin = await registerClient(delivering.url)
-    expect((await admin.get('/v1/installation')).body).toEqual({ mail_delivery: 'smtp' })
+    const admin = await registerProven(delivering)
+    expect((await admin.get('/v1/installation')).body.mail_delivery).toBe('smtp')
     const sent = await invite(delivering, admin, { email })
     const answer = await admin.post(`/v1/organization/invitations/${sent.invitation.id}/link`)
     expect(answer.body).toMatchObject({ status: 409, code: 'link_emailed' })
