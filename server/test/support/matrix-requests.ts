@@ -27,6 +27,7 @@ export interface Caller {
 type MakeRequest = (caller: Caller) => MatrixRequest | Promise<MatrixRequest>
 
 const password = 'correct horse battery'
+let nextContextTokens = 600
 
 function findDeployment({ tenants, actor, isOutsider }: Caller): string {
   const owner = actor === null || isOutsider ? tenants.members.member : actor
@@ -179,7 +180,8 @@ const matrixRequests: Record<string, MakeRequest> = {
   'GET /api/v1/model-deployments/{deployment_id}': deployment,
   'PATCH /api/v1/model-deployments/{deployment_id}': (caller) => ({
     parameters: { deployment_id: findDeployment(caller) },
-    body: { min_context_tokens: 1024 },
+    // A new value each time: a change that changes nothing is not recorded.
+    body: { min_context_tokens: nextContextTokens++ },
   }),
   'DELETE /api/v1/model-deployments/{deployment_id}': async (caller) => {
     const { actor, isOutsider, server } = caller

@@ -25,6 +25,7 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
     async ({ viewer }, reply) => {
       const data = await exportData(deps, viewer)
       reply.header('content-disposition', 'attachment; filename="berth-account.json"')
+      reply.type('application/json; charset=utf-8')
       return reply.serializer((body: unknown) => JSON.stringify(body, null, 2)).send(data as never)
     },
   )
