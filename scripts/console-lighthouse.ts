@@ -1,5 +1,5 @@
-// Prints Lighthouse scores of the sign-in and deployments pages on a desktop and on a slow phone, and the compressed JavaScript of the
-// first view: `npm run console:lighthouse`. Fails below a score of 95. Each score is the median of three runs, because other load on the
+// Prints Lighthouse scores of the main pages on a desktop and on a slow phone, and the compressed JavaScript of the first view:
+// `npm run console:lighthouse [part of a page's name]`. Fails below a score of 95. Each score is the median of three runs, because other load on the
 // machine affects it. npx downloads Lighthouse, which is too large for a dependency.
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { launchBrowser, openVisitor } from '../console/test/support/browser.ts'
 import { findChromium } from '../console/test/support/chromium.ts'
 import { measureFirstView } from '../console/test/support/first-view.ts'
 import { startConsoleServer } from '../console/test/support/server.ts'
-import { deployByApi, createPerson, registerByApi } from '../console/test/support/steps.ts'
+import { callByApi, deployByApi, createPerson, registerByApi } from '../console/test/support/steps.ts'
 
 const lighthouse = 'lighthouse@13.5.0'
 const categories = ['performance', 'accessibility', 'best-practices'] as const
@@ -18,7 +18,7 @@ const runs = 3
 
 type Device = 'desktop' | 'phone'
 
-async function main(): Promise<void> {
+async function main(wanted: string): Promise<void> {
   await using cleanup = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'berth-lighthouse-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true }))
@@ -29,14 +29,30 @@ async function main(): Promise<void> {
 
   const { page, context } = await openVisitor(browser, server.url)
   await registerByApi(page, createPerson())
-  await deployByApi(page)
+  const deployment = await deployByApi(page)
+  const { items } = await callByApi<{ items: { id: string; model_name: string }[] }>(
+    page.request,
+    'GET',
+    '/api/v1/deployable-models?q=qwen3',
+  )
+  const paths = {
+    'sign-in': '/sign-in',
+    deployments: '/deployments',
+    catalog: '/catalog',
+    // The model with the most variants
+    model: `/catalog/${items.find(({ model_name }) => model_name === 'qwen3')?.id}`,
+    playground: `/playground?deployment=${deployment}`,
+    usage: '/usage',
+  }
   const scripts = await measureFirstView(page)
   const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
   await context.close()
 
   for (const device of ['desktop', 'phone'] as const) {
-    await score('sign-in', device, `${server.url}/sign-in`, folder)
-    await score('deployments', device, `${server.url}/deployments`, folder, { Cookie: cookies })
+    for (const [name, path] of Object.entries(paths).filter(([name]) => name.includes(wanted))) {
+      const headers = name === 'sign-in' ? {} : { Cookie: cookies }
+      await score(name, device, server.url + path, folder, headers)
+    }
   }
   const bytes = scripts.reduce((sum, script) => sum + script.bytes, 0)
   console.log(
@@ -113,4 +129,4 @@ interface Report {
   >
 }
 
-await main()
+await main(process.argv[2] ?? '')

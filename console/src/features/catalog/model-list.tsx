@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Check } from 'lucide-react'
-import { memo } from 'react'
+import { memo, useDeferredValue } from 'react'
 import { Badge } from '../../components/badge.tsx'
 import { Skeleton } from '../../components/states.tsx'
 import { formatBytes, formatMoney, formatParameters } from '../../format.ts'
@@ -12,6 +12,9 @@ const words = text.catalog
 const columns =
   'grid gap-x-6 gap-y-2 px-5 py-4 sm:grid-cols-[minmax(0,1fr)_11rem] lg:grid-cols-[minmax(0,1fr)_12rem_10rem_6.5rem]'
 
+/** Rows of the first render, which fill a tall screen. The others follow in small steps, so that a phone paints early. */
+const firstRows = 12
+
 interface ModelListProps {
   entries: CatalogEntry[]
   /** The currency of the prices; undefined until they are known. */
@@ -22,9 +25,10 @@ interface ModelListProps {
 
 /** A list of models with links to their pages. */
 export function ModelList({ entries, currency, arePlacementsLoading }: ModelListProps) {
+  const shown = useDeferredValue(entries, entries.slice(0, firstRows))
   return (
     <ul className="divide-y">
-      {entries.map((entry) => (
+      {shown.map((entry) => (
         <ModelRow
           key={entry.model.id}
           entry={entry}
@@ -43,7 +47,10 @@ interface ModelRowProps extends Omit<ModelListProps, 'entries'> {
 const ModelRow = memo(function ModelRow({ entry, currency, arePlacementsLoading }: ModelRowProps) {
   const { model, sizes, formats, fit } = entry
   return (
-    <li className={`relative hover:bg-subtle ${columns}`}>
+    // Browsers skip layout and paint of rows outside the window; the reserved height is that of most rows.
+    <li
+      className={`relative [contain-intrinsic-size:auto_6.15rem] hover:bg-subtle [content-visibility:auto] ${columns}`}
+    >
       <div className="grid min-w-0 content-start gap-0.5">
         <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
           <Link

@@ -9,6 +9,7 @@ import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { WhenVisible } from '../../components/when-visible.tsx'
 import { EmptyState, ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { saveFile } from '../../components/save-file.ts'
@@ -99,7 +100,13 @@ function ChartFrame({
   )
   return (
     <div className="min-h-80">
-      {usage ? <Suspense fallback={loading}>{children(usage)}</Suspense> : loading}
+      {usage ? (
+        <WhenVisible fallback={loading}>
+          <Suspense fallback={loading}>{children(usage)}</Suspense>
+        </WhenVisible>
+      ) : (
+        loading
+      )}
     </div>
   )
 }
