@@ -49,7 +49,11 @@ export const models = z.object({
 
 export const model = z.object({ model_name: text.nullish() })
 
-const replicaStatus = z.union([z.object({ status: text }).transform(({ status: own }) => own), z.unknown()])
+/** True for a replica that reports an error. A replica that is being created can have the status ERROR without a message. */
+const replicaHasFailed = z.union([
+  z.object({ status: z.literal('ERROR'), error_message: z.string().min(1) }).transform(() => true),
+  z.unknown().transform(() => false),
+])
 
 /** Until 3.0, the instance of a launch that failed stays CREATING. Only its replicas say that they failed. */
 export const instances = z.array(
@@ -57,10 +61,10 @@ export const instances = z.array(
     .object({
       model_uid: text,
       status: text,
-      replica_statuses: z.array(replicaStatus).nullish(),
+      replica_statuses: z.array(replicaHasFailed).nullish(),
     })
     .transform(({ replica_statuses: replicas, ...instance }) => {
-      const hasFailed = replicas != null && replicas.length > 0 && replicas.every((own) => own === 'ERROR')
+      const hasFailed = replicas != null && replicas.length > 0 && replicas.every(Boolean)
       return hasFailed ? { ...instance, status: 'ERROR' } : instance
     }),
 )
