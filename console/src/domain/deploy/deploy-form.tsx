@@ -80,6 +80,7 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
       }
     >
       <div className="grid gap-4">
+        <LimitNotice onLeave={() => onOpenChange(false)} />
         <VariantFields model={model} placements={own} choice={choice} onChoose={choose} />
         {plan.isError ? (
           <ErrorState error={plan.error} onRetry={() => void plan.refetch()} />
@@ -91,7 +92,6 @@ export function DeployForm({ onOpenChange, model, initial = {} }: DeployFormProp
         {isSettled && !plan.data.feasible && choice && (
           <Alternatives placements={own} choice={choice} onChoose={choose} />
         )}
-        <LimitNotice onLeave={() => onOpenChange(false)} />
         <DeployError error={deploy.error} onLeave={() => onOpenChange(false)} />
       </div>
     </Dialog>
