@@ -43,7 +43,7 @@ describe.skipIf(!isVersion3)('a real Xinference that requires a sign-in', () => 
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(admin),
     })
-    expect(setup.status).toBe(200)
+    expect(setup.status).toBe(201)
     await expect(listOffers({ ...admin, password: 'wrong' })).rejects.toThrow(/rejected Berth's user name/)
     // The sign-in succeeds, and this cluster has no worker.
     await expect(listOffers(admin)).rejects.toThrow('no reachable Xinference cluster has a worker')
