@@ -27,7 +27,8 @@ const routes = {
     organization: 'A',
   }),
   'POST /v1/invitations/register': () => ({ token: 'A'.repeat(43), password }),
-  'POST /v1/user/signin': () => ({ email: 'nobody@example.com', password }),
+  // Ten failures of one account are a 429 too.
+  'POST /v1/user/signin': () => ({ email: `nobody-${(count += 1)}@example.com`, password }),
   'POST /v1/auth/password-reset/request': () => ({ email: 'nobody@example.com' }),
   'POST /v1/auth/password-reset/confirm': () => ({ token: 'A'.repeat(43), password }),
   'POST /v1/invitations/sso/oidc/start': () => ({ token: 'A'.repeat(43) }),
