@@ -115,7 +115,7 @@ test.each([
   ['GET', '/v1/user/register', 'POST'],
   ['DELETE', '/v1/auth/session', 'GET, HEAD'],
   ['PUT', deployments, 'GET, HEAD, POST'],
-  ['PATCH', `${deployments}/${uuid}`, 'GET, HEAD, DELETE'],
+  ['PUT', `${deployments}/${uuid}`, 'GET, HEAD, PATCH, DELETE'],
   ['POST', '/healthz', 'GET, HEAD'],
   ['OPTIONS', '/v1/user/signin', 'POST'],
 ])('405 with Allow: %s %s', async (method, path, allow) => {
