@@ -41,7 +41,8 @@ beforeAll(async () => {
     sendCompletion(response, generate(runtime.specs.findLast(({ modelUid }) => modelUid === model)!), stream)
   })
   const ready = () => ({ phase: 'ready' as const, endpoint: { baseUrl: engine.url } })
-  runtime.answer({ listOffers: () => [offer], ensureEngine: ready, observeEngine: ready })
+  const single = { ...offer, instanceType: 'h200-x1', gpuCount: 1, memoryBytes: 126 * 2 ** 30 }
+  runtime.answer({ listOffers: () => [single, offer], ensureEngine: ready, observeEngine: ready })
   server = await startTestServer({ worker: true, runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '50' } })
   client = await registerClient(server.url)
 })
