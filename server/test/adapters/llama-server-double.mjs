@@ -32,7 +32,7 @@ const { values } = parseArgs({
 })
 const key = process.env.LLAMA_API_KEY
 process.stderr.write(
-  `load_model: loading model '${values.model}' on ${process.env.CUDA_VISIBLE_DEVICES ?? 'any GPU'}\n`,
+  `load_model: loading model '${String(values.model)}' on ${process.env.CUDA_VISIBLE_DEVICES ?? 'any GPU'}\n`,
 )
 if (readFileSync(values.model).toString('latin1', 0, 4) !== 'GGUF' || values.model.endsWith('/bad.gguf')) {
   process.stderr.write(`error loading model: invalid magic\n`)
