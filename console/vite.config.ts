@@ -40,7 +40,7 @@ export default defineConfig({
               test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\./,
             },
             { name: 'list', test: new RegExp(firstViews.member.join('|')) },
-            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete)/ },
+            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete|verify)/ },
             {
               name: 'shared',
               test: /console.src.(api|components|domain|routing|shell|class-names|format)/,

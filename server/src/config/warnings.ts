@@ -18,7 +18,7 @@ export function listWarnings({ role, publicUrl, trustProxy, mail, billing, regis
     )
   }
   const serves = role === 'all' || role === 'api'
-  if (serves && billing.stripe === null) {
+  if (serves && billing.stripe === null && registration.mode === 'open') {
     warnings.push(
       'BILLING_PROCESSOR is sandbox: no card is ever charged, and anyone who activates billing with a test card uses compute for ' +
         'free. Set it to stripe, or restrict REGISTRATION to people you know.',

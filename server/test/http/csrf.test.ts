@@ -14,7 +14,11 @@ let client: Client
 beforeAll(async () => {
   server = await startTestServer({
     worker: false,
-    settings: { PUBLIC_URL: publicOrigin, CSRF_TRUSTED_ORIGINS: `${trustedOrigin}, http://localhost:5173/` },
+    settings: {
+      PUBLIC_URL: publicOrigin,
+      ALLOWED_HOSTS: 'berth.internal',
+      CSRF_TRUSTED_ORIGINS: `${trustedOrigin}, http://localhost:5173/`,
+    },
   })
   client = await registerClient(server.url)
 })

@@ -28,9 +28,11 @@ interface Sent {
   headers?: Record<string, string | string[]>
 }
 
-/** Sends exactly these bytes as path and body. Uses a separate session if the operation would end the session. */
+const endingSessions = ['/v1/user/logout', '/v1/auth/sessions', '/v1/auth/sessions/{session_id}']
+
+/** Sends exactly these bytes as path and body. Uses a separate session if the operation could end the session. */
 async function send({ method, path }: Operation, sent: Sent): Promise<{ status: number; text: string }> {
-  const own = path === '/v1/user/logout' ? await registerClient(server.url) : client
+  const own = endingSessions.includes(path) ? await registerClient(server.url) : client
   const answer = await request(server.url + (sent.path ?? fill(path, '1')), {
     method: method as 'POST',
     headers: { cookie: own.cookie(), ...sent.headers },
