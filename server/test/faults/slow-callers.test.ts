@@ -127,7 +127,11 @@ test.each(['text/event-stream', 'application/json'])(
 test('a large response reaches a caller that reads slowly but above MIN_TRANSFER_RATE', async () => {
   const length = 24 * megabyte
   const embedding = Array.from({ length: 1024 }, () => 0)
-  const data = Array.from({ length: length / 4 / 1024 }, (_, index) => ({ object: 'embedding', index, embedding }))
+  const data = Array.from({ length: length / 4 / 1024 }, (_, index) => ({
+    object: 'embedding',
+    index,
+    embedding,
+  }))
   engine.answer((socket) => socket.write(composeResponse(JSON.stringify({ object: 'list', data }))))
   const model = await deployModel(gateway.client, 'berth-tiny-embedding')
   const text = JSON.stringify({ model, input: 'x', encoding_format: 'base64' })
