@@ -33,6 +33,7 @@ const features: Readonly<Record<string, readonly string[]>> = {
   billing: ['audit', 'mail', 'organizations', 'metering'],
   deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
   members: ['audit', 'organizations', 'accounts', 'invitations', 'sso', 'billing', 'deployments'],
+  operators: ['audit', 'mail', 'organizations', 'accounts', 'invitations', 'billing', 'deployments'],
   statistics: ['deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }
@@ -78,7 +79,7 @@ const server: readonly Layer[] = [
   },
   {
     name: 'server',
-    files: ['server/src/{main,processes,server,startup-checks,worker}.ts'],
+    files: ['server/src/{admin,main,processes,server,startup-checks,worker}.ts'],
     imports: ['wiring', 'application', ...featureNames, ...base],
   },
   { name: 'contract', files: ['server/src/contract.ts'], imports: ['base', 'http', ...featureNames] },

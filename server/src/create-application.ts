@@ -56,6 +56,8 @@ export async function createApplication(config: Config, overrides: Overrides = {
       })
       opened.defer(async () => database?.stop())
       opened.defer(() => lock.release())
+    } else if (database?.adopted === false) {
+      opened.defer(() => database.stop())
     }
     const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
       log.warn({ err: error }, 'idle database connection lost'),

@@ -28,6 +28,8 @@ export interface Viewer extends Actor {
   name: string
   organizationId: number
   organizationName: string
+  /** Members of a suspended or closed organization can only read. */
+  organizationStatus: 'active' | 'suspended' | 'closed'
   role: RoleName
   requiresProfileCompletion: boolean
   /** True until the email is proven, if the server sends email. The viewer can neither deploy nor invite until then. */

@@ -20,6 +20,8 @@ import { mailJobs } from './features/mail/jobs.ts'
 import type { MailComposers } from './features/mail/send-mail.ts'
 import { sweepMails } from './features/mail/sweep-mails.ts'
 import { meteringJobs } from './features/metering/jobs.ts'
+import { operatorJobs } from './features/operators/jobs.ts'
+import { composeSuspendedMail } from './features/operators/suspend.ts'
 import { ssoJobs } from './features/sso/jobs.ts'
 import { statisticsJobs } from './features/statistics/jobs.ts'
 import { paymentSandboxJobs } from './payment-sandbox-jobs.ts'
@@ -33,6 +35,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     password_changed: (userId) => composePasswordChangedMail(application, userId),
     email_verification: (userId) => composeEmailVerification(application, userId),
     fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
+    organization_suspended: (organizationId) => composeSuspendedMail(application, organizationId),
     trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),
   }
   await jobs.work([
@@ -43,6 +46,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
     ...billingJobs(application),
     ...deploymentJobs(application),
+    ...operatorJobs(application),
     ...statisticsJobs(application),
     ...paymentSandboxJobs(application),
   ])

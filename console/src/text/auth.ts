@@ -115,4 +115,5 @@ const ssoFailures: Record<string, string> = {
   invitation_answered: 'The invitation was already answered.',
   invitation_expired: 'The invitation has expired. Ask for a new one.',
   registration_closed: 'New accounts need an invitation. Ask an admin of your organization to invite you.',
+  account_disabled: 'Your account is disabled. Contact the operator of this server.',
 }

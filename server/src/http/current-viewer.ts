@@ -85,6 +85,11 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     if (permission !== null && !roleCan(viewer.role, permission)) {
       throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
     }
+    // Routes without a permission concern the person, not the organization.
+    if (permission !== null && viewer.organizationStatus !== 'active' && isChange(request)) {
+      const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
+      throw new ApplicationError('forbidden', 'organization_suspended', message)
+    }
     if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
       const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
       throw new ApplicationError('forbidden', 'email_unproven', message)
@@ -107,8 +112,8 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       admit(request, caller)
     } catch (error) {
       const { method, routeOptions } = request
-      const isChange = !cachesViewer && method !== 'GET' && method !== 'HEAD'
-      if (isChange) await source.recordRefusal(caller, `${method} ${routeOptions.url}`)
+      if (!cachesViewer && isChange(request))
+        await source.recordRefusal(caller, `${method} ${routeOptions.url}`)
       throw error
     }
   }
@@ -128,6 +133,10 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
     }
     done()
   }
+}
+
+function isChange({ method }: FastifyRequest): boolean {
+  return method !== 'GET' && method !== 'HEAD'
 }
 
 export function notAuthenticated(): ApplicationError {

@@ -123,7 +123,7 @@ const redocPage = `<!doctype html>
 const problemDescriptions: Record<number, string> = {
   400: 'The request body can’t be parsed',
   401: 'The session is missing or invalid',
-  403: 'The role does not allow this, or the request came from another site',
+  403: 'Not allowed: the role, a suspended organization, a disabled account, or a request from another site; `code` gives the reason',
   404: 'Does not exist or belongs to another user',
   408: 'The request body arrived too slowly',
   409: 'Not possible in the current state; `code` gives the reason',

@@ -70,7 +70,7 @@ async function addCard({ server, tenants }: Caller): Promise<string> {
 
 function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
-  const organization = { organizationId, organizationName: 'Tenant' }
+  const organization = { organizationId, organizationName: 'Tenant', organizationStatus: 'active' } as const
   return {
     ...serverActor,
     ...organization,

@@ -74,7 +74,8 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
   const requirements = { requiresProfileCompletion: false, requiresEmailVerification: false }
-  const viewer = { ...serverActor, ...actor, ...requirements, organizationName: '' }
+  const organization = { organizationName: '', organizationStatus: 'active' } as const
+  const viewer = { ...serverActor, ...actor, ...requirements, ...organization }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
   const { id } = await requestDeployment(application, { ...viewer, session }, { modelName: 'berth-tiny' })
   return id

@@ -6,6 +6,7 @@ import { identifyActor } from './identify-actor.ts'
 import { rememberNetwork } from './known-networks.ts'
 import { hashToken } from './link-token.ts'
 import { touchSession } from './session-store.ts'
+import { assertEnabled } from './set-disabled.ts'
 import { invalidCredentials } from './sign-in.ts'
 import { deleteSession, findSession, insertSession, lockUserWithPassword, renewSession } from './store.ts'
 
@@ -67,6 +68,7 @@ export async function startSession(
       endsAt,
     })
     await rememberNetwork(transaction, userId, visitor.address, createdAt)
+    await assertEnabled(transaction, userId)
     const actor = await identifyActor(transaction, visitor, userId)
     const target = { type: 'session', id } as const
     await recordAction(transaction, actor, 'session.started', {
@@ -106,6 +108,7 @@ export async function findViewer(
     name: row.name,
     organizationId: row.organization_id,
     organizationName: row.organization_name,
+    organizationStatus: row.organization_status,
     role: row.role,
     requiresProfileCompletion: row.profile_incomplete,
     address: null,

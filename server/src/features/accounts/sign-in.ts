@@ -8,6 +8,7 @@ import { recordAction } from '../audit/record-action.ts'
 import { isKnownNetwork } from './known-networks.ts'
 import { verifyPassword } from './passwords.ts'
 import { clearAttempts, countAttempt, refundAttempt } from './rate-limits.ts'
+import { accountDisabled } from './set-disabled.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
 
 const failures = {
@@ -18,7 +19,7 @@ const limits = { account: { ...failures, attempts: 10 }, address: { ...failures,
 
 /**
  * Checks an email and a password and returns the user's id. Each attempt counts as failed until it succeeds, so that parallel
- * attempts cannot exceed the limit. An unknown email takes the same time and gives the same error as a wrong password. A network
+ * attempts cannot exceed the limit. An unknown email takes the same time and gives the same error as a wrong password. A disabled account throws `account_disabled`. A network
  * from which the user has signed in has a limit of its own, so that failures elsewhere don't lock its user out.
  */
 export async function signIn(
@@ -49,6 +50,10 @@ export async function signIn(
     throw invalidCredentials()
   }
   await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
+  if (user.disabled_at !== null) {
+    await recordRefusedSignIn(db, visitor, user)
+    throw accountDisabled()
+  }
   return { userId: user.id, passwordHash: user.password_hash }
 }
 

@@ -46,7 +46,7 @@ export async function foldEmail(db: Database, email: string): Promise<string> {
 export function findUserByEmail(db: Database, email: string) {
   return db
     .selectFrom('users')
-    .select(['id', 'email', 'password_hash', 'current_organization_id'])
+    .select(['id', 'email', 'password_hash', 'current_organization_id', 'disabled_at'])
     .where(sql`lower(email)`, '=', sql<string>`lower(${email})`)
     .executeTakeFirst()
 }
@@ -234,10 +234,12 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'users.email_verified_at',
       'organizations.id as organization_id',
       'organizations.name as organization_name',
+      'organizations.status as organization_status',
       'memberships.role',
     ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
+    .where('users.disabled_at', 'is', null)
     .executeTakeFirst()
 }
 

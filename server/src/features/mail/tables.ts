@@ -15,6 +15,7 @@ export type MailKind =
   | 'email_verification'
   | 'fresh_organization'
   | 'trial_exhausted'
+  | 'organization_suspended'
 
 export interface MailsTable {
   id: Generated<number>

@@ -15,6 +15,7 @@ export interface OrganizationsTable {
   slug: string
   description: string | null
   status: Generated<'active' | 'suspended' | 'closed'>
+  suspended_at: Date | null
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }

@@ -10,6 +10,7 @@ export const ssoErrorCodes = [
   'invitation_answered',
   'invitation_expired',
   'registration_closed',
+  'account_disabled',
 ] as const
 
 export type SsoErrorCode = (typeof ssoErrorCodes)[number]

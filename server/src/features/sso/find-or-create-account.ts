@@ -10,6 +10,7 @@ import { createAccount, defaultUserName } from '../accounts/create-account.ts'
 import { assertMayRegister } from '../accounts/registration-policy.ts'
 import { claimAccount } from '../accounts/claim-account.ts'
 import { identifyActor } from '../accounts/identify-actor.ts'
+import { assertEnabled } from '../accounts/set-disabled.ts'
 import { acceptInvitationWithin } from '../invitations/answer-invitation.ts'
 import { createInvitedAccount } from '../invitations/register-invitee.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
@@ -33,13 +34,14 @@ export async function findOrCreateAccount(
 ): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await deps.db
-        .transaction()
-        .execute((transaction) =>
+      return await deps.db.transaction().execute(async (transaction) => {
+        const userId =
           invitationTokenHash === null
-            ? findOrCreate(deps, transaction, visitor, identity)
-            : acceptInvitation(deps, transaction, visitor, identity, invitationTokenHash),
-        )
+            ? await findOrCreate(deps, transaction, visitor, identity)
+            : await acceptInvitation(deps, transaction, visitor, identity, invitationTokenHash)
+        await assertEnabled(transaction, userId)
+        return userId
+      })
     } catch (error) {
       // A concurrent sign-in created the account or the link. The next attempt finds it.
       if (attempt === maxAttempts || !lostRace(error)) throw toRefusal(error)
@@ -147,12 +149,13 @@ function lostRace(error: unknown): boolean {
   )
 }
 
-/** Translates an error of an invitation into an error code of the sign-in page. */
+/** Translates an error of an account or an invitation into an error code of the sign-in page. */
 function toRefusal(error: unknown): unknown {
   if (!(error instanceof ApplicationError)) return error
   switch (error.code) {
     case 'not_found':
       return new SsoRefusal('invitation_not_found')
+    case 'account_disabled':
     case 'registration_closed':
     case 'invitation_answered':
     case 'invitation_expired':

@@ -84,3 +84,13 @@ test('GET /v1/sso/callback/{p}: a concurrent sign-in to a claimed account leaves
     expect((await owner.open('/v1/auth/session')).status).toBe(200)
   }
 })
+
+test('GET /v1/sso/callback/{p}: a disabled account cannot sign in', async () => {
+  const person = newPerson()
+  expect((await signInAs(server, server.browse(), person)).location).toBe('/')
+  const disabled = { disabled_at: new Date() }
+  await server.application.db.updateTable('users').set(disabled).where('email', '=', person.email).execute()
+  const browser = server.browse()
+  expect((await signInAs(server, browser, person)).location).toBe('/sign-in?error=account_disabled')
+  expect(browser.cookie('session')).toBeUndefined()
+})

@@ -1,0 +1,29 @@
+import { ApplicationError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
+import { closeAccount } from '../billing/close-account.ts'
+import { terminateDeployments } from '../deployments/hand-over.ts'
+import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
+import { closeOrganization } from '../organizations/close-organization.ts'
+import { findOrganizationStatus } from '../organizations/status.ts'
+import { organizationNotFound } from './find.ts'
+
+/** Closes an organization for good: its deployments end, and its members can only read. */
+export async function closeOrganizationForGood(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  operator: Actor,
+  organizationId: number,
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const at = clock()
+    const status = await findOrganizationStatus(transaction, organizationId)
+    if (status === undefined) throw organizationNotFound()
+    if (status === 'closed')
+      throw new ApplicationError('conflict', 'wrong_status', 'The organization is closed.')
+    const reason = 'Terminated because an operator closed the organization.'
+    await terminateDeployments(transaction, operator, { organizationId }, { reason, at })
+    await cancelOpenInvitations(transaction, organizationId, at)
+    await closeAccount(transaction, organizationId, at)
+    await closeOrganization(transaction, operator, organizationId, at)
+  })
+}

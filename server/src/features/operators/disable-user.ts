@@ -1,0 +1,23 @@
+import type { Services } from '../../services.ts'
+import type { Actor } from '../../viewer.ts'
+import { setDisabled } from '../accounts/set-disabled.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { userNotFound } from './find.ts'
+
+/** Disables an account, which ends its sessions and refuses sign-ins, or enables it again. */
+export async function disableUser(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  operator: Actor,
+  id: number,
+  disabled: boolean,
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const user = await setDisabled(transaction, id, disabled ? clock() : null)
+    if (user === undefined) throw userNotFound()
+    await recordAction(transaction, operator, disabled ? 'user.disabled' : 'user.enabled', {
+      organizationId: user.organizationId,
+      target: { type: 'user', id, name: user.email },
+      details: { operator: operator.email },
+    })
+  })
+}
