@@ -164,7 +164,7 @@ test('without a mail server, pages say so, and an admin copies the link of an in
   await page.getByRole('dialog').getByLabel('Email').fill(guest.email)
   await page.getByRole('dialog').getByRole('button', { name: 'Create invitation' }).click()
   await see(page.getByText(/^Not emailed: this server has no mail server/))
-  await page.getByRole('button', { name: `Copy the link for ${guest.email}` }).click()
+  await page.getByRole('button', { name: `Copy link for ${guest.email}` }).click()
   await see(page.getByText(`Copied. The link is only for ${guest.email}.`))
   const link = await page.evaluate(() => navigator.clipboard.readText())
   expect(link).toBe(await site.server.waitForMailedLink(guest.email, 'Analytical Engines'))

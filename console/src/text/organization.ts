@@ -38,7 +38,7 @@ export const organization = {
   createInvitation: 'Create invitation',
   createdFor: (email: string) => `Invitation for ${email} created. Copy its link to pass it on.`,
   copyLink: 'Copy link',
-  copyLinkFor: (email: string) => `Copy the link for ${email}`,
+  copyLinkFor: (email: string) => `Copy link for ${email}`,
   copiedLink: (email: string) => `Copied. The link is only for ${email}.`,
   mailWritten: 'Not emailed: this server has no mail server. Copy the link and pass it on.',
   sentTo: (email: string) => `Invitation sent to ${email}.`,
@@ -75,7 +75,7 @@ export const organization = {
   /** The same without a mail server */
   renewal: {
     button: 'Renew link',
-    buttonFor: (email: string) => `Renew the link for ${email}`,
+    buttonFor: (email: string) => `Renew link for ${email}`,
     done: (email: string) => `New link for ${email}. The previous link no longer works.`,
   },
 
