@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -80,13 +81,18 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
   }
 }
 
+/** A port below the range that systems assign to connections, so that nothing takes it before or between starts of the server. */
 async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
+  const probe = createServer()
+  try {
+    probe.listen(randomInt(20_000, 32_000), '127.0.0.1')
+    await once(probe, 'listening')
+    return (probe.address() as AddressInfo).port
+  } catch {
+    return await findFreePort()
+  } finally {
+    probe.close()
+  }
 }
 
 /** Finds the newest matching email. File names of emails start with the time, and a link has its own line. */
