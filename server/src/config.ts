@@ -6,6 +6,7 @@ import { accessSettings } from './config/access.ts'
 import type { RegistrationPolicy } from './config/access.ts'
 import { billingSettings, readBilling } from './config/billing.ts'
 import type { BillingConfig } from './config/billing.ts'
+import { readBodyLimits } from './config/body-limits.ts'
 import {
   readEngineLimits,
   readKubernetes,
@@ -274,7 +275,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       `DATABASE_URL: ROLE=${settings.ROLE} requires a shared database; set it to the database of the other processes`,
     )
   }
-  const bodies = readBodies(settings, problems)
+  const bodies = readBodyLimits(settings, problems)
   const sso = readSso(settings, problems)
   const billing = readBilling(settings, problems)
   const xinference = readXinference(settings, problems)
@@ -357,26 +358,6 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     hosts: settings.PUBLIC_URL === undefined ? null : [publicUrl.hostname, ...settings.ALLOWED_HOSTS],
     metricsPublic: settings.METRICS_PUBLIC,
   }
-}
-
-const mebibyte = 1024 * 1024
-
-/** Unless set, at least eight bodies of the largest size fit for a user, and sixteen for a process. */
-function readBodies(settings: z.output<typeof environment>, problems: string[]) {
-  const limit = settings.INFERENCE_BODY_LIMIT
-  const perUser = settings.INFERENCE_MAX_BODY_BYTES_PER_USER ?? Math.max(256 * mebibyte, 8 * limit)
-  const perProcess = settings.INFERENCE_MAX_BODY_BYTES_PER_PROCESS ?? Math.max(512 * mebibyte, 2 * perUser)
-  if (perUser < limit) {
-    problems.push(
-      `INFERENCE_MAX_BODY_BYTES_PER_USER: must be at least INFERENCE_BODY_LIMIT (${limit}), or no such body is accepted`,
-    )
-  }
-  if (perProcess < perUser) {
-    problems.push(
-      `INFERENCE_MAX_BODY_BYTES_PER_PROCESS: must be at least INFERENCE_MAX_BODY_BYTES_PER_USER (${perUser}); raise it or lower the other`,
-    )
-  }
-  return { perUser, perProcess }
 }
 
 function readApiProcesses({ ROLE, API_PROCESSES }: z.output<typeof environment>): number {

@@ -29,7 +29,7 @@ interface Entry<Value> extends Loaded<Value> {
 
 /** A value serves for this long after it was read while the database is unreachable. */
 const outageMilliseconds = 300_000
-/** An unreachable database is asked again after this time. */
+/** Delay before the next query to an unreachable database */
 const probeMilliseconds = 500
 
 /**
