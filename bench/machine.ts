@@ -24,6 +24,7 @@ function takeTurn(): Promise<boolean> {
     createServer()
       .once('error', () => resolve(false))
       .listen('\0berth-bench', () => resolve(true))
+      .unref()
   })
 }
 

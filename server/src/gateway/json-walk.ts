@@ -41,14 +41,17 @@ export class JsonError extends Error {}
 export class MemberWalk {
   readonly body: Buffer
   readonly names: readonly { text: string; bytes: Buffer }[]
+  readonly shortestName: number
   readonly members: MemberValue[] = []
   /** The document is an object */
   isObject = false
   position = 0
   expected: Expected = value
   depth = 0
-  /** One bit per level: 1 for an object */
-  levels = new Uint8Array(64)
+  /** The innermost level is an object */
+  inObject = false
+  /** One bit per level: 1 for an object. Level 0 is the document. */
+  levels: Uint8Array = new Uint8Array(64)
   inString = false
   stringStart = 0
   nextQuote = -1
@@ -60,79 +63,90 @@ export class MemberWalk {
   constructor(body: Buffer, names: readonly string[]) {
     this.body = body
     this.names = names.map((text) => ({ text, bytes: Buffer.from(text) }))
+    this.shortestName = Math.min(...names.map(({ length }) => length))
   }
 
   /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
   advance(to: number): boolean {
     const { body } = this
     const end = Math.min(to, body.length)
-    while (this.position < end) {
-      if (this.inString) this.continueString()
-      else this.take(body[this.position]!)
+    // Local variables and few calls: fields and methods would double the time.
+    let { position, expected, depth, inObject, inString, levels } = this
+    while (position < end) {
+      if (inString) {
+        position = this.continueString(position)
+        inString = this.inString
+        if (inString) continue
+        if (expected === name || expected === nameOrEnd) {
+          expected = colonNext
+          if (depth === 1) this.name = this.findName(this.stringStart + 1, position - 1)
+          continue
+        }
+      } else {
+        const byte = body[position]!
+        if (byte <= 0x20) {
+          if (!isSpace(byte)) fail(position)
+          position += 1
+          continue
+        }
+        if (byte === comma && expected === commaOrEnd) {
+          expected = inObject ? name : value
+          position += 1
+          continue
+        }
+        if (byte === colon && expected === colonNext) {
+          expected = value
+          position += 1
+          continue
+        }
+        if (byte === quote && expected <= nameOrEnd) {
+          if (depth === 1 && expected <= valueOrEnd) this.valueStart = position
+          this.stringStart = position
+          this.inString = inString = true
+          position += 1
+          continue
+        }
+        if (byte === (inObject ? closeBrace : closeBracket)) {
+          const endsEmpty = expected === (inObject ? nameOrEnd : valueOrEnd)
+          if (depth === 0 || !(endsEmpty || expected === commaOrEnd)) fail(position)
+          depth -= 1
+          inObject = ((levels[depth >> 3]! >> (depth & 7)) & 1) === 1
+          position += 1
+        } else {
+          if (expected > valueOrEnd) fail(position)
+          if (depth === 1) this.valueStart = position
+          if (byte === openBrace || byte === openBracket) {
+            inObject = byte === openBrace
+            if (depth === 0) this.isObject = inObject
+            depth += 1
+            if (depth >> 3 === levels.length) levels = this.growLevels()
+            const bit = 1 << (depth & 7)
+            if (inObject) levels[depth >> 3]! |= bit
+            else levels[depth >> 3]! &= ~bit
+            expected = inObject ? nameOrEnd : valueOrEnd
+            position += 1
+            continue
+          }
+          const scalarEnd = endOfScalar(body, position)
+          if (scalarEnd < 0) fail(position)
+          position = scalarEnd
+        }
+      }
+      // A value has ended.
+      expected = depth === 0 ? nothing : commaOrEnd
+      if (depth === 1 && this.name !== null) this.addMember(this.name, position)
     }
-    if (this.position < body.length) return false
-    if (this.expected !== nothing) throw new JsonError('the JSON is incomplete')
+    Object.assign(this, { position, expected, depth, inObject })
+    if (position < body.length) return false
+    if (expected !== nothing) throw new JsonError('the JSON is incomplete')
     return true
   }
 
-  take(byte: number): void {
-    if (byte <= 0x20) return this.takeSpace(byte)
-    switch (this.expected) {
-      case commaOrEnd:
-        if (byte === comma) return this.expect(this.isInObject() ? name : value)
-        return this.closeLevel(byte)
-      case colonNext:
-        return byte === colon ? this.expect(value) : this.fail()
-      case nameOrEnd:
-        return byte === closeBrace ? this.closeLevel(byte) : this.openName(byte)
-      case name:
-        return this.openName(byte)
-      case valueOrEnd:
-        return byte === closeBracket ? this.closeLevel(byte) : this.openValue(byte)
-      case value:
-        return this.openValue(byte)
-      case nothing:
-        return this.fail()
-    }
-  }
-
-  takeSpace(byte: number): void {
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) this.fail()
-    this.position += 1
-  }
-
-  expect(next: Expected): void {
-    this.expected = next
-    this.position += 1
-  }
-
-  openName(byte: number): void {
-    if (byte !== quote) this.fail()
-    this.openString()
-  }
-
-  openValue(byte: number): void {
-    if (this.depth === 1) this.valueStart = this.position
-    if (byte === quote) return this.openString()
-    if (byte === openBrace) return this.openLevel(true)
-    if (byte === openBracket) return this.openLevel(false)
-    const end = endOfScalar(this.body, this.position)
-    if (end < 0) this.fail()
-    this.position = end
-    this.endValue()
-  }
-
-  openString(): void {
-    this.inString = true
-    this.stringStart = this.position
-    this.position += 1
-  }
-
-  /** Continues a string, at most up to its closing quote. */
-  continueString(): void {
+  /** Continues a string at `from`, at most up to its closing quote, and returns the next position. */
+  continueString(from: number): number {
     const { body } = this
-    const stop = Math.min(this.position + burst, body.length)
-    let at = this.position
+    const stop = Math.min(from + burst, body.length)
+    let at = from
     while (at < stop) {
       const byte = body[at]!
       if (byte === quote) return this.closeString(at)
@@ -141,61 +155,35 @@ export class MemberWalk {
     if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
     if (this.nextBackslash < at) this.nextBackslash = findByte(body, backslash, at)
     if (this.nextQuote < this.nextBackslash) return this.closeString(this.nextQuote)
-    this.position = Math.max(at, Math.min(this.nextBackslash, body.length))
+    return Math.max(at, Math.min(this.nextBackslash, body.length))
   }
 
-  closeString(at: number): void {
+  closeString(at: number): number {
     this.inString = false
-    this.position = at + 1
-    if (this.expected === value || this.expected === valueOrEnd) return this.endValue()
-    this.expected = colonNext
-    if (this.depth === 1) this.name = this.findName(this.stringStart + 1, at)
+    return at + 1
   }
 
   findName(from: number, to: number): string | null {
-    for (const { text, bytes } of this.names) {
-      if (to - from <= 6 * bytes.length && equalsName(this.body, from, to, bytes)) return text
+    if (to - from < this.shortestName) return null
+    const { body, names } = this
+    for (let index = 0; index < names.length; index += 1) {
+      const { text, bytes } = names[index]!
+      if (body[from] !== bytes[0] && body[from] !== backslash) continue
+      if (to - from <= 6 * bytes.length && equalsName(body, from, to, bytes)) return text
     }
     return null
   }
 
-  openLevel(isObject: boolean): void {
-    const index = this.depth >> 3
-    if (index === this.levels.length) {
-      const larger = new Uint8Array(2 * index)
-      larger.set(this.levels)
-      this.levels = larger
-    }
-    const bit = 1 << (this.depth & 7)
-    if (isObject) this.levels[index]! |= bit
-    else this.levels[index]! &= ~bit
-    if (this.depth === 0) this.isObject = isObject
-    this.depth += 1
-    this.expect(isObject ? nameOrEnd : valueOrEnd)
-  }
-
-  closeLevel(byte: number): void {
-    if (this.depth === 0 || byte !== (this.isInObject() ? closeBrace : closeBracket)) this.fail()
-    this.depth -= 1
-    this.position += 1
-    this.endValue()
-  }
-
-  isInObject(): boolean {
-    const level = this.depth - 1
-    return ((this.levels[level >> 3]! >> (level & 7)) & 1) === 1
-  }
-
-  endValue(): void {
-    this.expected = this.depth === 0 ? nothing : commaOrEnd
-    if (this.depth !== 1 || this.name === null) return
-    this.members.push({ name: this.name, start: this.valueStart, end: this.position })
+  addMember(name: string, end: number): void {
+    this.members.push({ name, start: this.valueStart, end })
     this.name = null
     if (this.members.length > maxMembers) throw new JsonError('a member occurs too often')
   }
 
-  fail(): never {
-    throw new JsonError(`the JSON is invalid at byte ${this.position}`)
+  growLevels(): Uint8Array {
+    const larger = new Uint8Array(2 * this.levels.length)
+    larger.set(this.levels)
+    return (this.levels = larger)
   }
 }
 
@@ -204,6 +192,14 @@ export function findMembers(body: Buffer, names: readonly string[]): MemberValue
   const walk = new MemberWalk(body, names)
   walk.advance(body.length)
   return walk.members
+}
+
+function fail(position: number): never {
+  throw new JsonError(`the JSON is invalid at byte ${position}`)
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
 
 function findByte(body: Buffer, byte: number, from: number): number {
@@ -246,8 +242,11 @@ const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
 /** Returns where the number or literal at `from` ends, or -1. */
 function endOfScalar(body: Buffer, from: number): number {
+  const byte = body[from]!
+  // A single digit, the most tokens that fit into a body
+  if (byte >= 0x30 && byte < 0x3a && body[from + 1] === comma) return from + 1
   // Digits and a minus sign
-  if (body[from]! < 0x3a) return endOfNumber(body, from)
+  if (byte < 0x3a) return endOfNumber(body, from)
   for (const literal of literals) {
     if (body[from] !== literal[0]) continue
     for (let index = 1; index < literal.length; index += 1) {

@@ -1,6 +1,7 @@
 import { errorCodes } from 'fastify'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
+import { freeBuffer } from '../free-buffer.ts'
 
 type Done = (error: Error | null, body?: Buffer) => void
 
@@ -50,6 +51,7 @@ export function parseRawBodies(
       if (isKnown && chunk.length < length) {
         whole ??= Buffer.allocUnsafeSlow(length)
         chunk.copy(whole, size - chunk.length)
+        freeBuffer(chunk)
       } else chunks.push(chunk)
       // Don't wait for the end event.
       if (size === length) end()

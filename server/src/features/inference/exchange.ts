@@ -1,3 +1,4 @@
+import { freeBuffer } from '../../free-buffer.ts'
 import type { ResponseHandler, ResponseHead, UpstreamCall } from '../../gateway/upstream-client/upstream.ts'
 import { UpstreamError } from '../../gateway/upstream-client/upstream-error.ts'
 import type { Services } from '../../services.ts'
@@ -123,6 +124,8 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
     if (this.unauthorized && this.canRenew) return null
     this.firstByteAt = performance.now()
     // The request is not retried from here on, so its body need not stay in memory during a long stream.
+    const { body } = this.request
+    if (typeof body !== 'string' && this.call!.bodySent) freeBuffer(body)
     this.request.body = ''
     this.caller.request.bodyHold?.release()
     const { breakers } = this.deps.inference

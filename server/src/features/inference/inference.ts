@@ -4,6 +4,8 @@ import { createCircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import { createUpstreamClient } from '../../gateway/upstream-client/client.ts'
 import type { UpstreamClient, UpstreamTimeouts } from '../../gateway/upstream-client/upstream.ts'
+import { createTimeSlices } from '../../gateway/time-slices.ts'
+import type { TimeSlices } from '../../gateway/time-slices.ts'
 import { createWriteBatch } from '../../gateway/write-batch.ts'
 import type { WriteBatch } from '../../gateway/write-batch.ts'
 import type { Services } from '../../services.ts'
@@ -23,6 +25,8 @@ export interface Inference {
   client: UpstreamClient
   buffers: BufferPool
   writeBatch: WriteBatch
+  /** For long request bodies */
+  slices: TimeSlices
   /** By deployment id */
   breakers: CircuitBreakers
   admission: Admission
@@ -44,6 +48,8 @@ export interface InferenceSettings {
 
 /** A response up to this size is held until it is complete, so that a broken one can still become a 502. */
 const bufferBytes = 256 * 1024
+/** Time that reading long request bodies may take in each turn of the event loop */
+const sliceMilliseconds = 2
 
 type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'notifications'>
 
@@ -64,6 +70,7 @@ export async function openInference(
     client,
     buffers: createBufferPool(bufferBytes),
     writeBatch,
+    slices: createTimeSlices(sliceMilliseconds),
     breakers,
     admission,
     targets,

@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createTimeSlices } from '../../gateway/time-slices.ts'
 import { readInferenceRequest, writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 
+const slices = createTimeSlices(0)
+
 function read(body: string | Buffer): InferenceRequest {
-  return readInferenceRequest(Buffer.from(body)) as InferenceRequest
+  return readInferenceRequest(Buffer.from(body), slices) as InferenceRequest
 }
 
 function rewrite(text: string): string {
@@ -82,11 +85,11 @@ test.each([
   ['{"model":7}', '`model` is required'],
   ['{"model":"m","stream":"true"}', '`stream` must be'],
 ])('%j is rejected', (text, message) => {
-  expect(() => readInferenceRequest(Buffer.from(text))).toThrow(message)
+  expect(() => readInferenceRequest(Buffer.from(text), slices)).toThrow(message)
 })
 
 test('a body that is not UTF-8 is rejected', () => {
-  expect(() => readInferenceRequest(Buffer.from([0x7b, 0xff, 0x7d]))).toThrow('UTF-8')
+  expect(() => read(Buffer.from([0x7b, 0xff, 0x7d]))).toThrow('UTF-8')
 })
 
 test('a request with nested and duplicate names is rewritten like a parsed one', () => {
@@ -107,7 +110,7 @@ test('a request with nested and duplicate names is rewritten like a parsed one',
 
 test('a long body is written in pieces without a copy', () => {
   const body = Buffer.from(`{"model":"m","x":"${'x'.repeat(100_000)}"}`)
-  const pieces = writeEngineBody(readInferenceRequest(body) as InferenceRequest, 'dep-1') as Buffer[]
+  const pieces = writeEngineBody(readInferenceRequest(body, slices) as InferenceRequest, 'dep-1') as Buffer[]
   expect(pieces.at(-1)!.buffer).toBe(body.buffer)
   expect(Buffer.concat(pieces).toString()).toBe(body.toString().replace('"m"', '"dep-1"'))
 })
@@ -118,7 +121,7 @@ test('a long body is read in slices, between which other work runs, and gives wh
   const text = `{"messages":${long},"mod\\u0065l":"a","stream":true,"a":{"model":"b"},"model":"m"}`
   let turns = 0
   const count = setInterval(() => (turns += 1), 0)
-  const request = await readInferenceRequest(Buffer.from(text))
+  const request = await readInferenceRequest(Buffer.from(text), slices)
   clearInterval(count)
   expect(turns).toBeGreaterThan(0)
   const body = Buffer.concat(writeEngineBody(request, 'dep-1') as Buffer[]).toString()
@@ -133,5 +136,5 @@ test.each([
   [`{"model":${long}}`, '`model` is too long'],
   [`{"x":${long},${'"model":"m",'.repeat(200)}"y":1}`, 'too often'],
 ])('a long body is rejected like a short one: %#', async (text, message) => {
-  await expect(readInferenceRequest(Buffer.from(text))).rejects.toThrow(message)
+  await expect(readInferenceRequest(Buffer.from(text), slices)).rejects.toThrow(message)
 })

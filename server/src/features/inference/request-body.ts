@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ApplicationError } from '../../errors.ts'
 import { createMemberScanner } from '../../gateway/json-scan.ts'
 import { findMembers, JsonError, MemberWalk } from '../../gateway/json-walk.ts'
 import type { MemberValue } from '../../gateway/json-walk.ts'
+import type { TimeSlices } from '../../gateway/time-slices.ts'
 
 /** The fields of a request that the gateway reads. All others are forwarded unread. */
 export interface InferenceRequest {
@@ -31,8 +31,10 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 const readNames = ['model', 'stream', 'stream_options', 'encoding_format']
 const scanMembers = createMemberScanner(readNames)
 
-/** Longer bodies are read in slices of this length, so that other requests proceed meanwhile. */
-const sliceBytes = 512 * 1024
+/** Longer bodies are read in slices, so that other requests proceed meanwhile. */
+const maxWholeBytes = 512 * 1024
+/** Bytes that are read before the next look at the clock */
+const stepBytes = 64 * 1024
 /** Longest value of a member that the gateway reads */
 const maxValueBytes = 16 * 1024
 
@@ -40,10 +42,13 @@ const maxValueBytes = 16 * 1024
  * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it looks like a JSON
  * object with a `model`; the engine validates the rest.
  */
-export function readInferenceRequest(bytes: Buffer): InferenceRequest | Promise<InferenceRequest> {
-  if (!isUtf8(bytes)) throw malformed('The body must be JSON in UTF-8.')
+export function readInferenceRequest(
+  bytes: Buffer,
+  slices: TimeSlices,
+): InferenceRequest | Promise<InferenceRequest> {
   const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
-  if (body.length > sliceBytes) return readInSlices(body)
+  if (body.length > maxWholeBytes) return readInSlices(body, slices)
+  if (!isUtf8(body)) throw notUtf8()
   const scanned = scanMembers(body)
   return (scanned && toRequest(body, scanned)) ?? readWhole(body)
 }
@@ -54,11 +59,21 @@ function readWhole(body: Buffer): InferenceRequest {
   return finish(walk)
 }
 
-async function readInSlices(body: Buffer): Promise<InferenceRequest> {
+async function readInSlices(body: Buffer, slices: TimeSlices): Promise<InferenceRequest> {
+  let checked = 0
+  await slices.run(() => (checked = checkUtf8(body, checked)) === body.length)
   const walk = new MemberWalk(body, readNames)
-  do await nextTurn()
-  while (!advance(walk, walk.position + sliceBytes))
+  await slices.run(() => advance(walk, walk.position + stepBytes))
   return finish(walk)
+}
+
+/** Checks some bytes from the offset `from`, and returns the offset after them. */
+function checkUtf8(body: Buffer, from: number): number {
+  let to = Math.min(from + stepBytes, body.length)
+  // A character has at most three bytes after its first, and must not be split.
+  for (let count = 0; count < 3 && (body[to]! & 0xc0) === 0x80; count += 1) to -= 1
+  if (!isUtf8(body.subarray(from, to))) throw notUtf8()
+  return to
 }
 
 function advance(walk: MemberWalk, to: number): boolean {
@@ -173,6 +188,10 @@ function withUsage(options: string): string {
   const present = findMembers(bytes, ['include_usage']).map((member) => ({ ...member, text: 'true' }))
   if (present.length > 0) return Buffer.concat(editBytes(bytes, present, '')).toString()
   return /^\{\s*\}$/.test(options) ? `{${includeUsage}}` : options.replace('{', `{${includeUsage},`)
+}
+
+function notUtf8(): ApplicationError {
+  return malformed('The body must be JSON in UTF-8.')
 }
 
 function malformed(message: string): ApplicationError {

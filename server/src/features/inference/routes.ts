@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApplicationError } from '../../errors.ts'
+import { freeBuffer } from '../../free-buffer.ts'
 import type { App } from '../../http/app.ts'
 import { createBodyBudget } from '../../http/body-budget.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
@@ -153,7 +154,8 @@ function infer(
   const { request, reply } = caller
   const { bodyHold } = request
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
-  const read = readInferenceRequest(request.body as Buffer)
+  const bytes = request.body as Buffer
+  const read = readInferenceRequest(bytes, deps.inference.slices)
   request.body = undefined
   const start = (inferenceRequest: InferenceRequest, targets: readonly EngineTarget[]) => {
     // The caller may have left meanwhile.
@@ -168,7 +170,10 @@ function infer(
     if (cached !== undefined) return start(read, cached)
   }
   const readAndStart = async () => {
-    const inferenceRequest = await read
+    const inferenceRequest = await Promise.resolve(read).catch((error: unknown) => {
+      freeBuffer(bytes)
+      throw error
+    })
     const { model } = inferenceRequest
     const cached = recallTargets(deps.inference.targets, request.viewer, model)
     start(inferenceRequest, cached ?? (await loadTargets(deps, request.viewer, model)))

@@ -212,6 +212,33 @@ test('a response that arrives before the request was fully sent is read, and its
     socket.pause()
     socket.write(ok('{"early":1}'))
   })
-  const { body } = await send(origin, { body: [Buffer.alloc(64 * 1024 * 1024)] }).response
+  const { call, response } = send(origin, { body: [Buffer.alloc(64 * 1024 * 1024)] })
+  const { body } = await response
   expect([body, client.size()]).toEqual(['{"early":1}', 0])
+  // The socket may still read the body, so its memory must not be reused.
+  expect(call.bodySent).toBe(false)
+})
+
+test('a long body is written in parts, each in a turn of the event loop of its own', async () => {
+  const length = 8 * 1024 * 1024
+  let bytes = 0
+  const origin = await listen((socket) => {
+    socket.on('data', (data) => {
+      bytes += data.length
+      if (bytes > length) socket.write(ok('{}'))
+    })
+  })
+  let turns = 0
+  const count = () => {
+    turns += 1
+    turn = setImmediate(count)
+  }
+  let turn = setImmediate(count)
+  const pieces = [Buffer.from('"'), Buffer.alloc(length - 2, 'x'), Buffer.from('"')]
+  const { call, response } = send(origin, { body: pieces })
+  expect(call.bodySent).toBe(false)
+  await response
+  clearImmediate(turn)
+  expect(turns).toBeGreaterThanOrEqual(length / (256 * 1024))
+  expect(call.bodySent).toBe(true)
 })

@@ -42,6 +42,9 @@ export interface ConnectionPool {
   onClosed(connection: UpstreamConnection): void
 }
 
+/** A longer body is written in parts of this length, because writing all of it at once would block the process. */
+const partBytes = 256 * 1024
+
 /** An HTTP/1.1 connection that carries one request at a time. A class, because many exist and instances share their methods. */
 export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   readonly address: UpstreamAddress
@@ -56,6 +59,9 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   receivedData = false
   /** A request that is not written yet */
   request: UpstreamRequest | null = null
+  /** Pieces of the body that are not written yet */
+  unsent: Buffer[] = []
+  bodySent = false
   handler: ResponseHandler | null = null
   /** Reads the current response; null between requests */
   reader: ResponseReader | null = null
@@ -97,10 +103,11 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     this.handler = handler
     this.reader = new ResponseReader(handler)
     this.receivedData = false
+    this.bodySent = false
     if (this.connected) this.deadline = this.pool.deadline('firstByte')
   }
 
-  /** Writes head and body with one system call. */
+  /** Writes head and body with one system call, unless the body is long. */
   flush(): void {
     const { request, socket } = this
     this.request = null
@@ -118,8 +125,29 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
     }
     socket.cork()
     socket.write(head, 'latin1')
-    for (const piece of request.body) socket.write(piece)
+    this.unsent = [...request.body]
+    this.writePart()
     socket.uncork()
+  }
+
+  /** Writes the next part of the body. The event loop turns before the part after it. */
+  writePart(): void {
+    if (this.closed) return
+    const { unsent, socket } = this
+    const onWritten = (error?: Error | null) => {
+      if (error) return
+      if (unsent.length > 0) setImmediate(() => this.writePart())
+      else this.bodySent = true
+    }
+    for (let room = partBytes; room > 0 && unsent.length > 0;) {
+      const [piece] = unsent as [Buffer]
+      const part = piece.subarray(0, room)
+      room -= part.length
+      if (part.length === piece.length) unsent.shift()
+      else unsent[0] = piece.subarray(part.length)
+      if (room > 0 && unsent.length > 0) socket.write(part)
+      else socket.write(part, onWritten)
+    }
   }
 
   pause(): void {
@@ -197,7 +225,7 @@ export class UpstreamConnection implements UpstreamCall, BatchedWrite {
   endResponse(keepsAlive: boolean): void {
     const handler = this.handler!
     this.detachHandler()
-    if (keepsAlive && this.socket.writableLength === 0) {
+    if (keepsAlive && this.unsent.length === 0 && this.socket.writableLength === 0) {
       this.reused = true
       if (this.paused) this.resume()
       this.pool.onIdle(this)

@@ -1,0 +1,40 @@
+/** Runs long computations in slices; see `createTimeSlices`. */
+export interface TimeSlices {
+  /** Calls `step` until it returns true, in slices. Rejects with what `step` throws. Each step must be short. */
+  run(step: () => boolean): Promise<void>
+}
+
+interface Task {
+  step: () => boolean
+  resolve: () => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Runs computations in turn, at most about `milliseconds` in each turn of the event loop, however many there are. Other requests
+ * proceed between two slices.
+ */
+export function createTimeSlices(milliseconds: number): TimeSlices {
+  const tasks: Task[] = []
+
+  function runSlice(): void {
+    const task = tasks.shift()!
+    const end = performance.now() + milliseconds
+    try {
+      let done = task.step()
+      while (!done && performance.now() < end) done = task.step()
+      if (done) task.resolve()
+      else tasks.push(task)
+    } catch (error) {
+      task.reject(error)
+    }
+    if (tasks.length > 0) setImmediate(runSlice)
+  }
+
+  return {
+    run: (step) =>
+      new Promise((resolve, reject) => {
+        if (tasks.push({ step, resolve, reject }) === 1) setImmediate(runSlice)
+      }),
+  }
+}
