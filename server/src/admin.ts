@@ -9,6 +9,7 @@ import { disableUser } from './features/operators/disable-user.ts'
 import { examine } from './features/operators/doctor.ts'
 import { findActions, findOrganizations, findUsers } from './features/operators/find.ts'
 import { identifyOperator } from './features/operators/operator.ts'
+import { resetFactorsOf } from './features/operators/reset-second-factors.ts'
 import { setLimit } from './features/operators/set-limit.ts'
 import { resumeOrganization, suspendOrganization } from './features/operators/suspend.ts'
 import { createLog } from './log.ts'
@@ -98,7 +99,7 @@ organization
     }),
   )
 
-const user = program.command('user').description('Find, disable and enable users')
+const user = program.command('user').description('Find, disable, enable and reset users')
 user
   .command('find <text>')
   .description('list users by id or part of the email or name')
@@ -118,6 +119,17 @@ for (const [verb, disabled, done] of [
       }),
     )
 }
+
+user
+  .command('reset-factors')
+  .argument('<id>', 'id of the user', parseId)
+  .description('remove all second factors, end all sessions and email the user')
+  .action((id: number) =>
+    withApplication(async (application) => {
+      await resetFactorsOf(application, operator, id)
+      console.log('Reset. The sessions have ended, and the user can sign in with the password alone.')
+    }),
+  )
 
 program
   .command('audit')

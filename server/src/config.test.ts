@@ -76,6 +76,7 @@ const badValues: Record<string, string[]> = {
   INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: [...notNumbers, '100001'],
   INFERENCE_QUEUE_TIMEOUT_MS: [...notNumbers, '0'],
   SECRET_KEY: ['hidden', 'x'.repeat(31)],
+  PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
   MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
   MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
   HF_ENDPOINT: ['huggingface.co', 'file:///etc'],
@@ -156,7 +157,7 @@ describe('bad values', () => {
     },
   )
 
-  test.each(['DATABASE_URL', 'SECRET_KEY', 'MAIL_URL', 'HTTP_PROXY', 'HTTPS_PROXY'])(
+  test.each(['DATABASE_URL', 'SECRET_KEY', 'PREVIOUS_SECRET_KEY', 'MAIL_URL', 'HTTP_PROXY', 'HTTPS_PROXY'])(
     '%s: the message does not contain the secret',
     (name) => {
       for (const value of badValues[name] ?? []) {

@@ -71,6 +71,8 @@ export interface Config {
   }
   /** Engine keys are derived from this key. null to generate one and keep it in `dataDirectory`. */
   secretKey: string | null
+  /** The key before a change of the SECRET_KEY; null unless it is being changed */
+  previousSecretKey: string | null
   /** Absolute path of the model catalog */
   catalogFile: string
   /** Absolute path of the price file */
@@ -208,6 +210,10 @@ const environment = z.object({
     .string()
     .min(32, 'must have at least 32 characters; generate a key with `openssl rand -hex 32`')
     .optional(),
+  PREVIOUS_SECRET_KEY: z
+    .string()
+    .min(32, 'must be the SECRET_KEY so far, of at least 32 characters')
+    .optional(),
   MAIL_URL: z
     .url({
       protocol: /^smtps?$/,
@@ -328,6 +334,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       tracesEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
     },
     secretKey: settings.SECRET_KEY ?? null,
+    previousSecretKey: settings.PREVIOUS_SECRET_KEY ?? null,
     catalogFile: settings.CATALOG_FILE === undefined ? shippedCatalog : resolve(settings.CATALOG_FILE),
     pricesFile: settings.PRICES_FILE === undefined ? shippedPrices : resolve(settings.PRICES_FILE),
     instanceTypesFile:
@@ -369,6 +376,7 @@ const secretSettings = new Set([
   'DATABASE_URL',
   'MAIL_URL',
   'SECRET_KEY',
+  'PREVIOUS_SECRET_KEY',
   'HF_TOKEN',
   'XINFERENCE_PASSWORD',
   'HTTP_PROXY',

@@ -2,6 +2,7 @@
 
 import type { z } from 'zod'
 import type * as accounts from './features/accounts/schemas.ts'
+import type * as factors from './features/accounts/second-factor-schemas.ts'
 import type * as audit from './features/audit/schemas.ts'
 import type * as billing from './features/billing/schemas.ts'
 import type * as usage from './features/billing/usage-schemas.ts'
@@ -22,6 +23,12 @@ export type Problem = z.output<typeof problemSchema>
 
 export type Registration = z.input<typeof accounts.registerBody>
 export type PasswordChange = z.input<typeof accounts.passwordChangeBody>
+export type Reauthentication = z.input<typeof factors.reauthenticationBody>
+export type TotpConfirmation = z.input<typeof factors.confirmationBody>
+export type SecondFactors = z.output<typeof factors.secondFactorsBody>
+export type TotpSetup = z.output<typeof factors.totpSetupBody>
+export type SecondFactorAdded = z.output<typeof factors.factorAddedBody>
+export type RecoveryCodes = z.output<typeof factors.recoveryCodesBody>
 export type OwnSession = z.output<typeof accounts.ownSessionBody>
 export type AccountDeletion = z.input<typeof members.accountDeletionBody>
 export type Credentials = z.input<typeof accounts.signInBody>

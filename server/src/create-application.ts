@@ -86,7 +86,7 @@ export async function createApplication(config: Config, overrides: Overrides = {
     // ROLE=migrate may run without the key.
     if (config.role !== 'migrate' || config.secretKey !== null) {
       const mayChange = config.role === 'migrate' || config.databaseUrl === null
-      await checkSecretKey(db, secretKey, mayChange)
+      await checkSecretKey(db, secretKey, { mayChange, previousKey: config.previousSecretKey })
     }
     const paymentSandbox =
       config.billing.stripe === null

@@ -11,6 +11,7 @@ export type InvitationRole = (typeof invitationRoles)[number]
 const everyone: readonly RoleName[] = ['viewer', 'member', 'admin', 'super_admin']
 const members: readonly RoleName[] = ['member', 'admin', 'super_admin']
 const admins: readonly RoleName[] = ['admin', 'super_admin']
+const owners: readonly RoleName[] = ['super_admin']
 
 /** The roles that have each permission. Every permission check uses this table. */
 export const permissions = {
@@ -26,6 +27,7 @@ export const permissions = {
   readAuditLog: admins,
   readUsage: everyone,
   manageBilling: admins,
+  manageSignIn: owners,
 } as const satisfies Record<string, readonly RoleName[]>
 
 export type Permission = keyof typeof permissions

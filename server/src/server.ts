@@ -19,6 +19,7 @@ import { sendUnknownOpenAiRoute } from './features/inference/unknown-routes.ts'
 import { invitationRoutes, publicInvitationRoutes } from './features/invitations/routes.ts'
 import { installationRoutes } from './features/mail/routes.ts'
 import { ownAccountRoutes } from './features/accounts/own-account-routes.ts'
+import { secondFactorRoutes } from './features/accounts/second-factor-routes.ts'
 import { ownDataRoutes } from './features/members/account-routes.ts'
 import { memberRoutes } from './features/members/routes.ts'
 import { organizationRoutes } from './features/organizations/routes.ts'
@@ -156,6 +157,7 @@ export async function buildServer(application: Application): Promise<App> {
         auditRoutes(own, application)
         memberRoutes(own, application)
         ownAccountRoutes(own, application)
+        secondFactorRoutes(own, application)
         ownDataRoutes(own, application)
       })
     })

@@ -34,5 +34,9 @@ export interface Viewer extends Actor {
   requiresProfileCompletion: boolean
   /** True until the email is proven, if the server sends email. The viewer can neither deploy nor invite until then. */
   requiresEmailVerification: boolean
+  /** True for a user with a second factor, and for a session of an identity provider, which is responsible for one */
+  hasSecondFactor: boolean
+  /** True if the organization requires a second factor that the viewer lacks. Only personal routes work until then. */
+  requiresSecondFactorSetup: boolean
   session: { id: number; expiresAt: Date; authMethod: string }
 }

@@ -1,6 +1,7 @@
 import type { Application } from './application.ts'
 import { accountJobs } from './features/accounts/jobs.ts'
 import { composeEmailVerification } from './features/accounts/email-verification.ts'
+import { factorComposers } from './features/accounts/factors/factor-mails.ts'
 import {
   composeFreshOrganizationMail,
   composePasswordChangedMail,
@@ -34,6 +35,7 @@ export async function startWorker(application: Application): Promise<{ stop(): P
     password_reset: (resetId) => composePasswordResetMail(application, resetId),
     password_changed: (userId) => composePasswordChangedMail(application, userId),
     email_verification: (userId) => composeEmailVerification(application, userId),
+    ...factorComposers(application),
     fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
     organization_suspended: (organizationId) => composeSuspendedMail(application, organizationId),
     trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),

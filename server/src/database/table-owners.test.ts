@@ -10,7 +10,17 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   billing: ['deployments', 'usage_buckets'],
   deployments: ['memberships'],
   invitations: ['mails', 'organizations', 'users'],
-  members: ['audit_log', 'deployments', 'invitations', 'memberships', 'organizations', 'sessions', 'users'],
+  members: [
+    'audit_log',
+    'deployments',
+    'invitations',
+    'memberships',
+    'organizations',
+    'recovery_codes',
+    'sessions',
+    'totp_factors',
+    'users',
+  ],
   metering: ['deployments'],
   operators: [
     'audit_log',

@@ -86,6 +86,11 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
     }
     // Routes without a permission concern the person, not the organization.
+    if (permission !== null && viewer.requiresSecondFactorSetup) {
+      const message =
+        'Your organization requires a second factor for sign-ins with a password. Set one up on your profile page.'
+      throw new ApplicationError('forbidden', 'second_factor_setup_required', message)
+    }
     if (permission !== null && viewer.organizationStatus !== 'active' && isChange(request)) {
       const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
       throw new ApplicationError('forbidden', 'organization_suspended', message)

@@ -62,6 +62,10 @@ export const problemSchema = z
       .array(z.string())
       .optional()
       .describe('With `deployments_active`: the deployments in question'),
+    second_factors: z
+      .array(z.string())
+      .optional()
+      .describe('With `second_factor_required`: `totp` and `recovery_code`, as far as the account has them'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details' })
 

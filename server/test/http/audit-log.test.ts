@@ -10,6 +10,7 @@ import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
+import { addTotp, beginTotp } from '../support/second-factors.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { createTenants, openClient, readTenant } from '../support/tenants.ts'
 import type { Tenants } from '../support/tenants.ts'
@@ -24,6 +25,10 @@ const recorded: Record<string, string> = {
   'DELETE /v1/user': 'user.deleted',
   'DELETE /v1/auth/sessions': 'session.ended',
   'DELETE /v1/auth/sessions/{session_id}': 'session.ended',
+  'POST /v1/user/second-factors/totp': 'user.second_factor_started',
+  'POST /v1/user/second-factors/totp/confirm': 'user.second_factor_added',
+  'DELETE /v1/user/second-factors/totp': 'user.second_factor_removed',
+  'POST /v1/user/second-factors/recovery-codes': 'user.recovery_codes_renewed',
   'POST /v1/user/email-verification/request': 'user.email_verification_requested',
   'POST /v1/user/email-verification/confirm': 'user.email_verified',
   'POST /v1/auth/password-reset/request': 'user.password_reset_requested',
@@ -116,6 +121,19 @@ async function prepare(operation: string) {
       body: { current_password: client.password, new_password: 'a longer engine' },
     }
   }
+  if (operation.includes('/second-factors')) {
+    const account = await registerClient(server.url)
+    const { password } = account
+    if (operation === 'POST /v1/user/second-factors/totp') {
+      return { ...request, client: account, body: { password } }
+    }
+    if (operation.endsWith('/confirm')) {
+      const { code } = await beginTotp(account)
+      return { ...request, client: account, body: { code: code() } }
+    }
+    await addTotp(account)
+    return { ...request, client: account, body: { password } }
+  }
   if (operation === 'DELETE /v1/user') {
     const client = await registerClient(server.url)
     return { ...request, client, body: { password: client.password } }
@@ -190,6 +208,8 @@ async function countRows(): Promise<unknown> {
   const { rows } = await sql`
     SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM sessions) AS sessions,
       (SELECT count(*) FROM deployments) AS deployments, (SELECT count(*) FROM invitations) AS invitations,
+      (SELECT json_agg(f ORDER BY user_id) FROM totp_factors f) AS factors,
+      (SELECT json_agg(r ORDER BY code_hash) FROM recovery_codes r) AS recovery_codes,
       (SELECT count(*) FROM password_resets WHERE closed_at IS NULL) AS resets`.execute(server.application.db)
   return rows
 }

@@ -24,6 +24,11 @@ const matrix = parseMatrix(`
   POST   /v1/user/signin                                    200    200    200    200   200         200
   POST   /v1/user/logout                                    401    200    200    200   200         200
   POST   /v1/user/password                                  401    401    401    401   401         401
+  GET    /v1/user/second-factors                            401    200    200    200   200         200
+  POST   /v1/user/second-factors/totp                       401    401    401    401   401         401
+  POST   /v1/user/second-factors/totp/confirm               401    409    409    409   409         409
+  DELETE /v1/user/second-factors/totp                       401    401    401    401   401         401
+  POST   /v1/user/second-factors/recovery-codes             401    401    401    401   401         401
   GET    /v1/user/export                                    401    200    200    200   200         200
   DELETE /v1/user                                           401    401    401    401   401         401
   GET    /v1/auth/sessions                                  401    200    200    200   200         200

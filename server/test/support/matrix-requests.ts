@@ -80,6 +80,8 @@ function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer 
     userId,
     requiresProfileCompletion: false,
     requiresEmailVerification: false,
+    hasSecondFactor: false,
+    requiresSecondFactorSetup: false,
     session,
   }
 }
@@ -109,6 +111,10 @@ const matrixRequests: Record<string, MakeRequest> = {
   'POST /v1/user/password': () => ({
     body: { current_password: 'not my password', new_password: 'a longer engine' },
   }),
+  'POST /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/totp/confirm': () => ({ body: { code: '000000' } }),
+  'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/recovery-codes': () => ({ body: { code: 'not my code' } }),
   'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),
   'DELETE /v1/auth/sessions/{session_id}': async ({ server, tenants, actor, isOutsider }) => {
     const owner = actor === null || isOutsider ? tenants.members.member : actor

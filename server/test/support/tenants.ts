@@ -73,7 +73,12 @@ export async function openClient(server: TestServer, actor: Actor | null): Promi
 
 /** Creates a deployment of the actor, ignoring permissions. */
 export async function deployFor({ application }: TestServer, actor: Actor): Promise<string> {
-  const requirements = { requiresProfileCompletion: false, requiresEmailVerification: false }
+  const requirements = {
+    requiresProfileCompletion: false,
+    requiresEmailVerification: false,
+    hasSecondFactor: false,
+    requiresSecondFactorSetup: false,
+  }
   const organization = { organizationName: '', organizationStatus: 'active' } as const
   const viewer = { ...serverActor, ...actor, ...requirements, ...organization }
   const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }

@@ -4,6 +4,7 @@ import type { Services } from '../../services.ts'
 import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
+import { deleteSecondFactors } from './factors/store.ts'
 import { identifyActor } from './identify-actor.ts'
 import { forgetNetworks } from './known-networks.ts'
 import { deriveLinkToken, hashToken } from './link-token.ts'
@@ -61,7 +62,8 @@ export async function issuePasswordReset(deps: Deps, visitor: Actor, email: stri
 }
 
 /**
- * Sets a new password with the token of a reset link, ends all sessions of the account and emails a confirmation. Throws
+ * Sets a new password with the token of a reset link, ends all sessions of the account and emails a confirmation. Second factors stay,
+ * unless the link is the first proof of the address. Throws
  * `invalid_or_expired_token` for a token that is unknown, used, replaced or expired.
  */
 export async function confirmPasswordReset(
@@ -88,6 +90,8 @@ export async function confirmPasswordReset(
     await recordAction(transaction, actor, 'user.password_reset', { target })
     // Without a mail server, the link comes from the operator and proves nothing about the address.
     if (before.email_verified_at === null && config.mail.url !== null) {
+      // Whoever registered the address may be somebody else, who must not lock its owner out.
+      await deleteSecondFactors(transaction, reset.user_id)
       await leaveSharedOrganization(deps, transaction, before, at)
     }
     return user

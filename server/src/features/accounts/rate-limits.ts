@@ -40,6 +40,26 @@ export async function countAttempt(
   throw new RateLimitedError(((full.rows[0]?.expire ?? at) - at) / 1000, limit.message)
 }
 
+/**
+ * Counts an attempt to get into an account, by somebody who may not be its owner. A network from which the owner has signed in has a
+ * limit of its own, so that failures elsewhere don't lock the owner out there.
+ */
+export async function countOnAccount(
+  db: Database,
+  account: { key: string; network: string; isKnownNetwork: boolean },
+  limit: RateLimit,
+  now: Date,
+): Promise<CountedAttempt[]> {
+  const { key, network, isKnownNetwork } = account
+  const own = isKnownNetwork ? [await countAttempt(db, `${key}:${network}`, limit, now)] : []
+  try {
+    return [...own, await countAttempt(db, key, limit, now)]
+  } catch (error) {
+    if (error instanceof RateLimitedError && isKnownNetwork) return own
+    throw error
+  }
+}
+
 /** Uncounts an attempt. Does nothing if its window has ended or was cleared. */
 export async function refundAttempt(db: Database, { key, expire }: CountedAttempt): Promise<void> {
   await sql`

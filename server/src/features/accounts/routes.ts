@@ -10,6 +10,7 @@ import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts
 import type { App } from '../../http/app.ts'
 import type { Services } from '../../services.ts'
 import { confirmEmailVerification, requestEmailVerification } from './email-verification.ts'
+import type { ShownFactor } from './factors/check-factor.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import { updateProfile } from './update-profile.ts'
 import { registerAccount } from './register-account.ts'
@@ -43,7 +44,7 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
   async function answerWithSession(
     request: FastifyRequest,
     reply: FastifyReply,
-    account: { userId: number; passwordHash: string },
+    account: { userId: number; passwordHash: string; secondFactor?: ShownFactor | null },
   ) {
     const replaces = readSessionToken(request, sessionCookie)
     const { token, expiresAt } = await startSession(deps, toVisitor(request), {
@@ -95,6 +96,8 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
       schema: {
         operationId: 'signIn',
         summary: 'Sign in with email and password',
+        description:
+          'An account with a second factor needs a `code` too. Without it: 401 `second_factor_required`; with a wrong one: 401 `invalid_code`.',
         tags,
         security: [],
         body: signInBody,

@@ -6,6 +6,7 @@ import type { Viewer } from '../../viewer.ts'
 import { isCommonPassword } from './common-passwords.ts'
 import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
+import { factorCode } from './second-factor-schemas.ts'
 import type { OwnSession } from './session-store.ts'
 
 export const emailAddress = text({ min: 3, max: 320 })
@@ -72,7 +73,13 @@ export const profileBody = z
   .meta({ id: 'Profile' })
 
 export const signInBody = z
-  .object({ email: unicodeText().trim(), password: unicodeText() })
+  .object({
+    email: unicodeText().trim(),
+    password: unicodeText(),
+    code: factorCode
+      .optional()
+      .describe('After a 401 `second_factor_required`: a code of the authenticator app, or a recovery code'),
+  })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
 
 export const passwordResetRequestBody = z.object({ email: emailAddress }).meta({ id: 'PasswordResetRequest' })
@@ -107,6 +114,11 @@ export const sessionBody = z
       requires_email_verification: z
         .boolean()
         .describe('true until you open the emailed link: you can neither deploy nor invite until then'),
+      requires_second_factor_setup: z
+        .boolean()
+        .describe(
+          'true if your organization requires a second factor and you have none: only personal routes work',
+        ),
     }),
     session: z.object({
       expires_at: timestamp,
@@ -128,6 +140,7 @@ export function toSessionBody(viewer: Viewer): z.infer<typeof sessionBody> {
       role: { id: roleIds[viewer.role], name: viewer.role },
       requires_profile_completion: viewer.requiresProfileCompletion,
       requires_email_verification: viewer.requiresEmailVerification,
+      requires_second_factor_setup: viewer.requiresSecondFactorSetup,
     },
     session: {
       expires_at: viewer.session.expiresAt.toISOString(),

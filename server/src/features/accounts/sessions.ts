@@ -2,13 +2,22 @@ import { randomBytes } from 'node:crypto'
 import type { Services } from '../../services.ts'
 import type { Actor, Viewer } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import type { ShownFactor } from './factors/check-factor.ts'
+import { passFactor } from './factors/pass-factor.ts'
 import { identifyActor } from './identify-actor.ts'
 import { rememberNetwork } from './known-networks.ts'
 import { hashToken } from './link-token.ts'
 import { touchSession } from './session-store.ts'
 import { assertEnabled } from './set-disabled.ts'
 import { invalidCredentials } from './sign-in.ts'
-import { deleteSession, findSession, insertSession, lockUserWithPassword, renewSession } from './store.ts'
+import {
+  deleteSession,
+  findSession,
+  insertSession,
+  lacksRequiredFactor,
+  lockUserWithPassword,
+  renewSession,
+} from './store.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -34,23 +43,26 @@ export interface FoundViewer {
 
 /**
  * Starts a session for a user and ends the session with the token `replaces`, so that each sign-in gets a new token. If
- * `passwordHash` is given and no longer the user's, throws `invalid_credentials`: the password was reset after it was checked.
+ * `passwordHash` is given and no longer the user's, throws `invalid_credentials`: the password was reset after it was checked. A session
+ * by password of a user with a second factor needs `secondFactor`.
  */
 export async function startSession(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>,
   visitor: Actor,
   session: {
     userId: number
     authMethod: string
     replaces: string | null
     passwordHash?: string | undefined
+    secondFactor?: ShownFactor | null | undefined
     /** The latest end of the session; 30 days from now by default */
     endsAt?: Date | null | undefined
   },
 ): Promise<StartedSession> {
+  const { db, clock } = deps
   const token = randomBytes(32).toString('base64url')
   const createdAt = clock()
-  const { userId, authMethod, replaces, passwordHash, endsAt = null } = session
+  const { userId, authMethod, replaces, passwordHash, secondFactor = null, endsAt = null } = session
   const expiresAt = new Date(Math.min(createdAt.getTime() + lifetime, endsAt?.getTime() ?? Infinity))
   await db.transaction().execute(async (transaction) => {
     if (passwordHash !== undefined && !(await lockUserWithPassword(transaction, userId, passwordHash))) {
@@ -70,10 +82,14 @@ export async function startSession(
     await rememberNetwork(transaction, userId, visitor.address, createdAt)
     await assertEnabled(transaction, userId)
     const actor = await identifyActor(transaction, visitor, userId)
+    if (authMethod === 'password') await passFactor(deps, transaction, actor, secondFactor)
     const target = { type: 'session', id } as const
     await recordAction(transaction, actor, 'session.started', {
       target,
-      details: { auth_method: authMethod },
+      details: {
+        auth_method: authMethod,
+        ...(secondFactor === null ? {} : { second_factor: secondFactor.method }),
+      },
     })
   })
   return { token, expiresAt }
@@ -114,6 +130,8 @@ export async function findViewer(
     address: null,
     userAgent: null,
     requiresEmailVerification: config.mail.url !== null && row.email_verified_at === null,
+    hasSecondFactor: !row.lacks_second_factor,
+    requiresSecondFactorSetup: lacksRequiredFactor(row),
     session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
   }
   const renewedAt = renewed ? now : row.renewed_at

@@ -5,9 +5,12 @@ import { networkOf } from '../../network.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { isInvalidCode } from './factors/check-factor.ts'
+import type { ShownFactor } from './factors/check-factor.ts'
+import { demandFactor } from './factors/demand-factor.ts'
 import { isKnownNetwork } from './known-networks.ts'
 import { verifyPassword } from './passwords.ts'
-import { clearAttempts, countAttempt, refundAttempt } from './rate-limits.ts'
+import { clearAttempts, countAttempt, countOnAccount, refundAttempt } from './rate-limits.ts'
 import { accountDisabled } from './set-disabled.ts'
 import { findUserByEmail, foldEmail } from './store.ts'
 
@@ -18,43 +21,51 @@ const failures = {
 const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
- * Checks an email and a password and returns the user's id. Each attempt counts as failed until it succeeds, so that parallel
- * attempts cannot exceed the limit. An unknown email takes the same time and gives the same error as a wrong password. A disabled account throws `account_disabled`. A network
- * from which the user has signed in has a limit of its own, so that failures elsewhere don't lock its user out.
+ * Checks an email, a password and, for an account with a second factor, a code of it. Returns the user's id. Each attempt counts as
+ * failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email takes the same time and gives the same
+ * error as a wrong password. Throws `account_disabled`, `second_factor_required` and `invalid_code` for a right password only.
  */
 export async function signIn(
-  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  deps: Pick<Services, 'db' | 'clock' | 'secretKey'>,
   visitor: Actor,
-  credentials: { email: string; password: string },
-): Promise<{ userId: number; passwordHash: string }> {
+  { email, password, code }: { email: string; password: string; code?: string | undefined },
+): Promise<{ userId: number; passwordHash: string; secondFactor: ShownFactor | null }> {
+  const { db, clock } = deps
   const now = clock()
   const network = networkOf(visitor.address ?? '')
-  const account = accountKey(await foldEmail(db, credentials.email))
-  const attempts = [await countAttempt(db, `sign-in-address:${network}`, limits.address, now)]
-  const user = await findUserByEmail(db, credentials.email)
-  const isKnown = await isKnownNetwork(db, user?.id, network, now)
-  try {
-    if (isKnown) attempts.push(await countAttempt(db, `${account}:${network}`, limits.account, now))
-    attempts.push(await countAttempt(db, account, limits.account, now))
-  } catch (error) {
-    const isLockedElsewhere = isKnown && attempts.length === 2
-    if (!(error instanceof RateLimitedError) || !isLockedElsewhere) {
+  const key = accountKey(await foldEmail(db, email))
+  const onNetwork = await countAttempt(db, `sign-in-address:${network}`, limits.address, now)
+  const user = await findUserByEmail(db, email)
+  const origin = { network, isKnownNetwork: await isKnownNetwork(db, user?.id, network, now) }
+  const onAccount = await countOnAccount(db, { key, ...origin }, limits.account, now).catch(
+    async (error: unknown) => {
       // The password was never checked, so the attempt must not count against other users of this network.
-      if (error instanceof RateLimitedError) await refundAttempt(db, attempts[0]!)
+      if (error instanceof RateLimitedError) await refundAttempt(db, onNetwork)
       throw error
-    }
-  }
-  const matches = await verifyPassword(credentials.password, user?.password_hash ?? null)
+    },
+  )
+  const matches = await verifyPassword(password, user?.password_hash ?? null)
   if (!user?.password_hash || !matches) {
     await recordRefusedSignIn(db, visitor, user)
     throw invalidCredentials()
   }
-  await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
+  await Promise.all(onAccount.map((attempt) => refundAttempt(db, attempt)))
   if (user.disabled_at !== null) {
+    await refundAttempt(db, onNetwork)
     await recordRefusedSignIn(db, visitor, user)
     throw accountDisabled()
   }
-  return { userId: user.id, passwordHash: user.password_hash }
+  const { id: userId, password_hash: passwordHash } = user
+  try {
+    const secondFactor = await demandFactor(deps, userId, { code, ...origin })
+    await refundAttempt(db, onNetwork)
+    return { userId, passwordHash, secondFactor }
+  } catch (error) {
+    // A wrong code still counts against the network.
+    if (isInvalidCode(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
+    else await refundAttempt(db, onNetwork)
+    throw error
+  }
 }
 
 /** An unknown email is not recorded: people type passwords into the wrong field. */
@@ -62,11 +73,12 @@ async function recordRefusedSignIn(
   db: Database,
   visitor: Actor,
   user: Awaited<ReturnType<typeof findUserByEmail>>,
+  step: 'password' | 'second_factor' = 'password',
 ): Promise<void> {
   await recordAction(db, visitor, 'session.sign_in_refused', {
     organizationId: user?.current_organization_id ?? null,
     target: user && { type: 'user', id: user.id, name: user.email },
-    details: { auth_method: 'password' },
+    details: { auth_method: 'password', ...(step === 'password' ? {} : { step }) },
     result: 'refused',
   })
 }

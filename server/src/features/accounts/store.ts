@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { deletePendingTotps, deleteSecondFactors, lacksSecondFactor } from './factors/store.ts'
 
 export interface NewUser {
   /** The current organization; the caller adds the membership */
@@ -146,7 +147,7 @@ export async function replacePassword(
   return numUpdatedRows > 0n
 }
 
-/** Deletes a user's password and sessions. */
+/** Deletes a user's password, second factors and sessions. */
 export async function deleteCredentials(
   transaction: DatabaseTransaction,
   userId: number,
@@ -157,6 +158,7 @@ export async function deleteCredentials(
     .set({ password_hash: null, updated_at: at })
     .where('id', '=', userId)
     .execute()
+  await deleteSecondFactors(transaction, userId)
   await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute()
 }
 
@@ -235,12 +237,22 @@ export function findSession(db: Database, tokenHash: Buffer, now: Date) {
       'organizations.id as organization_id',
       'organizations.name as organization_name',
       'organizations.status as organization_status',
+      'organizations.requires_second_factor',
       'memberships.role',
     ])
+    .select(lacksSecondFactor.as('lacks_second_factor'))
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .where('users.disabled_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** Whether the current organization of a session requires a second factor that the session's user lacks. */
+export function lacksRequiredFactor(session: {
+  requires_second_factor: boolean
+  lacks_second_factor: boolean
+}): boolean {
+  return session.requires_second_factor && session.lacks_second_factor
 }
 
 /** Extends a session; false when another request renewed it first. */
@@ -264,10 +276,11 @@ export async function deleteSession(db: Database, tokenHash: Buffer): Promise<vo
   await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute()
 }
 
-/** Deletes expired sessions and rate limit counters, and password resets older than a day. */
+/** Deletes expired sessions and rate limit counters, and password resets and unfinished second factors older than a day. */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute()
   const yesterday = new Date(now.getTime() - 24 * 3_600_000)
   await db.deleteFrom('password_resets').where('created_at', '<', yesterday).execute()
+  await deletePendingTotps(db, yesterday)
   await sql`DELETE FROM rate_limits WHERE expire IS NOT NULL AND expire < ${now.getTime()}`.execute(db)
 }

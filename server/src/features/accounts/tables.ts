@@ -8,6 +8,8 @@ declare module '../../database/tables.ts' {
     password_resets: PasswordResetsTable
     email_verifications: EmailVerificationsTable
     known_networks: KnownNetworksTable
+    totp_factors: TotpFactorsTable
+    recovery_codes: RecoveryCodesTable
     rate_limits: RateLimitsTable
   }
 }
@@ -66,6 +68,21 @@ export interface KnownNetworksTable {
   user_id: number
   network: string
   last_seen_at: Date
+}
+
+export interface TotpFactorsTable {
+  user_id: number
+  /** Encrypted by `encryptSecret` */
+  secret: Buffer
+  created_at: Date
+  /** null until the first code was entered */
+  confirmed_at: Date | null
+  last_used_step: Generated<number>
+}
+
+export interface RecoveryCodesTable {
+  user_id: number
+  code_hash: Buffer
 }
 
 /** Counters of attempts. `expire` is the end of the window in milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import { hashToken } from './link-token.ts'
-import { findSession } from './store.ts'
+import { findSession, lacksRequiredFactor } from './store.ts'
 
 /**
  * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes false, or when the database
@@ -35,7 +35,7 @@ export function watchSession(
     const [session, allowed] = await Promise.all([findSession(db, hashToken(token), now), isAllowed()]).catch(
       () => [],
     )
-    if (session === undefined || !allowed) return ended.abort()
+    if (session === undefined || !allowed || lacksRequiredFactor(session)) return ended.abort()
     if (left.aborted) return
     clearTimeout(expiry)
     // Check again at expiry: another request may have renewed the session by then.

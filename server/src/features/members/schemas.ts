@@ -44,6 +44,7 @@ export const exportBody = z
     account: z.record(z.string(), z.unknown()),
     memberships: rows,
     sessions: rows,
+    second_factors: rows,
     deployments: rows,
     invitations: rows.describe('Invitations to you'),
     actions: rows.describe('What you did, from the audit log'),

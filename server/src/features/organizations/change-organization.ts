@@ -1,10 +1,14 @@
+import { ApplicationError } from '../../errors.ts'
+import { roleCan } from '../../roles.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { getOrganization, updateOrganization } from './store.ts'
 import type { Organization, OrganizationChanges } from './store.ts'
 
-/** Updates the viewer's current organization. */
+/**
+ * Updates the viewer's current organization. Throws `forbidden` and `no_second_factor` if the viewer may not require second factors.
+ */
 export function changeOrganization(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
@@ -12,6 +16,10 @@ export function changeOrganization(
 ): Promise<Organization> {
   const { organizationId: id } = viewer
   return db.transaction().execute(async (transaction) => {
+    if (changes.requiresSecondFactor !== undefined) {
+      const { requires_second_factor: before } = await getOrganization(transaction, id)
+      if (before !== changes.requiresSecondFactor) assertMayRequire(viewer, changes.requiresSecondFactor)
+    }
     const changed = await updateOrganization(transaction, id, changes, clock())
     const organization = await getOrganization(transaction, id)
     if (changed) {
@@ -20,4 +28,16 @@ export function changeOrganization(
     }
     return organization
   })
+}
+
+/** Whoever requires second factors has one: otherwise the change would shut its own author out. */
+function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
+  if (!roleCan(viewer.role, 'manageSignIn')) {
+    const message = 'Only an owner decides whether members need a second factor.'
+    throw new ApplicationError('forbidden', 'forbidden', message)
+  }
+  if (requiresSecondFactor && !viewer.hasSecondFactor) {
+    const message = 'Set up a second factor for yourself first, on your profile page.'
+    throw new ApplicationError('conflict', 'no_second_factor', message)
+  }
 }

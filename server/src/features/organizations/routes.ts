@@ -1,5 +1,5 @@
 import type { App } from '../../http/app.ts'
-import { bodyProblems, protectedProblems } from '../../http/openapi.ts'
+import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { changeOrganization } from './change-organization.ts'
 import { listMembers } from './members.ts'
@@ -39,13 +39,17 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
       config: { permission: 'updateOrganization' },
       schema: {
         operationId: 'updateOrganization',
-        summary: 'Update the name or description of your current organization',
+        summary: 'Update your current organization',
         tags,
         body: organizationChangesBody,
-        response: { 200: organizationBody, ...protectedProblems, ...bodyProblems },
+        response: { 200: organizationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
       },
     },
-    async ({ body, viewer }) => toOrganizationBody(await changeOrganization(deps, viewer, body), viewer.role),
+    async ({ body, viewer }) => {
+      const { requires_second_factor: requiresSecondFactor, ...changes } = body
+      const organization = await changeOrganization(deps, viewer, { ...changes, requiresSecondFactor })
+      return toOrganizationBody(organization, viewer.role)
+    },
   )
 
   app.get(

@@ -12,6 +12,10 @@ export const organizationChangesBody = z
   .object({
     name: text({ min: 1, max: 255 }).optional(),
     description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears the description'),
+    requires_second_factor: z
+      .boolean()
+      .optional()
+      .describe('Only for a super_admin who has a second factor: 409 `no_second_factor`'),
   })
   .meta({ id: 'OrganizationChanges', examples: [{ name: 'Analytical Engines', description: null }] })
 
@@ -22,6 +26,9 @@ export const organizationBody = z
     slug: z.string().describe('Unique, readable, permanent identifier'),
     description: z.string().nullable(),
     status: z.enum(['active', 'suspended', 'closed']),
+    requires_second_factor: z
+      .boolean()
+      .describe('Whether members who sign in with a password need a second factor'),
     role: roleName.describe('Your role in this organization'),
     permissions: z.array(permissionName).describe('Your permissions in this organization'),
     created_at: timestamp,
@@ -65,6 +72,7 @@ export function toOrganizationBody(
     slug: organization.slug,
     description: organization.description,
     status: organization.status,
+    requires_second_factor: organization.requires_second_factor,
     role,
     permissions: permissionsOf(role),
     created_at: organization.created_at.toISOString(),

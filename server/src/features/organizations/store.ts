@@ -10,6 +10,7 @@ export type Organization = Selectable<OrganizationsTable>
 export interface OrganizationChanges {
   name?: string | undefined
   description?: string | null | undefined
+  requiresSecondFactor?: boolean | undefined
 }
 
 /** Inserts an organization and returns its id, or null when the slug is taken. */
@@ -49,15 +50,18 @@ export async function updateOrganization(
   changes: OrganizationChanges,
   at: Date,
 ): Promise<boolean> {
-  const { name, description } = changes
+  const { name, description, requiresSecondFactor } = changes
   const { numUpdatedRows } = await db
     .updateTable('organizations')
-    .set({ name, description, updated_at: at })
+    .set({ name, description, requires_second_factor: requiresSecondFactor, updated_at: at })
     .where('id', '=', id)
     .where((where) =>
       where.or([
         ...(name === undefined ? [] : [where('name', 'is distinct from', name)]),
         ...(description === undefined ? [] : [where('description', 'is distinct from', description)]),
+        ...(requiresSecondFactor === undefined
+          ? []
+          : [where('requires_second_factor', '<>', requiresSecondFactor)]),
       ]),
     )
     .executeTakeFirst()

@@ -16,6 +16,7 @@ export interface OrganizationsTable {
   description: string | null
   status: Generated<'active' | 'suspended' | 'closed'>
   suspended_at: Date | null
+  requires_second_factor: Generated<boolean>
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }

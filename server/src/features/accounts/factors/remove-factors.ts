@@ -1,0 +1,60 @@
+import type { DatabaseTransaction } from '../../../database/tables.ts'
+import type { Services } from '../../../services.ts'
+import type { Viewer } from '../../../viewer.ts'
+import { recordAction } from '../../audit/record-action.ts'
+import { queueMail } from '../../mail/queue-mail.ts'
+import { lockAccount } from '../lock-account.ts'
+import { deleteSessions } from '../session-store.ts'
+import { reauthenticate } from './reauthenticate.ts'
+import type { Reauthentication } from './reauthenticate.ts'
+import { noSecondFactor } from './renew-recovery-codes.ts'
+import { deleteSecondFactors, deleteTotp, hasSecondFactor, replaceRecoveryCodes } from './store.ts'
+
+/** Removes the viewer's authenticator app, ends their other sessions and emails a confirmation. Throws `no_second_factor`. */
+export async function removeTotp(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
+  viewer: Viewer,
+  proof: Reauthentication,
+): Promise<void> {
+  const { userId, email } = viewer
+  const spend = await reauthenticate(deps, viewer, proof, 'user.second_factor_removed')
+  await deps.db.transaction().execute(async (transaction) => {
+    await lockAccount(transaction, userId)
+    await spend(transaction)
+    if (!(await deleteTotp(transaction, userId))) throw noSecondFactor()
+    // Recovery codes stand in for a factor; without one they are of no use.
+    if (!(await hasSecondFactor(transaction, userId))) await replaceRecoveryCodes(transaction, userId, [])
+    await deleteSessions(transaction, userId, { except: viewer.session.id })
+    await queueMail(deps, transaction, { kind: 'second_factor_removed', subjectId: userId, recipient: email })
+    const target = { type: 'user', id: userId, name: email } as const
+    const details = { method: 'totp' }
+    await recordAction(transaction, viewer, 'user.second_factor_removed', { target, details })
+  })
+}
+
+/**
+ * Removes all second factors of an account for its operator, ends its sessions and emails its owner. Returns the account, or
+ * undefined without one.
+ */
+export async function resetSecondFactors(
+  deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
+  transaction: DatabaseTransaction,
+  userId: number,
+): Promise<{ email: string; organizationId: number } | undefined> {
+  const user = await transaction
+    .selectFrom('users')
+    .select(['email', 'current_organization_id as organizationId'])
+    .where('id', '=', userId)
+    .where('deleted_at', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  if (user === undefined) return undefined
+  if (!(await deleteSecondFactors(transaction, userId))) throw noSecondFactor()
+  await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute()
+  await queueMail(deps, transaction, {
+    kind: 'second_factors_reset',
+    subjectId: userId,
+    recipient: user.email,
+  })
+  return user
+}

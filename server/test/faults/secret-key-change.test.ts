@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createApplication } from '../../src/create-application.ts'
+import { readConfig } from '../../src/config.ts'
+import { registerClient } from '../support/client.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { Account } from '../support/organizations.ts'
+import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
+import { addTotp, signIn } from '../support/second-factors.ts'
+
+/** Each step starts a process, which takes seconds on a busy machine. */
+vi.setConfig({ testTimeout: 240_000 })
+
+const oldKey = 'the old key of at least thirty-two characters'
+const newKey = 'the new key of at least thirty-two characters'
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>
+let dataDirectory: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  dataDirectory = await createDataDirectory()
+})
+afterAll(async () => {
+  await removeDataDirectory(dataDirectory)
+  await database.drop()
+})
+
+function settings(secretKey: string) {
+  return { DATABASE_URL: database.url, DATA_DIR: dataDirectory, SECRET_KEY: secretKey, LOG_LEVEL: 'warn' }
+}
+
+async function migrate(more: Record<string, string>) {
+  const migration = spawnServer({ ...settings(newKey), ...more, ROLE: 'migrate' })
+  return { code: await migration.exited, output: migration.output() }
+}
+
+/** Serves while `work` runs. */
+async function serve(secretKey: string, work: (url: string) => Promise<void>): Promise<void> {
+  const server = spawnServer({ ...settings(secretKey), ROLE: 'api', API_PROCESSES: '1', DRAIN_DELAY: '0' })
+  try {
+    await work(await server.listening)
+  } finally {
+    server.child.kill('SIGTERM')
+    await server.exited
+  }
+}
+
+test('ROLE=migrate with PREVIOUS_SECRET_KEY encrypts the secrets of authenticator apps with the new key', async () => {
+  let account!: Account
+  let app!: Awaited<ReturnType<typeof addTotp>>
+  await serve(oldKey, async (url) => {
+    account = await registerClient(url)
+    app = await addTotp(account)
+    await account.post('/v1/user/logout')
+  })
+  for (const more of [{}, { PREVIOUS_SECRET_KEY: 'x'.repeat(40) }]) {
+    const { code, output } = await migrate(more)
+    expect(code).not.toBe(0)
+    expect(output).toMatch(/Set PREVIOUS_SECRET_KEY/)
+  }
+  // The refused changes changed nothing.
+  await serve(oldKey, async (url) => {
+    expect((await signIn(url, account, { code: app.code() })).status).toBe(200)
+  })
+  expect(await migrate({ PREVIOUS_SECRET_KEY: oldKey })).toMatchObject({ code: 0 })
+  await serve(newKey, async (url) => {
+    expect((await signIn(url, account, { code: app.code(1) })).status).toBe(200)
+    expect((await signIn(url, account, { code: app.recoveryCodes[0]! })).status).toBe(200)
+  })
+})
+
+test('with a lost key, a code is a 503 second_factor_unreadable, and recovery codes work', async () => {
+  const config = readConfig({ ...settings(newKey), ROLE: 'api' })
+  let account!: Account
+  let app!: Awaited<ReturnType<typeof addTotp>>
+  await serve(newKey, async (url) => {
+    account = await registerClient(url)
+    app = await addTotp(account)
+  })
+  const application = await createApplication(config)
+  await application.db.deleteFrom('secret_key_fingerprints').execute()
+  await application.close()
+  await serve('a third key of at least thirty-two characters', async (url) => {
+    expect(await signIn(url, account, { code: app.code() })).toMatchObject({
+      status: 503,
+      body: { code: 'second_factor_unreadable' },
+    })
+    expect((await signIn(url, account, { code: app.recoveryCodes[0]! })).status).toBe(200)
+  })
+})
