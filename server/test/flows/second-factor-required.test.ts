@@ -121,7 +121,7 @@ test('a removed second factor is required again, and a new member is led to it',
 test('a session of the identity provider satisfies the requirement', async () => {
   const { superAdmin } = await createCast(server)
   const person = newPerson()
-  const { token } = await invite(server, superAdmin, { email: person.email! })
+  const { token } = await invite(server, superAdmin, { email: person.email })
   await requireFactor(superAdmin)
   const browser = server.browse()
   await signInAs(server, browser, person)

@@ -98,7 +98,7 @@ test('whoever registered another person’s address cannot lock its owner out wi
   expect((await signIn(server.url, { ...squatted, password })).status).toBe(200)
   // Through SSO
   const person = newPerson()
-  const other = await registerClient(server.url, { email: person.email! })
+  const other = await registerClient(server.url, { email: person.email })
   await addTotp(other)
   const id = await readUserId(other)
   await signInAs(server, server.browse(), person)

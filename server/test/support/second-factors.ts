@@ -1,4 +1,5 @@
-import { TOTP, URI } from 'otpauth'
+import { URI } from 'otpauth'
+import type { TOTP } from 'otpauth'
 import { createClient } from './client.ts'
 import type { Answer, Client } from './client.ts'
 import type { Account } from './organizations.ts'
@@ -6,7 +7,7 @@ import type { Account } from './organizations.ts'
 /** A person's authenticator app. */
 export interface AuthenticatorApp {
   /** The code of the current step, or of a step before or after it */
-  code(steps?: number): string
+  code: (steps?: number) => string
 }
 
 /** Takes the first step of the set-up. `now` is the clock of the server. */
