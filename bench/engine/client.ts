@@ -85,7 +85,12 @@ interface Event {
 async function post({ url, key }: Engine, path: string, body: unknown): Promise<Response> {
   const response = await fetch(url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    // llama-server closes idle connections, and a request that is just sent on one fails.
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      connection: 'close',
+    },
     body: JSON.stringify(body),
   })
   if (!response.ok) throw new Error(`${url}${path} answers ${response.status}: ${await response.text()}`)

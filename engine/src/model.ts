@@ -8,6 +8,7 @@ import {
   readGgufFileInfo,
   resolveChatWrapper,
   type ChatWrapper,
+  type GgufFileInfo,
   type Llama,
   type LlamaEmbeddingContext,
   type LlamaModel,
@@ -20,6 +21,9 @@ import type { FailureCode } from './state.ts'
 
 /** Queue length per kind of request; further requests get a 503. */
 export const MAX_WAITING = 64
+const WEIGHTS_PER_THREAD = 32 * 2 ** 20
+/** Values per attention head, as in all-MiniLM and bge-small */
+const SMALL_HEAD = 32
 
 /** A loaded model with its contexts. */
 export interface LoadedModel {
@@ -51,7 +55,8 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
   // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
   const threads = Math.min(settings.threads, availableParallelism())
   try {
-    await checkFile(settings.modelPath)
+    const { architectureMetadata } = await checkFile(settings.modelPath)
+    const { embedding_length: width, attention } = architectureMetadata
     // Use only the binaries that npm installed: no download, no build.
     const llama = await getLlama({
       build: 'never',
@@ -65,18 +70,27 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
         log(`llama.cpp ${level}: ${message}`)
       },
     })
-    log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu} with ${threads} threads`)
-    return await load(llama, { ...settings, threads }, log)
+    log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
+    // With small heads, llama.cpp's flash attention takes twice as long on the CPU as its other attention.
+    const hasSmallHeads = width! / Number(attention?.head_count) <= SMALL_HEAD
+    const flashAttention =
+      llama.gpu === false && settings.type === 'embedding' && hasSmallHeads ? false : 'auto'
+    return await load(llama, { ...settings, threads }, { flashAttention, log })
   } catch (error) {
     throw toLoadError(error, complaints)
   }
 }
 
-async function load(llama: Llama, settings: Settings, log: Log): Promise<LoadedModel> {
-  const { contextTokens, parallel, threads } = settings
+async function load(
+  llama: Llama,
+  settings: Settings,
+  { flashAttention, log }: { flashAttention: false | 'auto'; log: Log },
+): Promise<LoadedModel> {
+  const { contextTokens, parallel } = settings
   let told = 0
   const model = await llama.loadModel({
     modelPath: settings.modelPath,
+    defaultContextFlashAttention: flashAttention,
     gpuLayers:
       settings.gpuLayers === 'auto'
         ? { fitContext: { contextSize: contextTokens * parallel } }
@@ -88,7 +102,10 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<LoadedM
     },
   })
   const trained = model.trainContextSize
-  log(`loaded ${model.typeDescription}, ${model.size} bytes, trained on ${trained} tokens of context`)
+  const threads = limitThreads(settings.threads, model.size)
+  log(
+    `loaded ${model.typeDescription}, ${model.size} bytes, trained on ${trained} tokens of context, threads ${threads}`,
+  )
   if (contextTokens > trained)
     log(`warning: the context of ${contextTokens} tokens exceeds the model's training context`)
 
@@ -134,11 +151,19 @@ async function load(llama: Llama, settings: Settings, log: Log): Promise<LoadedM
   return loaded
 }
 
-async function checkFile(path: string): Promise<void> {
+/**
+ * One thread per 32 MiB of weights, at most `threads`. node-llama-cpp creates the threads for each evaluation and ends them after it,
+ * which takes longer than a thread's share of a small model.
+ */
+export function limitThreads(threads: number, weightBytes: number): number {
+  return Math.min(threads, Math.max(1, Math.floor(weightBytes / WEIGHTS_PER_THREAD)))
+}
+
+async function checkFile(path: string): Promise<GgufFileInfo> {
   const found = await stat(path).catch(() => null)
   if (found?.isFile() !== true) throw new LoadError('launch_rejected', 'The model file does not exist.')
   try {
-    await readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false })
+    return await readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new LoadError('launch_rejected', `The model file is not a complete GGUF file: ${reason}`)
