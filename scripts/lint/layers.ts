@@ -33,7 +33,16 @@ const features: Readonly<Record<string, readonly string[]>> = {
   billing: ['audit', 'mail', 'organizations', 'metering'],
   deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
   members: ['audit', 'organizations', 'accounts', 'invitations', 'sso', 'billing', 'deployments'],
-  operators: ['audit', 'mail', 'organizations', 'accounts', 'invitations', 'billing', 'deployments'],
+  operators: [
+    'audit',
+    'mail',
+    'catalog',
+    'organizations',
+    'accounts',
+    'invitations',
+    'billing',
+    'deployments',
+  ],
   statistics: ['deployments'],
   inference: ['gateway', 'metering', 'deployments', 'statistics'],
 }

@@ -54,6 +54,7 @@ const oneOf = (words: readonly string[]) => new RegExp(`^(${words.join('|')})$`)
 /** The options of `vllm serve` in 0.28 that Berth uses, with their values. */
 const vllmOptions: Record<string, RegExp> = {
   revision: anyText,
+  'tokenizer-revision': anyText,
   'served-model-name': anyText,
   host: /^0\.0\.0\.0$/,
   port: count,

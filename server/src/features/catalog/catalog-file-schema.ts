@@ -63,7 +63,10 @@ const urlWeightsSchema = z.strictObject({
 })
 const hubWeightsSchema = z.strictObject({
   huggingface: z.string().regex(/^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.{}-]*$/, 'must be owner/repository'),
-  revision: text.default('main'),
+  // A number is a commit of digits alone without its quotes.
+  revision: z
+    .union([text, z.record(quantizationName, text)], 'must be text in quotes, or one text per quantization')
+    .default('main'),
   file: repositoryFile.optional(),
   parts: z.record(quantizationName, z.int().min(2).max(99_999)).default({}),
   gated: z.boolean().default(false),
@@ -246,8 +249,11 @@ function findVariantContradictions(variant: VariantEntry): Mistake[] {
   for (const quantization of Object.keys(weight_bytes).filter(absent)) {
     report(['weight_bytes', quantization], 'must be one of the quantizations')
   }
-  for (const quantization of Object.keys(hub?.parts ?? {}).filter(absent)) {
-    report(['weights', 'parts', quantization], 'must be one of the quantizations')
+  for (const key of ['parts', 'revision'] as const) {
+    const value = hub?.[key] ?? {}
+    for (const quantization of typeof value === 'string' ? [] : Object.keys(value).filter(absent)) {
+      report(['weights', key, quantization], 'must be one of the quantizations')
+    }
   }
   return mistakes
 }

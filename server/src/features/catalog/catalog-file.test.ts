@@ -129,7 +129,7 @@ describe('choosing a variant', () => {
           - { format: ggufv2, quantizations: [Q8_0, Q4_K_M], weights: { huggingface: a/half-GGUF, file: "h-{quantization}.gguf" } }
       - billions: 1.5
         variants:
-          - { format: gptq, quantizations: [Int4, Int8], weights: { huggingface: "a/one-{quantization}" } }
+          - { format: gptq, quantizations: [Int4, Int8], weights: { huggingface: "a/one-{quantization}", revision: { Int8: "8" } } }
           - { format: ggufv2, quantizations: [Q8_0], weights: { huggingface: a/one-GGUF, file: "o-{quantization_lower}.gguf" } }
       - billions: 7
         context_length: 8192
@@ -174,8 +174,12 @@ describe('choosing a variant', () => {
       revision: 'main',
       files: ['o-q8_0.gguf'],
     })
+    expect(findVariant(model, { quantization: 'Int4', format: 'gptq' })?.weights).toMatchObject({
+      revision: 'main',
+    })
     expect(findVariant(model, { quantization: 'Int8' })?.weights).toMatchObject({
       repo: 'a/one-Int8',
+      revision: '8',
       files: [],
     })
     expect(findVariant(model, { sizeInBillions: 7 })).toMatchObject({
@@ -287,7 +291,7 @@ describe('reading a file', () => {
           - format: ggufv2
             quantizations: [Q8_0]
             weight_bytes: { Q5_0: 5 }
-            weights: { huggingface: a/b, file: "{quantisation}.gguf", parts: { Q2_K: 2 } }
+            weights: { huggingface: a/b, file: "{quantisation}.gguf", parts: { Q2_K: 2 }, revision: { Q3_K: abc } }
           - { format: ggufv2, quantizations: [Q6_K, Q5_K_M], weights: { url: "https://x.org/{quantization}", sha256: "${'0'.repeat(64)}" } }
       - billions: 1
         variants: [{ format: ggufv2, quantizations: [Q8_0], weights: { file: a.gguf } }]`,
@@ -302,6 +306,7 @@ describe('reading a file', () => {
       'models[0].sizes[0].variants[1].weights: {quantisation} is not a placeholder',
       'models[0].sizes[0].variants[1].weight_bytes.Q5_0: must be one of the quantizations',
       'models[0].sizes[0].variants[1].weights.parts.Q2_K: must be one of the quantizations',
+      'models[0].sizes[0].variants[1].weights.revision.Q3_K: must be one of the quantizations',
       'models[0].sizes[0].variants[2].weights.sha256: is only allowed with a single quantization',
       'models[0].sizes[1].billions: duplicates another size of this model',
       'models[0].sizes[1].variants[0].quantizations[0]: Q8_0 is offered twice',

@@ -177,7 +177,8 @@ function toWeightSource(variant: VariantEntry, quantization: string, folder: str
   return {
     kind: 'huggingface',
     repo: fillIn(weights.huggingface, quantization),
-    revision: weights.revision,
+    revision:
+      typeof weights.revision === 'string' ? weights.revision : (weights.revision[quantization] ?? 'main'),
     files: file === null ? [] : splitIntoParts(file, weights.parts[quantization] ?? 1),
   }
 }

@@ -18,7 +18,7 @@ export const vllmReasoningParsers: readonly string[] =
 
 /** Options that Berth sets itself. */
 const ownOptions: Readonly<Record<'vllm' | 'llama_cpp' | 'xinference', readonly string[]>> = {
-  vllm: `model revision served-model-name host port api-key max-model-len max-num-seqs tensor-parallel-size
+  vllm: `model revision tokenizer-revision served-model-name host port api-key max-model-len max-num-seqs tensor-parallel-size
     pipeline-parallel-size nnodes node-rank master-addr headless gpu-memory-utilization runner enable-auto-tool-choice tool-call-parser
     reasoning-parser chat-template`.split(/\s+/),
   llama_cpp:

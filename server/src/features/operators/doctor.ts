@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { findClockLead } from '../../database/clock-lead.ts'
 import { formatFileSize } from '../../format-bytes.ts'
 import type { Services } from '../../services.ts'
+import { listUnpinnedRepositories } from '../catalog/pins.ts'
 
 /** One thing that `doctor` checked. `remedy` is null if all is well. */
 export interface Finding {
@@ -27,6 +28,7 @@ export function examine(deps: Deps): Promise<Finding[]> {
     keys: checkKeys,
     webhooks: checkWebhooks,
     jobs: checkJobs,
+    catalog: checkCatalog,
   }
   return Promise.all(
     Object.entries(checks).map(async ([subject, check]) => {
@@ -121,4 +123,18 @@ async function checkJobs({ db }: Deps) {
     state: `${overdue} overdue`,
     remedy: overdue > 0 ? 'No worker runs, or it is too slow. Start ROLE=worker or ROLE=all.' : null,
   }
+}
+
+async function checkCatalog(deps: Deps) {
+  // Xinference downloads the revisions of its own model list.
+  const { unpinned, total } =
+    deps.config.runtime === 'xinference' ? { unpinned: [], total: 0 } : await listUnpinnedRepositories(deps)
+  const names = [...unpinned.slice(0, 3), ...(unpinned.length > 3 ? [`${unpinned.length - 3} more`] : [])]
+  return unpinned.length === 0
+    ? { state: 'all repositories are pinned to commits', remedy: null }
+    : {
+        state: `${unpinned.length} of ${total} repositories without a commit: ${names.join(', ')}`,
+        remedy:
+          'Run `npm run catalog:pin`, then restart. Until then their owners can change what engines download.',
+      }
 }

@@ -41,6 +41,8 @@ export function buildVllmArguments(launch: VllmLaunch): string[] {
       }
   const arguments_ = toArguments({
     revision,
+    // The tokenizer may come from another repository, which doesn't have this commit.
+    'tokenizer-revision': options?.['tokenizer'] === undefined ? revision : undefined,
     'served-model-name': spec.modelUid,
     host: launch.host,
     port: launch.port,
