@@ -83,6 +83,7 @@ function openRuntime(
     dataDirectory: config.dataDirectory,
     catalogDirectory: dirname(config.catalogFile),
     huggingFace: config.huggingFace,
+    stateCacheBytes: config.localEngine.stateCacheBytes,
     memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
     maxWeightBytes: config.localEngine.maxWeightBytes,
     llamaServerCommand: config.localEngine.llamaServerCommand,

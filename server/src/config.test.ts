@@ -86,6 +86,7 @@ const badValues: Record<string, string[]> = {
   LOCAL_CONTEXT_TOKENS: [...notNumbers, '255'],
   LOCAL_PARALLEL_SEQUENCES: [...notNumbers, '0', '65'],
   LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
+  LOCAL_STATE_CACHE_MIB: [...notNumbers, '-1', '1000001', '1.5'],
   LOCAL_MEMORY_LIMIT: [...notNumbers, '1'],
   LLAMA_SERVER_COMMAND: ['"/opt/llama server"', 'llama-server; rm', 'a\tb'],
   VLLM_COMMAND: ["'vllm'", '$HOME/vllm'],

@@ -10,6 +10,8 @@ export interface LocalEngineConfig {
   parallelSequences: number
   /** Engines expected to be busy at the same time; they share the cores */
   expectedEngines: number
+  /** Memory of one engine for states of conversations that have no sequence at the moment, in bytes */
+  stateCacheBytes: number
   /** Memory for all engines in bytes; null for the memory of the host or container */
   memoryLimitBytes: number | null
   /** Command lines of the operator's engines, split at spaces; null for none */
@@ -79,6 +81,7 @@ export const runtimesSettings = {
   LOCAL_CONTEXT_TOKENS: wholeNumber(256, 1_048_576).default(4096),
   LOCAL_PARALLEL_SEQUENCES: wholeNumber(1, 64).default(4),
   LOCAL_EXPECTED_ENGINES: wholeNumber(1, 1024).default(2),
+  LOCAL_STATE_CACHE_MIB: wholeNumber(0, 1_000_000).default(128),
   LOCAL_MEMORY_LIMIT: wholeNumber(64 * 1024 * 1024, Number.MAX_SAFE_INTEGER).optional(),
   LLAMA_SERVER_COMMAND: commandLine.optional(),
   VLLM_COMMAND: commandLine.optional(),
@@ -129,6 +132,7 @@ export function readLocalEngine(settings: Settings): LocalEngineConfig {
     contextTokens: settings.LOCAL_CONTEXT_TOKENS,
     parallelSequences: settings.LOCAL_PARALLEL_SEQUENCES,
     expectedEngines: settings.LOCAL_EXPECTED_ENGINES,
+    stateCacheBytes: settings.LOCAL_STATE_CACHE_MIB * 2 ** 20,
     memoryLimitBytes: settings.LOCAL_MEMORY_LIMIT ?? null,
     llamaServerCommand: settings.LLAMA_SERVER_COMMAND ?? null,
     vllmCommand: settings.VLLM_COMMAND ?? null,

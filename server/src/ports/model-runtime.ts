@@ -1,8 +1,5 @@
 /** The port to the compute backends that run inference engines: this host, Xinference or Kubernetes. */
 
-/** Host memory that an embedded engine may use for states of conversations without a sequence (`--state-cache-mib`). */
-export const stateCacheBytes = 128 * 2 ** 20
-
 /** Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. */
 export type WeightSource =
   | { kind: 'file'; path: string }
@@ -134,6 +131,8 @@ export interface InstanceOffer {
   computeCapability: number | null
   /** Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0 */
   memoryBytes: number
+  /** The part of it that llama.cpp may use for states of conversations without a sequence; absent where that is other memory or none */
+  stateCacheBytes?: number | undefined
   formats: string[]
 }
 

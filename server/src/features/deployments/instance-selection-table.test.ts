@@ -122,7 +122,7 @@ test('the table covers every model and format', () => {
 
 test.each(rows)('%s %s', (model, format, weights, cache, need, coarse, byNeed, byCoarse, served) => {
   const variant = makeVariant(model, format)
-  const estimate = estimateMemory(variant, capacity, 1)
+  const estimate = estimateMemory(variant, capacity, { gpuCount: 1 })
   expectAbout(estimate.weightBytes, weights)
   expectAbout(estimate.cacheBytes, cache)
   expectAbout(estimate.totalBytes, need)
@@ -130,7 +130,7 @@ test.each(rows)('%s %s', (model, format, weights, cache, need, coarse, byNeed, b
   expect(describeCapacity(variant)).toBe(served)
 
   const unknown = { ...variant, architecture: null, weightBytes: Math.round(estimate.weightBytes) }
-  expectAbout(estimateMemory(unknown, capacity, 1).totalBytes, coarse)
+  expectAbout(estimateMemory(unknown, capacity, { gpuCount: 1 }).totalBytes, coarse)
   expect(choose(unknown)).toMatch(toPattern(byCoarse))
 })
 

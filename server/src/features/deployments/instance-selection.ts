@@ -170,7 +170,7 @@ function evaluateOffer(
   if (typeof least === 'string') {
     return { offer, least: null, estimate: null, rejection: least, isTooSmall: false, caveat }
   }
-  const estimate = estimateCapacity(variant, least, offer.gpuCount)
+  const estimate = estimateCapacity(variant, least, offer)
   const incompatibility = findIncompatibility(variant, offer, rules.engines)
   const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
   const rejection = isTooSmall

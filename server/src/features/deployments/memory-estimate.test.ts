@@ -26,9 +26,10 @@ const llama: ModelVariant = {
   weights: { kind: 'huggingface', repo: 'a/b', revision: 'main', files: [] },
 }
 const capacity = { contextTokens: 8192, parallelSequences: 4 }
+const oneGpu = { gpuCount: 1 }
 
 test('16 bits per weight, 128 KiB of KV cache per token, and 1.5 GiB of overhead for one GPU', () => {
-  const estimate = estimateMemory(llama, capacity, 1)
+  const estimate = estimateMemory(llama, capacity, oneGpu)
   expect(estimate.weightBytes).toBe(16_060_522_496)
   expect(estimate.cacheBytes).toBe(128 * 1024 * 8192 * 4)
   expect(estimate.overheadBytes).toBeCloseTo(16_060_522_496 * 0.05 + 1.5 * GiB, 0)
@@ -38,17 +39,32 @@ test('16 bits per weight, 128 KiB of KV cache per token, and 1.5 GiB of overhead
 })
 
 test('the overhead grows by 1.5 GiB per GPU', () => {
-  const [one, two] = [1, 2].map((gpus) => estimateMemory(llama, capacity, gpus).overheadBytes)
+  const [one, two] = [1, 2].map((gpus) => estimateMemory(llama, capacity, { gpuCount: gpus }).overheadBytes)
   expect(two! - one!).toBe(1.5 * GiB)
 })
 
-test('overhead on the host: 192 MiB, 128 MiB for saved states, and 32-bit scores of a batch of 512 tokens', () => {
-  const { overheadBytes, weightBytes } = estimateMemory(llama, capacity, 0)
-  expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 320 * MiB + 512 * 128_256 * 4, 0)
+test('overhead on the host: 192 MiB, and 32-bit scores of a batch of 512 tokens', () => {
+  const { overheadBytes, weightBytes } = estimateMemory(llama, capacity, { gpuCount: 0 })
+  expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 512 * 128_256 * 4, 0)
+})
+
+test('saved states count for llama.cpp, but not for vLLM, embedding models and runtimes that keep none', () => {
+  const stateBytesOf = (variant: ModelVariant, gpuCount: number) => {
+    const [without, with_] = [{ gpuCount }, { gpuCount, stateCacheBytes: 256 * MiB }].map(
+      (host) => estimateMemory(variant, capacity, host).totalBytes,
+    )
+    return with_! - without!
+  }
+  const gguf = { ...llama, format: 'ggufv2' }
+  expect([0, 1].map((gpuCount) => stateBytesOf(gguf, gpuCount))).toEqual([256 * MiB, 256 * MiB])
+  expect(stateBytesOf(llama, 0)).toBe(0)
+  expect(stateBytesOf({ ...gguf, modelType: 'embedding' }, 0)).toBe(0)
 })
 
 test('overhead of an embedding model on the host: 32-bit scores of each token pair per head', () => {
-  const { overheadBytes, weightBytes } = estimateMemory({ ...llama, modelType: 'embedding' }, capacity, 0)
+  const { overheadBytes, weightBytes } = estimateMemory({ ...llama, modelType: 'embedding' }, capacity, {
+    gpuCount: 0,
+  })
   expect(overheadBytes).toBeCloseTo(weightBytes * 0.05 + 192 * MiB + 8192 ** 2 * 32 * 4, 0)
 })
 
@@ -60,7 +76,7 @@ test.each([
   ['nvfp4', 4.5],
   ['an unknown quantization', 16],
 ])('%s takes %d bits per weight', (quantization, bits) => {
-  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, 1)
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, oneGpu)
   expect(weightBytes).toBeCloseTo((8_030_261_248 * bits) / 8, 0)
 })
 
@@ -70,13 +86,13 @@ test.each([
   ['Int4', 4.25],
 ])('%s: %d bits for linear layers, 16 for the embeddings and the output', (quantization, bits) => {
   const embeddings = 2 * 128_256 * 4096
-  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, 1)
+  const { weightBytes } = estimateMemory({ ...llama, quantization }, capacity, oneGpu)
   expect(weightBytes).toBeCloseTo(((8_030_261_248 - embeddings) * bits) / 8 + embeddings * 2, 0)
 })
 
 test('a small model shares one matrix between the embeddings and the output', () => {
   const architecture = { ...llama.architecture!, parameters: 12 * 128_256 * 4096 - 8 }
-  const { weightBytes } = estimateMemory({ ...llama, architecture, quantization: 'Int4' }, capacity, 1)
+  const { weightBytes } = estimateMemory({ ...llama, architecture, quantization: 'Int4' }, capacity, oneGpu)
   expect(weightBytes).toBeCloseTo(((11 * 128_256 * 4096 - 8) * 4.25) / 8 + 128_256 * 4096 * 2, 0)
 })
 
@@ -84,25 +100,25 @@ test.each([
   ['Int4', 5.1],
   ['fp8', 8.5],
 ])('%s with an unknown architecture: %d bits per weight', (quantization, bits) => {
-  const { weightBytes } = estimateMemory({ ...llama, quantization, architecture: null }, capacity, 1)
+  const { weightBytes } = estimateMemory({ ...llama, quantization, architecture: null }, capacity, oneGpu)
   expect(weightBytes).toBeCloseTo((8e9 * bits) / 8, 0)
 })
 
 test('with more GPUs than KV heads the heads are copied, except by llama.cpp', () => {
   const architecture = { ...llama.architecture!, kvHeads: 4 }
   const cacheOf = (format: string, gpus: number) =>
-    estimateMemory({ ...llama, architecture, format }, capacity, gpus).cacheBytes
+    estimateMemory({ ...llama, architecture, format }, capacity, { gpuCount: gpus }).cacheBytes
   expect(cacheOf('pytorch', 4)).toBe(cacheOf('pytorch', 1))
   expect(cacheOf('pytorch', 8)).toBe(2 * cacheOf('pytorch', 1))
   expect(cacheOf('ggufv2', 8)).toBe(cacheOf('ggufv2', 1))
 })
 
 test('a known file size takes precedence', () => {
-  expect(estimateMemory({ ...llama, weightBytes: 5 }, capacity, 1).weightBytes).toBe(5)
+  expect(estimateMemory({ ...llama, weightBytes: 5 }, capacity, oneGpu).weightBytes).toBe(5)
 })
 
 test('unknown architecture: weights × 1.2 + 2 GiB', () => {
-  const { totalBytes } = estimateMemory({ ...llama, architecture: null }, capacity, 1)
+  const { totalBytes } = estimateMemory({ ...llama, architecture: null }, capacity, oneGpu)
   expect(totalBytes).toBe(Math.ceil(16e9 * 1.2 + 2 * GiB))
 })
 
@@ -116,14 +132,14 @@ describe('KV cache', () => {
     estimateMemory(
       { ...llama, format, architecture: { ...llama.architecture!, ...changes } },
       { contextTokens, parallelSequences },
-      1,
+      oneGpu,
     ).cacheBytes
 
   test('multi-head latent attention: DeepSeek V3 has 61 layers of 576 values, copied to every GPU', () => {
     const latent = { layers: 61, attentionHeads: 128, kvHeads: 1, headDimension: 288 }
     expect(cacheOf(latent, 'fp8', 1000)).toBe(61 * 576 * 2 * 1000)
     const variant = { ...llama, format: 'fp8', architecture: { ...llama.architecture!, ...latent } }
-    const onEight = estimateMemory(variant, { contextTokens: 1000, parallelSequences: 1 }, 8)
+    const onEight = estimateMemory(variant, { contextTokens: 1000, parallelSequences: 1 }, { gpuCount: 8 })
     expect(onEight.cacheBytes).toBe(8 * 61 * 576 * 2 * 1000)
   })
 
@@ -153,7 +169,7 @@ describe('KV cache', () => {
 test('a projector of llama.cpp takes memory; in vLLM it is part of the weights', () => {
   const engines = { llamaCpp: { projector: 'mmproj.gguf' } }
   const overheadOf = (format: string, profiles?: typeof engines) =>
-    estimateMemory({ ...llama, format, engines: profiles }, capacity, 1).overheadBytes
+    estimateMemory({ ...llama, format, engines: profiles }, capacity, oneGpu).overheadBytes
   expect(overheadOf('ggufv2', engines) - overheadOf('ggufv2')).toBe(1.5 * GiB)
   expect(overheadOf('pytorch', engines)).toBe(overheadOf('pytorch'))
 })

@@ -1,5 +1,4 @@
-import { stateCacheBytes } from '../../ports/model-runtime.ts'
-import type { ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
+import type { InstanceOffer, ModelArchitecture, ModelVariant } from '../../ports/model-runtime.ts'
 
 /**
  * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from its `quantize` tool for
@@ -73,6 +72,9 @@ export interface MemoryEstimate {
   totalBytes: number
 }
 
+/** Where an engine runs. */
+export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
+
 /** The context length per request, and the number of requests processed at the same time. */
 export interface ServingCapacity {
   contextTokens: number
@@ -86,13 +88,13 @@ export function usesTensorParallelism(format: string): boolean {
 
 /**
  * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences` requests of `contextTokens`
- * each, and an overhead per GPU, or per process on the host when `gpuCount` is 0. All experts count. With an unknown architecture:
+ * each, and an overhead per GPU, or per process on the host when `gpuCount` is 0, with the saved states of llama.cpp. All experts count. With an unknown architecture:
  * weights × 1.2 + 2 GiB.
  */
 export function estimateMemory(
   variant: ModelVariant,
   capacity: ServingCapacity,
-  gpuCount: number,
+  { gpuCount, stateCacheBytes = 0 }: EngineHost,
 ): MemoryEstimate {
   const { architecture, engines, format } = variant
   const weights = weightBytesOf(variant)
@@ -103,9 +105,10 @@ export function estimateMemory(
     variant.modelType === 'embedding'
       ? capacity.contextTokens ** 2 * architecture.attentionHeads
       : promptBatchTokens * architecture.vocabularySize
-  const states = variant.modelType === 'embedding' ? 0 : stateCacheBytes
+  const keepsStates = variant.modelType !== 'embedding' && !usesTensorParallelism(format)
   const overhead =
-    gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + states + batch * scoreBytes
+    (gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes) +
+    (keepsStates ? stateCacheBytes : 0)
   const projector = format === 'ggufv2' && engines?.llamaCpp?.projector !== undefined ? projectorBytes : 0
   const cache = estimateCache(architecture, format, capacity, gpuCount)
   return sum(weights, cache, weights * 0.05 + overhead + projector)

@@ -55,7 +55,8 @@ test('sequences of llama.cpp reserve their context; sequences of vLLM share the 
   const oneMore = { ...reserved.capacity, parallelSequences: reserved.capacity.parallelSequences + 1 }
   expect(reserved.estimate.cacheBytes).toBe(56 * 1024 * 32_768 * reserved.capacity.parallelSequences)
   expect(
-    estimateCapacity({ ...qwen, format: 'ggufv2', quantization: 'Q8_0' }, oneMore, 1).totalBytes,
+    estimateCapacity({ ...qwen, format: 'ggufv2', quantization: 'Q8_0' }, oneMore, { gpuCount: 1 })
+      .totalBytes,
   ).toBeGreaterThan(40 * GiB)
 
   const shared = size(qwen, 40)!
@@ -171,7 +172,7 @@ test('for any model, instance, ceilings and minimums, the estimate never exceeds
           return
         }
         const total = (contextTokens: number, parallelSequences: number) =>
-          estimateCapacity(variant, { contextTokens, parallelSequences }, offer.gpuCount).totalBytes
+          estimateCapacity(variant, { contextTokens, parallelSequences }, offer).totalBytes
         const sizing = sizeEngine(variant, offer, ceilings, least)
         if (sizing === null) {
           expect(total(least.contextTokens, least.parallelSequences)).toBeGreaterThan(offer.memoryBytes)

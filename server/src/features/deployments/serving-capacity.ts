@@ -1,6 +1,6 @@
 import type { ModelVariant } from '../../ports/model-runtime.ts'
 import { estimateMemory, usesTensorParallelism } from './memory-estimate.ts'
-import type { MemoryEstimate, ServingCapacity } from './memory-estimate.ts'
+import type { EngineHost, MemoryEstimate, ServingCapacity } from './memory-estimate.ts'
 
 /** llama.cpp processes the context of an embedding model in one batch, whose memory grows with the square of its length. */
 const maxEmbeddingContext = 2048
@@ -78,14 +78,14 @@ export function findLeastCapacity(
  */
 export function sizeEngine(
   variant: ModelVariant,
-  { gpuCount, memoryBytes }: { gpuCount: number; memoryBytes: number },
+  host: EngineHost & { memoryBytes: number },
   ceilings: CapacityCeilings,
   least: ServingCapacity,
 ): Sizing | null {
   const estimate = (contextTokens: number, parallelSequences: number) =>
-    estimateCapacity(variant, { contextTokens, parallelSequences }, gpuCount)
+    estimateCapacity(variant, { contextTokens, parallelSequences }, host)
   const fits = (contextTokens: number, parallelSequences: number) =>
-    estimate(contextTokens, parallelSequences).totalBytes <= memoryBytes
+    estimate(contextTokens, parallelSequences).totalBytes <= host.memoryBytes
   if (!fits(least.contextTokens, least.parallelSequences)) return null
   const context = limitContext(variant, ceilings)
   const sequences = limitSequences(variant, ceilings)
@@ -110,7 +110,7 @@ export function sizeEngine(
 /** Sizes an engine on an instance that is too small for the baseline. Returns null if the reduced baseline doesn't fit either. */
 export function sizeReducedEngine(
   variant: ModelVariant,
-  offer: { gpuCount: number; memoryBytes: number },
+  offer: EngineHost & { memoryBytes: number },
   ceilings: CapacityCeilings,
 ): Sizing | null {
   return sizeEngine(
@@ -125,10 +125,10 @@ export function sizeReducedEngine(
 export function estimateCapacity(
   variant: ModelVariant,
   { contextTokens, parallelSequences }: ServingCapacity,
-  gpuCount: number,
+  host: EngineHost,
 ): MemoryEstimate {
   const estimate = (context: number, sequences: number) =>
-    estimateMemory(variant, { contextTokens: context, parallelSequences: sequences }, gpuCount)
+    estimateMemory(variant, { contextTokens: context, parallelSequences: sequences }, host)
   const sharesCache = usesTensorParallelism(variant.format) && variant.architecture !== null
   if (!sharesCache) return estimate(contextTokens, parallelSequences)
   const typical = estimate(Math.min(contextTokens, typicalRequestTokens), parallelSequences)

@@ -1,13 +1,13 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { stateCacheBytes } from '../../../ports/model-runtime.ts'
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
 import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
 import type { EngineStart } from './engine-control.ts'
 import { chooseThreads } from './host.ts'
 import { findFreePort, findLlamaServerVersion, findVllmVersion, type Command } from './programs.ts'
+import { DEFAULT_STATE_CACHE_BYTES } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
 /** The engines of this host. */
@@ -46,7 +46,11 @@ const MAX_PROMPT_CACHE_MEBIBYTES = 8192
 
 /** Finds the engines that the settings name, and their versions. */
 export async function openEngines(settings: LocalRuntimeSettings): Promise<LocalEngines> {
-  const { llamaServerCommand: llamaServer = null, vllmCommand: vllm = null } = settings
+  const {
+    llamaServerCommand: llamaServer = null,
+    vllmCommand: vllm = null,
+    stateCacheBytes = DEFAULT_STATE_CACHE_BYTES,
+  } = settings
   const [llamaServerVersion, vllmVersion] = await Promise.all([
     llamaServer && findLlamaServerVersion(llamaServer),
     vllm && findVllmVersion(vllm),

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
 import { findGpus, type Gpu } from './gpus.ts'
+import { DEFAULT_STATE_CACHE_BYTES } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
 /** Share of the memory for engines. The rest is for the server, the database and the system, or a margin on a GPU. */
@@ -33,7 +34,10 @@ function readHostMemory(): number {
  * for GPUs that the file doesn't have. Otherwise the CPU, or Apple's GPU, whose memory all engines share.
  */
 export async function describeHost(
-  settings: Pick<LocalRuntimeSettings, 'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare'>,
+  settings: Pick<
+    LocalRuntimeSettings,
+    'memoryBytes' | 'environment' | 'instanceTypes' | 'gpuMemoryShare' | 'stateCacheBytes'
+  >,
   formats: string[],
 ): Promise<HostOffer[]> {
   const { environment, instanceTypes = [], gpuMemoryShare = ENGINE_MEMORY_SHARE } = settings
@@ -49,6 +53,7 @@ export async function describeHost(
     vendor: isApple ? 'apple' : null,
     computeCapability: null,
     memoryBytes: Math.floor((settings.memoryBytes ?? readHostMemory()) * ENGINE_MEMORY_SHARE),
+    stateCacheBytes: settings.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
     formats,
   }
   return [{ offer, gpus: null }]

@@ -12,6 +12,9 @@ export interface RetrySettings {
   idleTimeoutMs: number
 }
 
+/** Of an engine, unless `LOCAL_STATE_CACHE_MIB` is set */
+export const DEFAULT_STATE_CACHE_BYTES = 128 * 2 ** 20
+
 /** Settings of the runtime that runs engines as processes on this host. */
 export interface LocalRuntimeSettings {
   /** `DATA_DIR`, with the weights and the state of the engines */
@@ -31,6 +34,8 @@ export interface LocalRuntimeSettings {
   instanceTypes?: readonly InstanceType[] | undefined
   /** Memory for all engines in bytes, without NVIDIA GPUs; default: the container's limit or the host's memory */
   memoryBytes?: number | undefined
+  /** `LOCAL_STATE_CACHE_MIB`: memory of an engine for states of conversations without a sequence; default 128 MiB */
+  stateCacheBytes?: number | undefined
   /** `WEIGHTS_MAX_BYTES`: limit of the weight cache; null for the disk except a tenth */
   maxWeightBytes?: number | null | undefined
   /** `LLAMA_SERVER_COMMAND`: runs GGUF files instead of Berth's own engine; null for that */
