@@ -11,6 +11,7 @@ const sources = [
   'public/**/*',
   'frames/**/*',
   'index.html',
+  'first-views.ts',
   'vite.config.ts',
   'package.json',
   '../package-lock.json',

@@ -27,6 +27,7 @@ import { organizationPage } from './features/organization/pages.ts'
 import { playgroundPage } from './features/playground/pages.ts'
 import { profilePage } from './features/profile/pages.ts'
 import { usagePage } from './features/usage/pages.ts'
+import { organizationsQuery } from './domain/session/organizations.ts'
 import { lazyPart } from './routing/lazy-part.ts'
 import { retryLoad } from './routing/retry-load.ts'
 import { NotFoundPage, RouteError } from './shell/route-states.tsx'
@@ -137,6 +138,8 @@ export function fetchFirstPage(router: AppRouter, queryClient: QueryClient) {
   if (isVisitor || !routes.includes(app)) return
   void queryClient.prefetchQuery(sessionQuery)
   void queryClient.prefetchQuery(organizationQuery)
+  // The sidebar shows a menu if there are several.
+  void queryClient.prefetchQuery(organizationsQuery)
 }
 
 type AppRouter = ReturnType<typeof createAppRouter>

@@ -114,7 +114,7 @@ const consoleLayers: readonly Layer[] = [
   {
     name: 'console components',
     files: ['console/src/components/**'],
-    imports: ['console base', 'console text', 'console api'],
+    imports: ['console base', 'console routing', 'console text', 'console api'],
   },
   { name: 'console domain', files: ['console/src/domain/**'], imports: ['contract', ...consoleParts] },
   {

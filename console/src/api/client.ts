@@ -74,7 +74,7 @@ async function send(
     if (value !== undefined) url.searchParams.set(name, String(value))
   }
   try {
-    const early = method === 'GET' ? takeEarlyResponse(path) : undefined
+    const early = method === 'GET' ? takeEarlyResponse(url.pathname + url.search) : undefined
     if (early) return await early
     return await fetch(url, {
       method,

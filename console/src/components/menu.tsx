@@ -1,57 +1,64 @@
-import { DropdownMenu } from 'radix-ui'
-import type { ComponentProps, ReactNode } from 'react'
-import { classNames } from '../class-names.ts'
+import { Slot } from 'radix-ui'
+import { Suspense, useEffect, useId, useRef, useState, type ReactNode } from 'react'
+import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 
-/** A dropdown menu of MenuItems. */
-export function Menu({
-  trigger,
-  children,
-  align = 'end',
-}: {
+const load = () => import('./menu-content.tsx')
+const MenuContent = lazyPart(() => load().then((module) => module.MenuContent))
+
+export const MenuItem = lazyPart(() => load().then((module) => module.MenuItem))
+export const MenuLabel = lazyPart(() => load().then((module) => module.MenuLabel))
+export const MenuSeparator = lazyPart(() => load().then((module) => module.MenuSeparator))
+
+interface MenuProps {
+  /** A button */
   trigger: ReactNode
   children: ReactNode
   align?: 'start' | 'end'
-}) {
+}
+
+/** A dropdown menu of MenuItems. Most of its code is not part of the first view. */
+export function Menu({ trigger, children, align = 'end' }: MenuProps) {
+  const id = useId()
+  const button = useRef<HTMLButtonElement>(null)
+  const [openedBy, setOpenedBy] = useState<'keyboard' | 'pointer' | null>(null)
+  const isOpen = openedBy !== null
+  const toggle = (by: 'keyboard' | 'pointer') => setOpenedBy((opened) => (opened === null ? by : null))
+  useEffect(() => loadWhenIdle(load), [])
   return (
-    <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      {/* Without a portal the menu stays inside the landmark of its button. Its fixed position keeps ancestors from clipping it. */}
-      <DropdownMenu.Content
-        align={align}
-        sideOffset={6}
-        collisionPadding={8}
-        className="z-50 max-h-80 min-w-52 overflow-y-auto rounded-lg border bg-raised p-1 shadow-lg"
+    <>
+      <Slot.Root
+        ref={button}
+        id={id}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onPointerDown={(event) => {
+          if (event.button !== 0 || event.ctrlKey) return
+          toggle('pointer')
+          // Leaves the focus to the content.
+          if (!isOpen) event.preventDefault()
+        }}
+        onKeyDown={(event) => {
+          if (!['Enter', ' ', 'ArrowDown'].includes(event.key)) return
+          if (event.key === 'ArrowDown') setOpenedBy('keyboard')
+          else toggle('keyboard')
+          event.preventDefault()
+        }}
       >
-        {children}
-      </DropdownMenu.Content>
-    </DropdownMenu.Root>
-  )
-}
-
-/** One action of a menu; with `asChild`, a link. */
-export function MenuItem({
-  dangerous,
-  className,
-  ...props
-}: ComponentProps<typeof DropdownMenu.Item> & { dangerous?: boolean }) {
-  return (
-    <DropdownMenu.Item
-      className={classNames(
-        'flex cursor-default items-center gap-2.5 rounded-md px-2.5 py-1.5 outline-none select-none',
-        'data-[disabled]:opacity-50 data-[highlighted]:bg-subtle [&_svg]:size-4',
-        dangerous ? 'text-bad' : '[&_svg]:text-muted',
-        className,
+        {trigger}
+      </Slot.Root>
+      {isOpen && (
+        <Suspense>
+          <MenuContent
+            button={button}
+            labelledBy={id}
+            align={align}
+            focusesFirst={openedBy === 'keyboard'}
+            onClose={() => setOpenedBy(null)}
+          >
+            {children}
+          </MenuContent>
+        </Suspense>
       )}
-      {...props}
-    />
+    </>
   )
-}
-
-/** A heading inside a menu. */
-export function MenuLabel({ children }: { children: ReactNode }) {
-  return <DropdownMenu.Label className="px-2.5 py-1.5 text-xs text-muted">{children}</DropdownMenu.Label>
-}
-
-export function MenuSeparator() {
-  return <DropdownMenu.Separator className="-mx-1 my-1 h-px bg-line" />
 }

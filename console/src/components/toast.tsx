@@ -1,15 +1,16 @@
-import { X } from 'lucide-react'
-import { Toast } from 'radix-ui'
-import { createContext, use, useCallback, useMemo, useState, type ReactNode } from 'react'
-import { classNames } from '../class-names.ts'
-import { text } from '../text/index.ts'
+import {
+  createContext,
+  Suspense,
+  use,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+  type ReactNode,
+} from 'react'
+import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { describeError } from './states.tsx'
-
-interface Message {
-  id: number
-  tone: 'good' | 'bad'
-  message: string
-}
+import type { Message } from './toast-list.tsx'
 
 interface Toasts {
   /** Shows a success message. */
@@ -20,11 +21,15 @@ interface Toasts {
 
 const ToastsContext = createContext<Toasts | null>(null)
 
-/** Shows short messages in a corner for six seconds and announces them to screen readers. */
+const load = () => import('./toast-list.tsx')
+const ToastList = lazyPart(() => load().then((module) => module.ToastList))
+
+/** Shows short messages for useToasts. */
 export function ToastProvider({ children }: { children: ReactNode }) {
-  const [messages, setMessages] = useState<Message[]>([])
+  // Null until the first message, so that the list is not part of the first view.
+  const [messages, setMessages] = useState<Message[] | null>(null)
   const add = useCallback((tone: Message['tone'], message: string) => {
-    setMessages((known) => [...known.slice(-2), { id: Date.now() + Math.random(), tone, message }])
+    setMessages((known) => [...(known ?? []).slice(-2), { id: Date.now() + Math.random(), tone, message }])
   }, [])
   const toasts = useMemo<Toasts>(
     () => ({
@@ -33,33 +38,18 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     }),
     [add],
   )
+  useEffect(() => loadWhenIdle(load), [])
   return (
     <ToastsContext value={toasts}>
-      <Toast.Provider duration={6_000} label={text.common.notification}>
-        {children}
-        {messages.map(({ id, tone, message }) => (
-          <Toast.Root
-            key={id}
-            onOpenChange={(open) =>
-              !open && setMessages((known) => known.filter((message) => message.id !== id))
-            }
-            className="flex items-start gap-3 rounded-lg border bg-raised px-4 py-3 shadow-lg"
-          >
-            <span
-              aria-hidden
-              className={classNames(
-                'mt-1.5 size-2 shrink-0 rounded-full',
-                tone === 'good' ? 'bg-good' : 'bg-bad',
-              )}
-            />
-            <Toast.Description className="min-w-0 flex-1 wrap-anywhere">{message}</Toast.Description>
-            <Toast.Close aria-label={text.common.close} className="rounded p-0.5 text-muted hover:text-ink">
-              <X className="size-4" aria-hidden />
-            </Toast.Close>
-          </Toast.Root>
-        ))}
-        <Toast.Viewport className="fixed right-4 bottom-4 z-50 grid w-[calc(100vw-2rem)] max-w-sm gap-2" />
-      </Toast.Provider>
+      {children}
+      {messages && (
+        <Suspense>
+          <ToastList
+            messages={messages}
+            onClose={(closed) => setMessages((known) => (known ?? []).filter(({ id }) => id !== closed))}
+          />
+        </Suspense>
+      )}
     </ToastsContext>
   )
 }

@@ -6,3 +6,10 @@ export function lazyPart<Props>(load: () => Promise<ComponentType<Props>>) {
   const loadPart = retryLoad(load)
   return lazy(async () => ({ default: await loadPart() }))
 }
+
+/** Loads code that people soon need, without delaying the first view. If that fails, the first use loads it. */
+export function loadWhenIdle(load: () => Promise<unknown>) {
+  // Safari has no requestIdleCallback.
+  const schedule = window.requestIdleCallback ?? setTimeout
+  schedule(() => void load().catch(() => undefined))
+}

@@ -1,5 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { lazyRouteComponent, type RouteComponent } from '@tanstack/react-router'
+import { lazyRouteComponent, type ResolveParams, type RouteComponent } from '@tanstack/react-router'
 import { retryLoad } from './retry-load.ts'
 import type { RawSearch } from './search.ts'
 
@@ -13,7 +13,13 @@ interface PageOptions<Path extends string, Name extends string, Search extends o
   /** The name of the component in that module. */
   component: Name
   /** Starts queries while the code loads; the page renders without waiting for them. */
-  prefetch?: (queryClient: QueryClient, search: Search) => void
+  prefetch?: (queryClient: QueryClient, search: Search, params: ResolveParams<Path>) => void
+}
+
+interface LoaderInput<Path extends string, Search> {
+  context: { queryClient: QueryClient }
+  deps: Search
+  params: ResolveParams<Path>
 }
 
 /** Describes a page of a feature as route options; router.tsx adds the parent route. */
@@ -27,7 +33,7 @@ export function page<
     validateSearch: readSearch,
     component: lazyRouteComponent(retryLoad(load), component) as RouteComponent,
     loaderDeps: ({ search }: { search: Search }) => search,
-    loader: ({ context, deps }: { context: { queryClient: QueryClient }; deps: Search }) =>
-      prefetch?.(context.queryClient, deps),
+    loader: ({ context, deps, params }: LoaderInput<Path, Search>) =>
+      prefetch?.(context.queryClient, deps, params),
   }
 }

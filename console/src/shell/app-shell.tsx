@@ -1,14 +1,17 @@
 import { Outlet } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
-import { Dialog } from 'radix-ui'
-import { useState, type ComponentType } from 'react'
+import { Suspense, useEffect, useRef, useState, type ComponentType } from 'react'
 import { Button } from '../components/button.tsx'
+import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { text } from '../text/index.ts'
 import { CommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { EmailNotice } from './email-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
+
+const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
+const Drawer = lazyPart(loadDrawer)
 
 interface AppShellProps {
   /** The content of the command palette. */
@@ -18,6 +21,8 @@ interface AppShellProps {
 /** The layout of every page that requires a session: navigation in a sidebar, or in a drawer on a small screen. */
 export function AppShell({ commands }: AppShellProps) {
   const [drawerOpen, setDrawerOpen] = useState(false)
+  const menuButton = useRef<HTMLButtonElement>(null)
+  useEffect(() => loadWhenIdle(loadDrawer), [])
   return (
     <div className="bg-canvas lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a
@@ -31,23 +36,22 @@ export function AppShell({ commands }: AppShellProps) {
       </aside>
       <div className="flex min-h-dvh min-w-0 flex-col">
         <header className="sticky top-0 z-30 flex h-14 items-center gap-3 border-b bg-surface px-3 lg:hidden">
-          <Dialog.Root open={drawerOpen} onOpenChange={setDrawerOpen}>
-            <Dialog.Trigger asChild>
-              <Button variant="quiet" size="icon" aria-label={text.shell.openNavigation}>
-                <MenuIcon />
-              </Button>
-            </Dialog.Trigger>
-            <Dialog.Portal>
-              <Dialog.Overlay className="fixed inset-0 z-40 bg-black/45" />
-              <Dialog.Content
-                aria-describedby={undefined}
-                className="fixed inset-y-0 left-0 z-50 w-64 max-w-[85vw] border-r bg-surface shadow-xl focus:outline-none"
-              >
-                <Dialog.Title className="sr-only">{text.shell.navigation}</Dialog.Title>
-                <Sidebar onNavigate={() => setDrawerOpen(false)} />
-              </Dialog.Content>
-            </Dialog.Portal>
-          </Dialog.Root>
+          <Button
+            ref={menuButton}
+            variant="quiet"
+            size="icon"
+            aria-label={text.shell.openNavigation}
+            aria-haspopup="dialog"
+            aria-expanded={drawerOpen}
+            onClick={() => setDrawerOpen(true)}
+          >
+            <MenuIcon />
+          </Button>
+          {drawerOpen && (
+            <Suspense>
+              <Drawer button={menuButton} onClose={() => setDrawerOpen(false)} />
+            </Suspense>
+          )}
           <Wordmark />
         </header>
         <ConnectionNotice />

@@ -210,7 +210,7 @@ export const scenes: readonly Scene[] = [
       await page.goto('/usage')
       await page.getByLabel('Date range').selectOption({ label: 'Last 30 days' })
       await see(page.getByRole('row', { name: /Output tokens/ }))
-      await see(page.locator('.recharts-surface'))
+      await see(page.getByRole('application'))
     },
     billing: async (page) => {
       await page.goto('/billing')

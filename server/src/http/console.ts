@@ -61,7 +61,7 @@ export async function serveConsole(
     const mayHaveSession =
       sessionCookie.sameSite === 'strict' || readSessionToken(request, sessionCookie) !== null
     // Not cached: a new build changes the file names while the server runs.
-    const page = readFileSync(`${dist}${mayHaveSession ? 'index' : 'visitor'}.html`, 'utf8')
+    const page = readFileSync(dist + (mayHaveSession ? findFirstView(request.url) : 'visitor.html'), 'utf8')
     const { theme } = request.cookies
     const nonce = randomBytes(16).toString('base64')
     return (
@@ -89,6 +89,13 @@ export async function serveConsole(
     send(request, reply.status(200))
     return true
   }
+}
+
+/** The file with the static frame and the preloads of a page; console/first-views.ts writes these files. */
+function findFirstView(url: string): string {
+  const [, name = 'deployments', item] = /^\/([a-z]+)?(\/[^/?]+)?\/?(?:\?|$)/.exec(url) ?? []
+  const file = `first-views/${name}${item === undefined ? '' : '-item'}.html`
+  return existsSync(dist + file) ? file : 'index.html'
 }
 
 /**

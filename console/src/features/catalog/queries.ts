@@ -1,16 +1,22 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { DeployableModel } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
+
+/** One model of the catalog. */
+export const modelQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['catalog', 'model', id],
+    queryFn: ({ signal }) =>
+      callApi<DeployableModel>('GET', `/api/v1/deployable-models/${encodeURIComponent(id)}`, { signal }),
+    staleTime: 60_000,
+  })
 
 /** One model of the catalog; uses the entry of the loaded list as a placeholder. */
 export const useModel = (id: string) => {
   const queryClient = useQueryClient()
   return useQuery({
-    queryKey: ['catalog', 'model', id],
-    queryFn: ({ signal }) =>
-      callApi<DeployableModel>('GET', `/api/v1/deployable-models/${encodeURIComponent(id)}`, { signal }),
+    ...modelQuery(id),
     placeholderData: () => queryClient.getQueryData(modelsQuery.queryKey)?.find((model) => model.id === id),
-    staleTime: 60_000,
   })
 }

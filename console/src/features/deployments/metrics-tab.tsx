@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { Suspense, useState } from 'react'
+import { useState } from 'react'
 import { classNames } from '../../class-names.ts'
 import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../../../server/src/contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
@@ -7,17 +7,14 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatCompact, formatDuration, formatNumber, formatPercent } from '../../format.ts'
-import { lazyPart } from '../../routing/lazy-part.ts'
 import { text } from '../../text/index.ts'
+import { Charts } from './charts.tsx'
 import { UsageFigures } from './details.tsx'
 import { statisticsQuery } from './queries.ts'
 import { SeriesTable } from './series-table.tsx'
 
 const words = text.deployment
 const windows = ['15m', '1h', '24h'] as const satisfies readonly StatisticsWindow[]
-
-// The chart library is the largest dependency of the console.
-const Charts = lazyPart(() => import('./charts.tsx').then((module) => module.Charts))
 
 /** Requests, errors, tokens and latencies within a time window, and usage since the deployment was created. */
 export function MetricsTab({ deployment }: { deployment: Deployment }) {
@@ -50,9 +47,7 @@ export function MetricsTab({ deployment }: { deployment: Deployment }) {
           <Section title={words.overTime}>
             {data ? (
               <div className="grid gap-5">
-                <Suspense fallback={<ChartsSkeleton />}>
-                  <Charts statistics={data} />
-                </Suspense>
+                <Charts statistics={data} />
                 <SeriesTable statistics={data} />
               </div>
             ) : (

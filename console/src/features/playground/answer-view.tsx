@@ -14,7 +14,7 @@ import { text } from '../../text/index.ts'
 import { isPending, tokensPerSecond, type Answer } from './answer.ts'
 import { requestAnswer } from './conversation.ts'
 import { focusComposer } from './focus.ts'
-import { activeDeploymentsQuery } from './queries.ts'
+import { activeDeploymentsQuery } from './active-deployments-query.ts'
 
 // Large, and only needed for the first answer.
 const Markdown = lazyPart(() => import('./markdown.tsx').then((module) => module.Markdown))

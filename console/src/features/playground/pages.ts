@@ -1,5 +1,7 @@
+import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
 import { page } from '../../routing/page.ts'
 import { readText, type RawSearch } from '../../routing/search.ts'
+import { activeDeploymentsQuery } from './active-deployments-query.ts'
 
 interface PlaygroundSearch {
   /** Comma-separated ids of the selected deployments. */
@@ -13,6 +15,11 @@ export const playgroundPage = page({
     deployment: readText(deployment),
     tab: readText(tab),
   }),
+  prefetch: (queryClient) => {
+    void queryClient.prefetchQuery(activeDeploymentsQuery)
+    void queryClient.prefetchQuery(embeddingModelsQuery)
+    void queryClient.prefetchQuery(modelsQuery)
+  },
   load: () => import('./playground-page.tsx'),
   component: 'PlaygroundPage',
 })

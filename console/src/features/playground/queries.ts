@@ -1,22 +1,10 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import type { Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
-import { callApi } from '../../api/client.ts'
-import { isMoving } from '../../domain/deployments/status.ts'
+import type { Deployment } from '../../../../server/src/contract.ts'
 import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
+import { activeDeploymentsQuery } from './active-deployments-query.ts'
 import { nameDeployments } from './deployment-names.ts'
-
-/** The person's active deployments, polled more often while one of them starts or terminates. */
-export const activeDeploymentsQuery = queryOptions({
-  queryKey: ['deployments', 'playground'],
-  queryFn: ({ signal }) =>
-    callApi<DeploymentPage>('GET', '/api/v1/model-deployments', {
-      query: { active: true, limit: 500 },
-      signal,
-    }),
-  refetchInterval: ({ state }) => (state.data?.items.some(isMoving) ? 2_000 : 15_000),
-})
 
 /** The person's deployments by type, newest first. */
 export interface PlaygroundDeployments {

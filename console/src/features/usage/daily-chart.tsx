@@ -1,5 +1,5 @@
-import { Bar, BarChart, CartesianGrid, Tooltip, XAxis, YAxis } from 'recharts'
 import type { DailyUsage } from '../../../../server/src/contract.ts'
+import { Chart } from '../../components/chart.tsx'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { stackByDay, type Measure, type Series } from './breakdown.ts'
@@ -21,51 +21,20 @@ export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Mea
     return <p className="grid h-80 place-items-center text-muted">{text.usage.emptyChart[measure]}</p>
   }
   const total = format(series.reduce((sum, one) => sum + one.total, 0))
-  const rows = days.map((day, index) => ({ day, values: series.map(({ values }) => values[index] ?? 0) }))
+  const title = text.usage.chart[measure](formatUtcDay(usage.from), formatUtcDay(usage.to), total)
   return (
     <figure className="grid gap-4">
-      <BarChart
-        responsive
-        data={rows}
-        className="h-72 w-full"
-        title={text.usage.chart[measure](formatUtcDay(usage.from), formatUtcDay(usage.to), total)}
-        desc={text.usage.chartHint}
-        margin={{ top: 8, right: 0, bottom: 0, left: 0 }}
-      >
-        <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis
-          dataKey="day"
-          tickFormatter={formatUtcDay}
-          tick={{ fill: 'var(--muted)', fontSize: 12 }}
-          tickLine={false}
-          axisLine={{ stroke: 'var(--line)' }}
-          minTickGap={24}
-        />
-        <YAxis
-          width="auto"
-          tickFormatter={format}
-          tick={{ fill: 'var(--muted)', fontSize: 12 }}
-          tickLine={false}
-          axisLine={false}
-          tickCount={4}
-        />
-        <Tooltip
-          cursor={{ fill: 'var(--subtle)' }}
-          isAnimationActive={false}
-          content={<DayCard days={days} series={series} format={format} />}
-        />
-        {series.map(({ name }, index) => (
-          <Bar
-            key={name}
-            name={name}
-            dataKey={({ values }: (typeof rows)[number]) => values[index]}
-            stackId="day"
-            fill={colors[index]}
-            maxBarSize={36}
-            isAnimationActive={false}
-          />
-        ))}
-      </BarChart>
+      <Chart
+        kind="bars"
+        label={`${title}. ${text.usage.chartHint}`}
+        places={days.map(formatUtcDay)}
+        series={series.map(({ name, values }, index) => ({ name, values, color: colors[index] ?? '' }))}
+        format={format}
+        card={(place) => (
+          <DayCard day={days[place] ?? ''} values={listValues(series, place)} format={format} />
+        )}
+        className="h-72 pt-2"
+      />
       <figcaption>
         <ul className="flex flex-wrap gap-x-6 gap-y-1.5">
           {series.map(({ name, total }, index) => (
@@ -81,29 +50,26 @@ export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Mea
   )
 }
 
+const listValues = (series: readonly Series[], place: number) =>
+  series
+    .map(({ name, values }, color) => ({ name, color, value: values[place] ?? 0 }))
+    .filter(({ value }) => value > 0)
+
 interface DayCardProps {
-  days: string[]
-  series: Series[]
+  day: string
+  values: { name: string; color: number; value: number }[]
   format: (value: number) => string
-  /** The chart passes `active` and `label`. */
-  active?: boolean
-  label?: string | number
 }
 
-/** The tooltip with the numbers of one day. */
-function DayCard({ days, series, format, active, label }: DayCardProps) {
-  if (!active || typeof label !== 'string') return null
-  const index = days.indexOf(label)
-  const used = series
-    .map(({ name, values }, color) => ({ name, color, value: values[index] ?? 0 }))
-    .filter(({ value }) => value > 0)
+/** The numbers of one day. */
+function DayCard({ day, values, format }: DayCardProps) {
   return (
-    <div className="grid min-w-44 gap-1.5 rounded-lg border bg-raised px-3 py-2 text-[0.8125rem] shadow-lg">
+    <div className="grid gap-1.5">
       <p className="flex justify-between gap-6 font-medium">
-        {formatUtcDay(label)}
-        <span className="tabular">{format(used.reduce((sum, { value }) => sum + value, 0))}</span>
+        {formatUtcDay(day)}
+        <span className="tabular">{format(values.reduce((sum, { value }) => sum + value, 0))}</span>
       </p>
-      {used.map(({ name, color, value }) => (
+      {values.map(({ name, color, value }) => (
         <p key={name} className="flex items-center gap-2">
           <Swatch index={color} />
           <span className="min-w-0 truncate">{name}</span>

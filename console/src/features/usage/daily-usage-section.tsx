@@ -1,27 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { ChartColumn, Download } from 'lucide-react'
-import { Suspense, useState, type ReactNode } from 'react'
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import { useState } from 'react'
 import { ApiError } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
-import { WhenVisible } from '../../components/when-visible.tsx'
 import { EmptyState, ErrorMessage, ErrorState, Skeleton } from '../../components/states.tsx'
-import { lazyPart } from '../../routing/lazy-part.ts'
 import { saveFile } from '../../components/save-file.ts'
 import { text } from '../../text/index.ts'
 import type { Measure } from './breakdown.ts'
 import { toCsv } from './csv.ts'
+import { DailyChart } from './daily-chart.tsx'
 import { MeterTable } from './meter-table.tsx'
 import { dailyUsageQuery } from './queries.ts'
 import { RangeControls } from './range-controls.tsx'
 import type { RequestedDays } from './range.ts'
-
-const DailyChart = lazyPart(() => import('./daily-chart.tsx').then((module) => module.DailyChart))
 
 const measures: Measure[] = ['cost', 'hours', 'tokens']
 
@@ -73,41 +69,22 @@ export function DailyUsageSection({ days }: { days: RequestedDays }) {
                   options={measures.map((value) => ({ value, label: text.usage.measures[value] }))}
                 />
               </div>
-              <ChartFrame usage={usage}>
-                {(usage) => <DailyChart usage={usage} measure={measure} />}
-              </ChartFrame>
+              {/* Reserves the chart's space. */}
+              <div className="min-h-80">
+                {usage ? (
+                  <DailyChart usage={usage} measure={measure} />
+                ) : (
+                  <div role="status" aria-label={text.common.loading}>
+                    <Skeleton className="h-80" />
+                  </div>
+                )}
+              </div>
             </div>
           )}
         </div>
       </Section>
       {usage && !isUnused && <MeterTable usage={usage} />}
     </>
-  )
-}
-
-/** Reserves the chart's space while its data or code loads. */
-function ChartFrame({
-  usage,
-  children,
-}: {
-  usage: DailyUsage | undefined
-  children: (usage: DailyUsage) => ReactNode
-}) {
-  const loading = (
-    <div role="status" aria-label={text.common.loading}>
-      <Skeleton className="h-80" />
-    </div>
-  )
-  return (
-    <div className="min-h-80">
-      {usage ? (
-        <WhenVisible fallback={loading}>
-          <Suspense fallback={loading}>{children(usage)}</Suspense>
-        </WhenVisible>
-      ) : (
-        loading
-      )}
-    </div>
   )
 }
 
