@@ -24,16 +24,21 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Each group includes its imports: code of every page, of the deployments list, of most auth pages, and other shared code.
+        // Each group includes its imports: code of every page, of the deployments list, of dialogs,
+        // menus and messages, of most auth pages, and other shared code.
         // Many small files would compress worse and need more requests.
         codeSplitting: {
           groups: [
             { name: 'early', test: /console.src.api.early/ },
             {
               name: 'core',
-              test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\./,
+              test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
             },
             { name: 'list', test: new RegExp(firstPage.join('|')) },
+            {
+              name: 'overlays',
+              test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer)/,
+            },
             { name: 'auth', test: /console.src.features.auth.(?!invitation|complete|verify)/ },
             {
               name: 'shared',

@@ -44,7 +44,8 @@ async function main(wanted: string): Promise<void> {
     playground: `/playground?deployment=${deployment}`,
     usage: '/usage',
   }
-  const scripts = await measureFirstView(page)
+  const running = page.getByText('Running', { exact: true })
+  const { scripts } = await measureFirstView(page, '/deployments', running)
   const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
   await context.close()
 

@@ -120,7 +120,7 @@ test('the command palette switches the organization', async () => {
   await page.getByRole('button', { name: 'Accept' }).click()
   await see(page.getByText('You joined Analytical Engines.'))
   // The shortcut works once the shell has loaded.
-  await see(page.getByRole('heading', { name: 'Deployments', exact: true }))
+  await see(page.getByRole('main').getByRole('heading', { name: 'Deployments', exact: true }))
   const palette = page.getByRole('dialog', { name: 'Search or jump to…' })
   await page.keyboard.press('Control+k')
   await see(palette.getByRole('option', { name: 'Switch to Abstractions' }))

@@ -22,12 +22,12 @@ interface ChartProps {
   /** Whether the values are counts, so that the axis has only whole numbers */
   whole?: boolean
   /** The numbers at a place, shown next to the pointer or after an arrow key */
-  card: (place: number) => ReactNode
+  renderCard: (place: number) => ReactNode
   className?: string
 }
 
 /** Bars or lines over time. A person reads the numbers of one place by pointing at it or with the arrow keys. */
-export function Chart({ kind, label, places, series, format, whole, card, className }: ChartProps) {
+export function Chart({ kind, label, places, series, format, whole, renderCard, className }: ChartProps) {
   const [place, setPlace] = useState<number | null>(null)
   const values = places.map((_, index) => series.map((one) => one.values[index] ?? 0))
   const highest = values.map((own) => (kind === 'bars' ? own.reduce((a, b) => a + b, 0) : Math.max(...own)))
@@ -52,8 +52,9 @@ export function Chart({ kind, label, places, series, format, whole, card, classN
     setPlace(clamp(next))
   }
   return (
+    // Screen readers leave the arrow keys to an application.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
-      // Screen readers leave the arrow keys to an application.
       role="application"
       aria-label={label}
       tabIndex={0}
@@ -101,7 +102,7 @@ export function Chart({ kind, label, places, series, format, whole, card, classN
                 : { right: `${100 - (place / places.length) * 100}%` }
             }
           >
-            {card(place)}
+            {renderCard(place)}
           </div>
         )}
       </div>
@@ -169,9 +170,7 @@ function drawLine(values: readonly (number | null)[], top: number): string {
 }
 
 function drawDots(values: readonly (number | null)[], top: number): string {
-  return values
-    .map((value, place) => (value === null ? '' : `M${toPoint(value, place, top)}h0`))
-    .join('')
+  return values.map((value, place) => (value === null ? '' : `M${toPoint(value, place, top)}h0`)).join('')
 }
 
 /** About six labels; every second one has no room on a phone. */

@@ -23,7 +23,7 @@ export function MenuContent({
   const leftByPointer = useRef(false)
   return (
     <Menu.Root open modal={false} onOpenChange={onClose}>
-      <Menu.Anchor virtualRef={button as RefObject<HTMLButtonElement>} />
+      <Menu.Anchor virtualRef={button} />
       {/* Without a portal the menu stays inside the landmark of its button. Its fixed position keeps ancestors from clipping it. */}
       <Menu.Content
         align={align}

@@ -1,5 +1,4 @@
-import { ToggleGroup } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { useId, type ReactNode } from 'react'
 
 interface SegmentedControlProps<Value extends string> {
   value: Value
@@ -8,31 +7,31 @@ interface SegmentedControlProps<Value extends string> {
   options: { value: Value; label: ReactNode }[]
 }
 
-/** A segmented control for two to five short options. */
+/** A segmented control for two to five short options: radio buttons in a row. */
 export function SegmentedControl<Value extends string>({
   value,
   onValueChange,
   label,
   options,
 }: SegmentedControlProps<Value>) {
+  const name = useId()
   return (
-    <ToggleGroup.Root
-      type="single"
-      value={value}
-      // Radix reports an empty value when the selected option is clicked again.
-      onValueChange={(next) => next && onValueChange(next as Value)}
-      aria-label={label}
-      className="inline-flex rounded-md border bg-subtle p-0.5"
-    >
+    <div role="radiogroup" aria-label={label} className="inline-flex rounded-md border bg-subtle p-0.5">
       {options.map((option) => (
-        <ToggleGroup.Item
+        <label
           key={option.value}
-          value={option.value}
-          className="h-7 rounded px-2.5 text-[0.8125rem] font-medium whitespace-nowrap text-muted hover:text-ink data-[state=on]:bg-surface data-[state=on]:text-ink data-[state=on]:shadow-sm"
+          className="relative flex h-7 cursor-pointer items-center rounded px-2.5 text-[0.8125rem] font-medium whitespace-nowrap text-muted hover:text-ink has-checked:bg-surface has-checked:text-ink has-checked:shadow-sm has-focus-visible:outline-2 has-focus-visible:outline-offset-2 has-focus-visible:outline-accent"
         >
+          <input
+            type="radio"
+            name={name}
+            className="absolute inset-0 cursor-pointer appearance-none rounded focus-visible:outline-none"
+            checked={option.value === value}
+            onChange={() => onValueChange(option.value)}
+          />
           {option.label}
-        </ToggleGroup.Item>
+        </label>
       ))}
-    </ToggleGroup.Root>
+    </div>
   )
 }

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { see } from './steps.ts'
 
 /** A loaded script with the transferred bytes of its body. */
@@ -7,18 +7,37 @@ export interface LoadedScript {
   bytes: number
 }
 
-/** Opens the deployments page with an empty cache and lists the loaded scripts. The person must have one running deployment. */
-export async function measureFirstView(page: Page): Promise<LoadedScript[]> {
+export interface FirstView {
+  /** The scripts that the HTML names */
+  scripts: LoadedScript[]
+  /** The scripts that load afterwards */
+  lateScripts: LoadedScript[]
+  /** The paths of the API requests before `content` was visible, with queries */
+  requests: string[]
+}
+
+/** Opens a page with an empty cache, waits for `content`, and lists what the page loaded. */
+export async function measureFirstView(page: Page, path: string, content: Locator): Promise<FirstView> {
   const scripts: Promise<LoadedScript>[] = []
+  const requests: string[] = []
   page.on('requestfinished', (request) => {
-    const { pathname } = new URL(request.url())
+    const { pathname, search } = new URL(request.url())
+    if (/^\/(api\/)?v1\//.test(pathname)) requests.push(pathname + search)
     if (!pathname.endsWith('.js')) return
     scripts.push(
       request.sizes().then(({ responseBodySize }) => ({ path: pathname, bytes: responseBodySize })),
     )
   })
-  await page.goto('/deployments')
-  await see(page.getByText('Running', { exact: true }))
+  const response = await page.goto(path)
+  const html = (await response?.text()) ?? ''
+  await see(content)
+  const firstRequests = [...requests]
   await page.waitForLoadState('networkidle')
-  return Promise.all(scripts)
+  page.removeAllListeners('requestfinished')
+  const loaded = await Promise.all(scripts)
+  return {
+    scripts: loaded.filter((script) => html.includes(script.path)),
+    lateScripts: loaded.filter((script) => !html.includes(script.path)),
+    requests: firstRequests,
+  }
 }

@@ -93,7 +93,9 @@ export async function serveConsole(
 
 /** The file with the static frame and the preloads of a page; console/first-views.ts writes these files. */
 function findFirstView(url: string): string {
-  const [, name = 'deployments', item] = /^\/([a-z]+)?(\/[^/?]+)?\/?(?:\?|$)/.exec(url) ?? []
+  const match = /^\/([a-z]+)?(\/[^/?]+)?\/?(?:\?|$)/.exec(url)
+  if (match === null) return 'index.html'
+  const [, name = 'deployments', item] = match
   const file = `first-views/${name}${item === undefined ? '' : '-item'}.html`
   return existsSync(dist + file) ? file : 'index.html'
 }

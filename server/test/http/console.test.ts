@@ -73,6 +73,31 @@ test('the page preloads the code of the first view, for visitors and for users',
   for (const href of [...visitor, ...member]) expect((await browse(href ?? '')).status).toBe(200)
 })
 
+test('a page of a member with a heading of its own preloads its own code', async () => {
+  const { name } = server.application.config.sessionCookie
+  const load = async (path: string) => {
+    const response = await browse(path, { headers: { accept: 'text/html', cookie: `${name}=any` } })
+    return response.text()
+  }
+  const views = {
+    '/': ['Deployments', 'list'],
+    '/deployments?show=all': ['Deployments', 'list'],
+    '/catalog/': ['Catalog', 'catalog-page'],
+    '/usage': ['Usage', 'usage-page'],
+    '/catalog/qwen3': [null, 'model-page'],
+    '/playground?deployment=x': [null, 'playground-page'],
+  } as const
+  for (const [path, [title, chunk]] of Object.entries(views)) {
+    const html = await load(path)
+    expect(html.includes('<h1'), path).toBe(title !== null)
+    if (title !== null) expect(html).toMatch(new RegExp(`<h1[^>]*>${title}</h1>`))
+    expect(html).toMatch(new RegExp(`rel="modulepreload"[^>]* href="/assets/${chunk}-`))
+  }
+  for (const path of ['/no-such-page', '/catalog/a/b', '/catalog-item', '/..%2findex']) {
+    expect(await load(path), path).not.toMatch(/<h1|catalog-page|model-page/)
+  }
+})
+
 test('GET /: a strict content security policy with a new nonce in each response', async () => {
   const policies = await Promise.all(
     [1, 2].map(async () => {

@@ -1,5 +1,5 @@
 import { Suspense, useEffect } from 'react'
-import { lazyPart } from '../../routing/lazy-part.ts'
+import { lazyPart, loadWhenIdle } from '../../routing/lazy-part.ts'
 import type { DeployFormProps } from './deploy-form.tsx'
 
 const loadForm = () => import('./deploy-form.tsx').then((module) => module.DeployForm)
@@ -7,10 +7,7 @@ const DeployForm = lazyPart(loadForm)
 
 /** Chooses a variant of a model, shows its instance type and price, and deploys it. */
 export function DeployDialog({ open, ...props }: DeployFormProps & { open: boolean }) {
-  useEffect(() => {
-    // Preloads the form. If that fails, opening the dialog loads it again.
-    loadForm().catch(() => undefined)
-  }, [])
+  useEffect(() => loadWhenIdle(loadForm), [])
   if (!open) return null
   return (
     <Suspense>

@@ -87,7 +87,7 @@ function TimeChart({ kind, title, label, places, series, formatTick, format }: T
         series={series}
         format={formatTick}
         whole={kind === 'bars'}
-        card={(place) => (
+        renderCard={(place) => (
           <>
             <p className="font-medium">{places[place]}</p>
             {series.map(({ name, values }) => (

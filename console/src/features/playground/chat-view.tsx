@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { CodeXml, MessagesSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
-import { useEffect, useMemo, useState } from 'react'
+import { Suspense, useEffect, useMemo, useState } from 'react'
 import type { Deployment } from '../../../../server/src/contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -21,13 +21,12 @@ import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
+import { ParametersDrawer, ViewCodeDialog } from './lazy-dialogs.ts'
 import { readParameters } from './parameters.ts'
-import { ParametersDrawer } from './parameters-drawer.tsx'
 import { ParametersForm } from './parameters-form.tsx'
 import { useStore } from './store.ts'
 import { Transcript } from './transcript.tsx'
 import { useMedia } from './use-media.ts'
-import { ViewCodeDialog } from './view-code-dialog.tsx'
 import { ViewFrame, type ViewProps } from './view-frame.tsx'
 
 const maxDeployments = 4
@@ -142,16 +141,19 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           <ParametersForm errors={errors} />
         </aside>
       )}
-      {!isWide && <ParametersDrawer open={drawerOpen} onOpenChange={setDrawerOpen} errors={errors} />}
-      <ViewCodeDialog
-        open={codeOpen}
-        onOpenChange={setCodeOpen}
-        kind="chat"
-        writeBody={() => ({
-          ...previewRequest(chosen[0] ?? '', text.playground.exampleMessage),
-          ...(first && { model: first.inference_model_uid }),
-        })}
-      />
+      <Suspense>
+        {!isWide && drawerOpen && <ParametersDrawer onClose={() => setDrawerOpen(false)} errors={errors} />}
+        {codeOpen && (
+          <ViewCodeDialog
+            onClose={() => setCodeOpen(false)}
+            kind="chat"
+            body={{
+              ...previewRequest(chosen[0] ?? '', text.playground.exampleMessage),
+              ...(first && { model: first.inference_model_uid }),
+            }}
+          />
+        )}
+      </Suspense>
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { CodeXml, Grid3x3 } from 'lucide-react'
-import { useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
@@ -12,11 +12,11 @@ import { comparison, minTexts, useCompare, type ComparisonResult } from './compa
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
+import { ViewCodeDialog } from './lazy-dialogs.ts'
 import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
 import { TextList } from './text-list.tsx'
-import { ViewCodeDialog } from './view-code-dialog.tsx'
 import { ViewFrame, type ViewProps } from './view-frame.tsx'
 
 /** Embeds a few texts with a deployment and shows their similarities. */
@@ -91,15 +91,18 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
           </div>
         </div>
       </div>
-      <ViewCodeDialog
-        open={codeOpen}
-        onOpenChange={setCodeOpen}
-        kind="embeddings"
-        writeBody={() => ({
-          model: deployments.find((one) => one.id === id)?.inference_model_uid ?? id,
-          input: written,
-        })}
-      />
+      <Suspense>
+        {codeOpen && (
+          <ViewCodeDialog
+            onClose={() => setCodeOpen(false)}
+            kind="embeddings"
+            body={{
+              model: deployments.find((one) => one.id === id)?.inference_model_uid ?? id,
+              input: written,
+            }}
+          />
+        )}
+      </Suspense>
     </ViewFrame>
   )
 }

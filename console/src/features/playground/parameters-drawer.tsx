@@ -6,15 +6,14 @@ import type { ParameterErrors } from './parameters.ts'
 import { ParametersForm } from './parameters-form.tsx'
 
 interface ParametersDrawerProps {
-  open: boolean
-  onOpenChange: (open: boolean) => void
+  onClose: () => void
   errors: ParameterErrors
 }
 
 /** The parameters on a screen that is too narrow for the side panel. */
-export function ParametersDrawer({ open, onOpenChange, errors }: ParametersDrawerProps) {
+export function ParametersDrawer({ onClose, errors }: ParametersDrawerProps) {
   return (
-    <Dialog.Root open={open} onOpenChange={onOpenChange}>
+    <Dialog.Root open onOpenChange={onClose}>
       <Dialog.Portal>
         <Dialog.Overlay className="fixed inset-0 z-40 bg-black/45" />
         <Dialog.Content className="fixed inset-y-0 right-0 z-50 flex w-80 max-w-[88vw] flex-col bg-surface shadow-xl focus:outline-none">

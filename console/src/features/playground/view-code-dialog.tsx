@@ -12,24 +12,21 @@ import {
 } from '../../domain/models/code-samples.ts'
 
 interface ViewCodeDialogProps {
-  open: boolean
-  onOpenChange: (open: boolean) => void
+  onClose: () => void
   kind: SampleRequest['kind']
-  /** Returns the current request; called when the dialog is open. */
-  writeBody: () => Record<string, unknown>
+  /** The body of the current request */
+  body: Record<string, unknown>
 }
 
 /** Shows the current request as a code sample. */
-export function ViewCodeDialog({ open, onOpenChange, kind, writeBody }: ViewCodeDialogProps) {
+export function ViewCodeDialog({ onClose, kind, body }: ViewCodeDialogProps) {
   const { user } = useSession()
   const [language, setLanguage] = useState<SampleLanguage>('curl')
-  const code = open
-    ? writeSample(language, { kind, origin: location.origin, email: user.email, body: writeBody() })
-    : ''
+  const code = writeSample(language, { kind, origin: location.origin, email: user.email, body })
   return (
     <Dialog
-      open={open}
-      onOpenChange={onOpenChange}
+      open
+      onOpenChange={onClose}
       title={text.playground.codeTitle}
       description={text.playground.codeMore}
       wide

@@ -30,7 +30,7 @@ export function DailyChart({ usage, measure }: { usage: DailyUsage; measure: Mea
         places={days.map(formatUtcDay)}
         series={series.map(({ name, values }, index) => ({ name, values, color: colors[index] ?? '' }))}
         format={format}
-        card={(place) => (
+        renderCard={(place) => (
           <DayCard day={days[place] ?? ''} values={listValues(series, place)} format={format} />
         )}
         className="h-72 pt-2"
