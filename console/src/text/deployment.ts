@@ -99,6 +99,8 @@ export const deployment = {
   costSoFar: 'Cost so far',
   instanceTime: 'Instance time',
   instanceType: 'Instance type',
+  engine: 'Engine',
+  engineNames: { vllm: 'vLLM', 'llama.cpp': 'llama.cpp', embedded: 'Embedded (llama.cpp)' },
   callName: 'Model ID',
   deploymentId: 'Deployment ID',
   instanceId: 'Instance ID',

@@ -23,6 +23,7 @@ export function Details({ deployment }: { deployment: Deployment }) {
           <Fact label={words.callName} value={deployment.inference_model_uid} copied />
           <Fact label={words.deploymentId} value={deployment.id} copied />
           <Fact label={words.instanceType} value={deployment.selected_instance_type} />
+          <Fact label={words.engine} value={describeEngine(deployment)} plain />
           <Fact label={words.instanceId} value={deployment.instance_id} copied />
           <Fact label={words.clusterId} value={deployment.cluster_id} copied />
           <Fact label={words.allocationId} value={deployment.gpu_allocation_id} copied />
@@ -58,6 +59,13 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
       <Figure label={words.outputTokens} value={shown(({ output_tokens }) => formatNumber(output_tokens))} />
     </dl>
   )
+}
+
+/** The name and version as in the engine's own releases, such as `vLLM 0.28.0` or `llama.cpp b10964`. */
+function describeEngine({ engine }: Deployment): string | null {
+  if (engine === null) return null
+  const name = words.engineNames[engine.name]
+  return engine.version === null ? name : `${name} ${engine.name === 'llama.cpp' ? 'b' : ''}${engine.version}`
 }
 
 interface FactProps {

@@ -225,6 +225,18 @@ export const deploymentBody = z
       .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
     selected_instance_type: z.string().nullable(),
     selection_reason: z.string().nullable(),
+    engine: z
+      .object({
+        name: z
+          .enum(['vllm', 'llama.cpp', 'embedded'])
+          .describe("`embedded` is Berth's own engine over llama.cpp"),
+        version: z
+          .string()
+          .nullable()
+          .describe('`0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown'),
+      })
+      .nullable()
+      .describe('The engine that serves the model; null until it is ready, and where Xinference chooses it'),
     context_tokens: contextTokens,
     parallel_sequences: parallelSequences,
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
@@ -270,6 +282,7 @@ export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof 
     progress: deployment.progress,
     selected_instance_type: deployment.selected_instance_type,
     selection_reason: deployment.selection_reason,
+    engine: deployment.engine,
     context_tokens: deployment.context_tokens,
     parallel_sequences: deployment.parallel_sequences,
     min_context_tokens: deployment.min_context_tokens,

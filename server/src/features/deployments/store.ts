@@ -25,6 +25,7 @@ const summaryColumns = [
   'progress',
   'selected_instance_type',
   'selection_reason',
+  'engine',
   'context_tokens',
   'parallel_sequences',
   'min_context_tokens',

@@ -1,5 +1,5 @@
-import type { Generated, JSONColumnType } from 'kysely'
-import type { FailureStage, ModelVariant } from '../../ports/model-runtime.ts'
+import type { ColumnType, Generated, JSONColumnType } from 'kysely'
+import type { FailureStage, ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 
 declare module '../../database/tables.ts' {
@@ -11,6 +11,9 @@ declare module '../../database/tables.ts' {
     secret_key_fingerprints: SecretKeyFingerprintsTable
   }
 }
+
+/** The engine that serves a deployment. */
+export type ServingEngine = Pick<RuntimeEngine, 'name' | 'version'>
 
 export interface DeploymentsTable {
   id: string
@@ -42,6 +45,7 @@ export interface DeploymentsTable {
   instance_released_at: Date | null
   ran_at: Date | null
   engine_url: string | null
+  engine: ColumnType<ServingEngine | null, string | null, string | null>
   engine_restarts: Generated<number>
   engine_restarted_at: Date | null
   failure_stage: FailureStage | null

@@ -1,11 +1,11 @@
 import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
-import { toEngineSpec } from '../engine-spec.ts'
 import { needsResize, resizeMessage } from '../resize.ts'
 import { planInstanceSwitch, recordLoss } from './instance.ts'
 import { resizeEngine } from './provision.ts'
 import { listEvents } from '../store.ts'
+import { describeEngine, startEngine } from './start-engine.ts'
 import { describeStartDurations } from './start-durations.ts'
 import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
 import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
@@ -26,7 +26,8 @@ const retryableCodes: ReadonlySet<FailureCode> = new Set([
 export async function ensureReady(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
   if (needsResize(deployment)) return resizeEngine(context)
-  const engine = await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+  const engine = await startEngine(context)
+  if (engine === undefined) return { next: undefined }
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
@@ -34,7 +35,13 @@ export async function ensureReady(context: ReconcileContext): Promise<StepResult
   const next = await transitionDeployment(
     deps.db,
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
-    { ...change?.changes, status_message: null, engine_url: engine.endpoint.baseUrl, ran_at: at },
+    {
+      ...change?.changes,
+      status_message: null,
+      engine_url: engine.endpoint.baseUrl,
+      engine: describeEngine(context),
+      ran_at: at,
+    },
     { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
     async (transaction) => {
       await change?.moveSpan(transaction)
@@ -49,15 +56,18 @@ export async function ensureRunning(context: ReconcileContext): Promise<StepResu
   const { deployment, deps, lease } = context
   const engine =
     deployment.engine_url === null
-      ? await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
+      ? await startEngine(context)
       : await deps.runtime.observeEngine(deployment.id, deployment.cluster_id)
+  if (engine === undefined) return { next: undefined }
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const { baseUrl } = engine.endpoint
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
   const message = needsResize(deployment) ? resizeMessage : null
   if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== message) {
-    const changes = { ...change?.changes, engine_url: baseUrl, status_message: message }
+    // Only a new engine has the version that the runtime starts now.
+    const started = deployment.engine_url === null ? { engine: describeEngine(context) } : {}
+    const changes = { ...change?.changes, ...started, engine_url: baseUrl, status_message: message }
     const again = 'The model is ready for requests again.'
     const event = { stage: 'runtime', message: change === null ? again : `${change.reason} ${again}` }
     await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
@@ -176,6 +186,6 @@ async function restartEngine(context: ReconcileContext, failure: DeploymentFailu
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
   if (needsResize(next)) return resizeEngine({ ...context, deployment: next })
-  await deps.runtime.ensureEngine(toEngineSpec(deployment, deps.secretKey))
-  return { waitMilliseconds: pollDelay.starting }
+  const started = await startEngine({ ...context, deployment: next })
+  return started === undefined ? { next: undefined } : { waitMilliseconds: pollDelay.starting }
 }

@@ -181,4 +181,5 @@ const withoutInstance = {
   instance_started_at: null,
   instance_released_at: null,
   engine_url: null,
+  engine: null,
 } satisfies Partial<Deployment>

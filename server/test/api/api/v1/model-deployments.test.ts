@@ -44,6 +44,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     selected_instance_type: null,
     selection_reason: null,
     context_tokens: null,
+    engine: null,
     parallel_sequences: null,
     min_context_tokens: null,
     min_parallel_sequences: null,
