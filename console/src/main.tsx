@@ -19,7 +19,8 @@ applyTheme()
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
 const onSessionEnd = (email?: string) => redirectToSignIn(router, { email, sessionEnded: true })
-const queryClient = createQueryClient(onSessionEnd)
+const onFactorRequired = () => void router.navigate({ to: '/set-up-second-factor', replace: true })
+const queryClient = createQueryClient(onSessionEnd, onFactorRequired)
 const router = createAppRouter(queryClient)
 // The server has already seen that the browser has no session cookie, so a session request would return 401.
 if (document.documentElement.dataset.session === 'none') queryClient.setQueryData(sessionQuery.queryKey, null)

@@ -16,6 +16,7 @@ import {
   forgotPasswordPage,
   invitationPage,
   registerPage,
+  requiredFactorPage,
   resetPasswordPage,
   signInPage,
   verifyEmailPage,
@@ -47,6 +48,7 @@ const app = createRoute({
   beforeLoad: async ({ context: { queryClient }, location }) => {
     const { user } = await requireSession(queryClient, location.href)
     if (user.requires_profile_completion) throw redirect({ to: '/complete-profile' })
+    if (user.requires_second_factor_setup) throw redirect({ to: '/set-up-second-factor' })
   },
   loader: ({ context: { queryClient } }) => queryClient.ensureQueryData(organizationQuery),
   component: lazyRouteComponent(
@@ -80,6 +82,13 @@ const openRoutes = [
     ...verifyEmailPage,
     beforeLoad: async ({ context: { queryClient }, location }) => {
       await requireSession(queryClient, location.href)
+    },
+  }),
+  createRoute({
+    ...open,
+    ...requiredFactorPage,
+    beforeLoad: async ({ context: { queryClient } }) => {
+      await requireSession(queryClient, '/')
     },
   }),
   createRoute({

@@ -2,15 +2,27 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
 import { ApiError } from './client.ts'
 import { sessionQuery } from './session.ts'
 
-/** Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd` with the person's email. */
-export function createQueryClient(onSessionEnd: (email: string | undefined) => void): QueryClient {
+/**
+ * Creates the cache of API responses. A 401 of any call clears the session and calls `onSessionEnd` with the person's email. If the
+ * organization just began to require a second factor, any call reloads the session and calls `onFactorRequired`.
+ */
+export function createQueryClient(
+  onSessionEnd: (email: string | undefined) => void,
+  onFactorRequired: () => void,
+): QueryClient {
   const watch = (error: unknown) => {
-    if (!(error instanceof ApiError) || error.code !== 'not_authenticated') return
+    if (!(error instanceof ApiError)) return
+    if (error.code === 'second_factor_setup_required') void leadToFactor()
+    if (error.code !== 'not_authenticated') return
     const session = client.getQueryData(sessionQuery.queryKey)
     // Several calls may fail at once.
     if (session === null) return
     client.setQueryData(sessionQuery.queryKey, null)
     onSessionEnd(session?.user.email)
+  }
+  const leadToFactor = async () => {
+    await client.invalidateQueries({ queryKey: sessionQuery.queryKey, refetchType: 'all' })
+    onFactorRequired()
   }
   const client = new QueryClient({
     queryCache: new QueryCache({ onError: watch }),

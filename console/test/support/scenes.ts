@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import type { Actor, SeedData } from './seed.ts'
 import { heading, see } from './steps.ts'
+import type { Person } from './steps.ts'
 
 /** A page or dialog in one of its states, as seen by one actor. */
 export interface Scene {
@@ -11,6 +12,14 @@ export interface Scene {
 }
 
 const dialog = (page: Page) => page.getByRole('dialog')
+
+async function enterPassword(page: Page, { email, password }: Person): Promise<void> {
+  await page.goto('/sign-in')
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await see(heading(page, 'Enter your code'))
+}
 
 /** Every page of the console, its main states and dialogs. */
 export const scenes: readonly Scene[] = [
@@ -25,6 +34,14 @@ export const scenes: readonly Scene[] = [
       await page.getByLabel('Password', { exact: true }).fill('not my password')
       await page.getByRole('button', { name: 'Sign in' }).click()
       await see(page.getByRole('alert'))
+    },
+    'sign-in-code': async (page, { secured }) => {
+      await enterPassword(page, secured)
+    },
+    'sign-in-recovery': async (page, { secured }) => {
+      await enterPassword(page, secured)
+      await page.getByRole('button', { name: 'Use a recovery code' }).click()
+      await see(page.getByLabel('Recovery code'))
     },
     register: async (page) => {
       await page.goto('/register')
@@ -54,7 +71,21 @@ export const scenes: readonly Scene[] = [
     },
   }),
 
+  ...scenesOf('unsecured', {
+    'second-factor-required': async (page) => {
+      await page.goto('/')
+      await see(heading(page, 'Set up a second factor'))
+    },
+  }),
+
   ...scenesOf('newcomer', {
+    'profile-second-factor': async (page, { newcomer }) => {
+      await page.goto('/profile')
+      await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+      await dialog(page).getByLabel('Password', { exact: true }).fill(newcomer.password)
+      await dialog(page).getByRole('button', { name: 'Continue' }).click()
+      await see(dialog(page).getByRole('img', { name: 'QR code for your authenticator app' }))
+    },
     'first-run': async (page) => {
       await page.goto('/deployments')
       await see(page.getByRole('button', { name: /^Deploy Berth/ }))
@@ -255,6 +286,11 @@ export const scenes: readonly Scene[] = [
       await page.goto('/organization?tab=settings')
       await see(page.getByRole('button', { name: 'Save' }))
     },
+    'organization-require-factor': async (page) => {
+      await page.goto('/organization?tab=settings')
+      await page.getByRole('button', { name: 'Require a second factor' }).click()
+      await see(dialog(page))
+    },
     'organization-audit': async (page) => {
       await page.goto('/organization?tab=audit')
       await see(page.getByRole('cell', { name: /Accepted an invitation/ }))
@@ -267,6 +303,7 @@ export const scenes: readonly Scene[] = [
       await page.goto('/profile')
       await see(page.getByText('Current', { exact: true }))
       await see(page.getByRole('button', { name: 'Change password' }))
+      await see(page.getByRole('button', { name: 'Set up an authenticator app' }))
     },
     'profile-delete': async (page) => {
       await page.goto('/profile')

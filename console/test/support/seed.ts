@@ -1,5 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { openApp } from '../../../server/test/support/second-factors.ts'
 import { openVisitor } from './browser.ts'
+import type { Visitor } from './browser.ts'
 import type { ConsoleServer } from './server.ts'
 import {
   activateBilling,
@@ -27,10 +29,16 @@ export interface SeedData {
   /** The link of an invitee without an account. */
   invitationLink: string
   resetLink: string
+  newcomer: Person
+  /** A person with a second factor */
+  secured: Person
 }
 
-/** The owner of an active organization, a newly registered person, a viewer of the active organization, and a visitor. */
-export type Actor = 'owner' | 'newcomer' | 'viewer' | 'visitor'
+/**
+ * The owner of an active organization, a newly registered person, a viewer of the active organization, a person without the second
+ * factor that their organization requires, and a visitor.
+ */
+export type Actor = 'owner' | 'newcomer' | 'viewer' | 'unsecured' | 'visitor'
 
 const questions = [
   'Who are you?',
@@ -84,6 +92,8 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
   await callByApi(newcomer.page.request, 'POST', '/v1/auth/password-reset/request', { email: grace.email })
   const resetLink = await server.waitForMailedLink(grace.email, 'password')
 
+  const { person: secured, state: unsecured } = await seedSecured(await open())
+
   const models = await callByApi<{ items: { id: string; model_name: string }[] }>(
     page.request,
     'GET',
@@ -95,6 +105,7 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
       owner: await context.storageState(),
       newcomer: await newcomer.context.storageState(),
       viewer,
+      unsecured,
       visitor: { cookies: [], origins: [] },
     },
     deployments,
@@ -102,10 +113,33 @@ export async function seedServer(browser: Browser, server: ConsoleServer): Promi
     largeModel: findModel('qwen3'),
     invitationLink,
     resetLink,
+    newcomer: grace,
+    secured,
   }
   await newcomer.context.close()
   await context.close()
   return seed
+}
+
+/** Creates an organization that requires a second factor, with an owner who has one and a member without. */
+async function seedSecured({ page, context }: Visitor) {
+  const person = createPerson('Hedy Lamarr', 'Spread Spectrum')
+  await registerByApi(page, person)
+  const factors = '/v1/user/second-factors/totp'
+  const { password } = person
+  const { uri } = await callByApi<{ uri: string }>(page.request, 'POST', factors, { password })
+  await callByApi(page.request, 'POST', `${factors}/confirm`, { code: openApp(uri).code() })
+  await callByApi(page.request, 'PATCH', '/v1/organization', { requires_second_factor: true })
+  const invitations = '/v1/organization/invitations'
+  const invitee = { email: 'george@example.com' }
+  const { id } = await callByApi<{ id: number }>(page.request, 'POST', invitations, invitee)
+  const link = await callByApi<{ url: string }>(page.request, 'POST', `${invitations}/${id}/link`)
+  const token = new URL(link.url).pathname.split('/').at(-1)
+  await context.clearCookies()
+  await callByApi(page.request, 'POST', '/v1/invitations/register', { token, password })
+  const state = await context.storageState()
+  await context.close()
+  return { person, state }
 }
 
 /** Creates one terminated, one failed and two running deployments. */

@@ -69,3 +69,9 @@ export const completeProfilePage = page({
   load: () => import('./complete-profile-page.tsx'),
   component: 'CompleteProfilePage',
 })
+
+export const requiredFactorPage = page({
+  path: '/set-up-second-factor',
+  load: () => import('./required-factor-page.tsx'),
+  component: 'RequiredFactorPage',
+})

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { Credentials } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
 import { Notice } from '../../components/states.tsx'
 import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
@@ -9,13 +11,26 @@ import { AuthForm } from './auth-form.tsx'
 import { authLink, SignInLayout } from './auth-layout.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { useSignIn } from './queries.ts'
+import { SecondStep } from './second-step.tsx'
 
 export function SignInPage() {
   const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
   const { email: knownEmail = '', passwordSet, sessionEnded } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
+  const [waiting, setWaiting] = useState<Credentials | null>(null)
   const signIn = useSignIn()
   const { data: installation } = useQuery(installationQuery)
+  const enter = (credentials: Credentials) =>
+    signIn.mutate(credentials, {
+      onError: (error) => {
+        if (!(error instanceof ApiError) || error.code !== 'second_factor_required') return
+        signIn.reset()
+        setWaiting(credentials)
+      },
+    })
+  if (waiting) {
+    return <SecondStep credentials={waiting} returnTo={return_to} onBack={() => setWaiting(null)} />
+  }
   const registerLink = (
     <Link to="/register" search={{ return_to }} className={authLink}>
       {text.auth.createAccount}
@@ -40,11 +55,7 @@ export function SignInPage() {
         </>
       }
     >
-      <AuthForm<'email' | 'password'>
-        mutation={signIn}
-        submitLabel={text.auth.signIn}
-        onSubmit={(credentials) => signIn.mutate(credentials)}
-      >
+      <AuthForm<'email' | 'password'> mutation={signIn} submitLabel={text.auth.signIn} onSubmit={enter}>
         {(errors) => (
           <>
             <EmailField

@@ -12,6 +12,7 @@ import { InvitationList } from './invitation-list.tsx'
 import { InviteDialog } from './invite-dialog.tsx'
 import { MemberTable } from './member-table.tsx'
 import { OrganizationSettings } from './organization-settings.tsx'
+import { SignInSettings } from './sign-in-settings.tsx'
 
 type Tab = keyof typeof text.organization.tabs
 
@@ -37,7 +38,12 @@ export function OrganizationPage() {
   const contents: Record<Tab, ReactNode> = {
     members: <MemberTable />,
     invitations: <InvitationList onInvite={startInviting} />,
-    settings: <OrganizationSettings organization={organization} />,
+    settings: (
+      <div className="grid gap-6">
+        <OrganizationSettings organization={organization} />
+        <SignInSettings organization={organization} />
+      </div>
+    ),
     audit: <AuditLog />,
   }
 

@@ -2,18 +2,21 @@ import { useQuery } from '@tanstack/react-query'
 import { Page, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
+import { usePasswordsAllowed } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
 import { chooseTheme, useTheme } from '../../theme.ts'
 import { DataSection } from './data-section.tsx'
 import { OwnInvitations } from './own-invitations.tsx'
 import { ProfileForm } from './profile-form.tsx'
 import { profileQuery } from './queries.ts'
+import { SecondFactorSection } from './second-factor-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 import { SignInSection } from './sign-in-section.tsx'
 
 /** The person's account: profile, sign-in, sessions, pending invitations, theme and data. */
 export function ProfilePage() {
   const profile = useQuery(profileQuery)
+  const passwords = usePasswordsAllowed()
   return (
     <Page title={text.profile.title}>
       <div className="grid max-w-2xl gap-6">
@@ -21,6 +24,7 @@ export function ProfilePage() {
           <>
             <ProfileForm profile={profile.data} />
             <SignInSection profile={profile.data} />
+            {passwords && profile.data.has_password && <SecondFactorSection />}
             <SessionsSection />
           </>
         ) : profile.error ? (

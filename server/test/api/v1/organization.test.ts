@@ -30,6 +30,7 @@ test('GET /v1/organization: returns the current organization with the caller’s
     slug: expect.stringMatching(/^loom-and-sons(-[0-9a-f]{8})?$/),
     description: null,
     status: 'active',
+    requires_second_factor: false,
     role: 'super_admin',
     permissions: Object.keys(permissions),
     created_at: timestamp,

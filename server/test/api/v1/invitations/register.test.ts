@@ -51,6 +51,7 @@ test('POST /v1/invitations/register: returns a Session of a new account in the i
       role: { id: 4, name: 'viewer' },
       requires_profile_completion: false,
       requires_email_verification: false,
+      requires_second_factor_setup: false,
     },
     session: { expires_at: new Date(now + 7 * day).toISOString(), auth_method: 'password' },
   })

@@ -49,6 +49,7 @@ test('POST /v1/user/register: returns a Session and makes the caller super_admin
       role: { id: 1, name: 'super_admin' },
       requires_profile_completion: false,
       requires_email_verification: false,
+      requires_second_factor_setup: false,
     },
     session: {
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -1,0 +1,60 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import type {
+  Reauthentication,
+  RecoveryCodes,
+  SecondFactorAdded,
+  SecondFactors,
+  TotpConfirmation,
+  TotpSetup,
+} from '../../../../server/src/contract.ts'
+import { callApi } from '../../api/client.ts'
+import { sessionQuery } from '../../api/session.ts'
+
+const path = '/v1/user/second-factors'
+
+/** The person's second factors. */
+export const secondFactorsQuery = queryOptions({
+  queryKey: ['second-factors'],
+  queryFn: ({ signal }) => callApi<SecondFactors>('GET', path, { signal }),
+})
+
+/** Returns a function that reloads everything that a change of the second factors affects. */
+export function useReloadFactors() {
+  const queryClient = useQueryClient()
+  return () =>
+    Promise.all(
+      [secondFactorsQuery.queryKey, sessionQuery.queryKey, ['sessions']].map((queryKey) =>
+        queryClient.invalidateQueries({ queryKey }),
+      ),
+    )
+}
+
+/** Begins the set-up of an authenticator app. */
+export function useStartTotp() {
+  return useMutation({
+    mutationFn: (proof: Reauthentication) => callApi<TotpSetup>('POST', `${path}/totp`, { body: proof }),
+  })
+}
+
+/** Takes the authenticator app into use. The caller reloads the factors after showing the recovery codes. */
+export function useConfirmTotp() {
+  return useMutation({
+    mutationFn: (confirmation: TotpConfirmation) =>
+      callApi<SecondFactorAdded>('POST', `${path}/totp/confirm`, { body: confirmation }),
+  })
+}
+
+export function useRemoveTotp() {
+  const reload = useReloadFactors()
+  return useMutation({
+    mutationFn: (proof: Reauthentication) => callApi<undefined>('DELETE', `${path}/totp`, { body: proof }),
+    onSuccess: reload,
+  })
+}
+
+export function useRenewRecoveryCodes() {
+  return useMutation({
+    mutationFn: (proof: Reauthentication) =>
+      callApi<RecoveryCodes>('POST', `${path}/recovery-codes`, { body: proof }),
+  })
+}

@@ -1,0 +1,65 @@
+import { Suspense } from 'react'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { fieldErrors, Form } from '../../components/form.tsx'
+import { Skeleton } from '../../components/states.tsx'
+import { lazyPart } from '../../routing/lazy-part.ts'
+import { text } from '../../text/index.ts'
+import { PasswordField } from '../session/password-field.tsx'
+import { CodeField } from './code-field.tsx'
+import { useConfirmTotp, useReloadFactors, useStartTotp } from './queries.ts'
+import { RecoveryCodesView } from './recovery-codes.tsx'
+
+const QrCode = lazyPart(() => import('./qr-code.tsx').then((module) => module.QrCode))
+
+/** Sets up an authenticator app: the password, the first code, and the recovery codes. */
+export function TotpSetup({ onDone }: { onDone: () => void }) {
+  const start = useStartTotp()
+  const confirm = useConfirmTotp()
+  const reload = useReloadFactors()
+  const finish = () => {
+    void reload()
+    onDone()
+  }
+  if (confirm.data?.recovery_codes) {
+    return <RecoveryCodesView codes={confirm.data.recovery_codes} onDone={finish} />
+  }
+  if (!start.data) {
+    return (
+      <Form<'password'>
+        submitLabel={text.secondFactors.next}
+        busy={start.isPending}
+        error={start.error}
+        onSubmit={({ password }) => start.mutate({ password })}
+      >
+        <p className="text-muted">{text.secondFactors.passwordFirst}</p>
+        <PasswordField error={fieldErrors(start.error).password} />
+      </Form>
+    )
+  }
+  const { secret, uri } = start.data
+  return (
+    <Form<'code'>
+      submitLabel={text.secondFactors.confirm}
+      busy={confirm.isPending}
+      error={confirm.error}
+      onSubmit={({ code }) =>
+        confirm.mutate({ code }, { onSuccess: (added) => added.recovery_codes === null && finish() })
+      }
+    >
+      <p>{text.secondFactors.scan}</p>
+      <Suspense fallback={<Skeleton className="size-[200px] justify-self-center" />}>
+        <QrCode value={uri} />
+      </Suspense>
+      <div className="grid gap-1">
+        <p className="text-muted">{text.secondFactors.orType}</p>
+        <p className="flex items-center gap-1">
+          <code className="min-w-0 font-mono text-[0.8125rem] break-all">
+            {secret.replaceAll(/.{4}(?=.)/g, '$& ')}
+          </code>
+          <CopyButton value={secret} label={text.common.copy(text.secondFactors.key)} />
+        </p>
+      </div>
+      <CodeField error={fieldErrors(confirm.error).code} />
+    </Form>
+  )
+}

@@ -1,0 +1,69 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect } from 'react'
+import { callApi } from '../../api/client.ts'
+import { useSession } from '../../api/session.ts'
+import { ErrorMessage } from '../../components/states.tsx'
+import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
+import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
+import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
+import { useSignOut } from '../../domain/session/sign-out.ts'
+import { text } from '../../text/index.ts'
+import { AuthLayout, authLink } from './auth-layout.tsx'
+
+/** Leads a person to a second factor that their organization requires, or to another organization. */
+export function RequiredFactorPage() {
+  const { user } = useSession()
+  const signOut = useSignOut()
+  const navigate = useNavigate()
+  const isDone = !user.requires_second_factor_setup
+  useEffect(() => {
+    if (isDone) void navigate({ to: '/deployments', replace: true })
+  }, [isDone, navigate])
+  return (
+    <AuthLayout
+      title={text.secondFactors.requiredTitle}
+      description={<p>{text.secondFactors.requiredDescription(user.organization)}</p>}
+      footer={
+        <span>
+          {text.auth.signedInAs(user.email)}{' '}
+          <button type="button" className={authLink} onClick={() => signOut.mutate()}>
+            {text.shell.signOut}
+          </button>
+        </span>
+      }
+    >
+      <TotpSetup onDone={() => undefined} />
+      <OtherOrganizations current={user.organization} />
+    </AuthLayout>
+  )
+}
+
+function OtherOrganizations({ current }: { current: string }) {
+  const { data: organizations = [] } = useQuery(organizationsQuery)
+  const change = useSwitchOrganization()
+  const queryClient = useQueryClient()
+  const leave = useMutation({
+    mutationFn: () => callApi<undefined>('POST', '/v1/organization/leave'),
+    onSuccess: () => {
+      notifyOtherTabs('switched')
+      return queryClient.resetQueries()
+    },
+  })
+  return (
+    <div className="grid justify-items-start gap-2 border-t pt-5">
+      <p className="text-muted">{text.secondFactors.otherOrganizations}</p>
+      {organizations
+        .filter((one) => !one.current)
+        .map((one) => (
+          <button key={one.id} type="button" className={authLink} onClick={() => change.mutate(one)}>
+            {text.shell.switchTo(one.name)}
+          </button>
+        ))}
+      <button type="button" className={authLink} onClick={() => leave.mutate()}>
+        {text.secondFactors.leave(current)}
+      </button>
+      <ErrorMessage error={leave.error} />
+    </div>
+  )
+}
