@@ -53,9 +53,7 @@ export function TotpSetup({ onDone }: { onDone: () => void }) {
       <div className="grid gap-1">
         <p className="text-muted">{text.secondFactors.orType}</p>
         <p className="flex items-center gap-1">
-          <code className="min-w-0 font-mono text-[0.8125rem] break-all">
-            {secret.replaceAll(/.{4}(?=.)/g, '$& ')}
-          </code>
+          <code className="min-w-0 font-mono text-[0.8125rem]">{secret.replaceAll(/.{4}(?=.)/g, '$& ')}</code>
           <CopyButton value={secret} label={text.common.copy(text.secondFactors.key)} />
         </p>
       </div>

@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 import { callApi } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
+import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
@@ -43,6 +44,7 @@ function OtherOrganizations({ current }: { current: string }) {
   const { data: organizations = [] } = useQuery(organizationsQuery)
   const change = useSwitchOrganization()
   const queryClient = useQueryClient()
+  const [leaving, setLeaving] = useState(false)
   const leave = useMutation({
     mutationFn: () => callApi<undefined>('POST', '/v1/organization/leave'),
     onSuccess: () => {
@@ -60,10 +62,21 @@ function OtherOrganizations({ current }: { current: string }) {
             {text.shell.switchTo(one.name)}
           </button>
         ))}
-      <button type="button" className={authLink} onClick={() => leave.mutate()}>
+      <button type="button" className={authLink} onClick={() => setLeaving(true)}>
         {text.secondFactors.leave(current)}
       </button>
-      <ErrorMessage error={leave.error} />
+      <ConfirmDialog
+        open={leaving}
+        onOpenChange={setLeaving}
+        title={text.organization.leaveTitle(current)}
+        description={text.organization.leaveDescription}
+        confirmLabel={text.organization.leave}
+        dangerous
+        busy={leave.isPending}
+        onConfirm={() => leave.mutate()}
+      >
+        <ErrorMessage error={leave.error} />
+      </ConfirmDialog>
     </div>
   )
 }
