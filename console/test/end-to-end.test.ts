@@ -85,7 +85,7 @@ async function stopAnswer(page: Page): Promise<void> {
 async function checkUsage(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Usage', exact: true }).click()
   await see(heading(page, 'Usage by day'))
-  await see(page.getByRole('img', { name: /^Cost from/ }).or(page.getByRole('application')))
+  await see(page.getByRole('application', { name: /^Cost from/ }))
   await see(page.getByRole('row', { name: /Input tokens/ }))
 }
 

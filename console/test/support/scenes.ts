@@ -163,7 +163,7 @@ export const scenes: readonly Scene[] = [
     },
     'deployment-metrics': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=metrics`)
-      await see(page.getByRole('img', { name: /^Requests over time/ }))
+      await see(page.getByRole('application', { name: /^Requests over time/ }))
     },
     'deployment-logs': async (page, { deployments }) => {
       await page.goto(`/deployments/${deployments.chat}?tab=logs`)
