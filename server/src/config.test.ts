@@ -36,6 +36,7 @@ const badValues: Record<string, string[]> = {
   ],
   DATABASE_URL: ['mysql://u:hidden@h/d', 'hidden'],
   DATABASE_POOL_SIZE: [...notNumbers, '1', '501'],
+  DATABASE_TIMEOUT: [...notNumbers, '0', '3601'],
   API_PROCESSES: [...notNumbers, '0', '1025', 'cores'],
   DRAIN_DELAY: [...notNumbers, '601'],
   RUNTIME: ['cloud'],

@@ -39,6 +39,8 @@ export interface Config {
   /** null for an embedded PostgreSQL in `dataDirectory` */
   databaseUrl: string | null
   databasePoolSize: number
+  /** Longest time of one database statement */
+  databaseTimeoutSeconds: number
   /** Number of processes that share `port`; more than 1 only with ROLE=api */
   apiProcesses: number
   /** Seconds between the shutdown signal, when `/readyz` starts to fail, and the end of accepting requests */
@@ -176,6 +178,7 @@ const environment = z.object({
     })
     .optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 500).default(20),
+  DATABASE_TIMEOUT: wholeNumber(1, 3600).default(30),
   API_PROCESSES: z
     .union([oneOf(['auto']), wholeNumber(1, 1024)], 'must be a whole number from 1 to 1024, or auto')
     .default('auto'),
@@ -299,6 +302,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     dataDirectory: resolve(settings.DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
     databasePoolSize: settings.DATABASE_POOL_SIZE,
+    databaseTimeoutSeconds: settings.DATABASE_TIMEOUT,
     apiProcesses: readApiProcesses(settings),
     // A delay only helps behind a load balancer.
     drainDelaySeconds: settings.DRAIN_DELAY ?? (settings.ROLE === 'api' ? 5 : 0),

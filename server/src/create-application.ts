@@ -59,12 +59,16 @@ export async function createApplication(config: Config, overrides: Overrides = {
     } else if (database?.adopted === false) {
       opened.defer(() => database.stop())
     }
-    const connection = connectDatabase(databaseUrl, config.databasePoolSize, (error) =>
-      log.warn({ err: error }, 'idle database connection lost'),
+    const onIdleError = (error: Error) => log.warn({ err: error }, 'idle database connection lost')
+    const migrated = await migrate(databaseUrl, onIdleError)
+    const connection = connectDatabase(
+      databaseUrl,
+      config.databasePoolSize,
+      onIdleError,
+      config.databaseTimeoutSeconds * 1000,
     )
     opened.defer(() => connection.close())
     const { db } = connection
-    const migrated = await migrateDatabase(db)
     if (migrated.length > 0) log.info({ migrations: migrated }, 'database migrated')
     await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
     const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
@@ -127,6 +131,16 @@ export async function createApplication(config: Config, overrides: Overrides = {
 }
 
 /** True for roles that run the worker. Only one worker at a time may use a DATA_DIR. */
+/** Migrates over connections without a timeout, because a migration may build an index or wait for another process that does. */
+async function migrate(databaseUrl: string, onIdleError: (error: Error) => void): Promise<string[]> {
+  const connection = connectDatabase(databaseUrl, 1, onIdleError, null)
+  try {
+    return await migrateDatabase(connection.db)
+  } finally {
+    await connection.close()
+  }
+}
+
 function runsWorker({ role }: Config): boolean {
   return role === 'all' || role === 'worker'
 }

@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { endIfSilent } from './silent-connections.ts'
 import type { Database, Tables } from './tables.ts'
 
 export interface DatabaseConnection {
@@ -8,11 +9,18 @@ export interface DatabaseConnection {
   close(): Promise<void>
 }
 
-/** Opens a pool of up to `poolSize` connections to `url`. 64-bit integers are read as numbers: ids and counts stay below 2^53. */
+/** The server needs this long at most to cancel a statement and to report it. A server that takes longer is frozen or unreachable. */
+const graceMilliseconds = 5_000
+
+/**
+ * Opens a pool of up to `poolSize` connections to `url`. A statement that takes `timeoutMilliseconds` fails; null allows any time.
+ * 64-bit integers are read as numbers: ids and counts stay below 2^53.
+ */
 export function connectDatabase(
   url: string,
   poolSize: number,
   onIdleError: (error: Error) => void,
+  timeoutMilliseconds: number | null = 30_000,
 ): DatabaseConnection {
   const types = new pg.TypeOverrides()
   types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -21,14 +29,17 @@ export function connectDatabase(
     max: poolSize,
     application_name: 'berth',
     connectionTimeoutMillis: 10_000,
-    statement_timeout: 30_000,
+    statement_timeout: timeoutMilliseconds ?? false,
     idle_in_transaction_session_timeout: 30_000,
     keepAlive: true,
     types,
   })
   pool.on('error', onIdleError)
   // A lost connection fails the running query. Between two queries of a transaction, its unhandled error would end the process.
-  pool.on('connect', (client) => client.on('error', (error) => void connectionErrors.add(error)))
+  pool.on('connect', (client) => {
+    client.on('error', (error) => void connectionErrors.add(error))
+    if (timeoutMilliseconds !== null) endIfSilent(client, timeoutMilliseconds + graceMilliseconds)
+  })
   const connect = () =>
     pool.connect().catch((error: Error) => {
       connectionErrors.add(error)

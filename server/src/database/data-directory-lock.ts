@@ -94,6 +94,7 @@ async function openLockedSession(
     connectionString: databaseUrl,
     application_name: 'berth data directory lock',
     connectionTimeoutMillis: 10_000,
+    query_timeout: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
   })

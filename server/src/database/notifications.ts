@@ -1,8 +1,8 @@
 import { EventEmitter, on } from 'node:events'
-import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { endConnection } from './silent-connections.ts'
 import type { Database } from './tables.ts'
 
 /**
@@ -57,7 +57,7 @@ export async function listenToNotifications(
     // oxlint-disable-next-line no-unmodified-loop-condition -- the connection's listeners change `client`
     while (client === pinged) {
       const sentAt = performance.now()
-      const overdue = setTimeout(() => destroySocket(pinged), pingTimeoutMilliseconds)
+      const overdue = setTimeout(() => endConnection(pinged), pingTimeoutMilliseconds)
       try {
         await pinged.query('')
         if (client === pinged) currentAt = sentAt
@@ -71,7 +71,13 @@ export async function listenToNotifications(
   }
 
   async function connect(): Promise<void> {
-    const next = new pg.Client({ connectionString: url, application_name: 'berth listener', keepAlive: true })
+    const next = new pg.Client({
+      connectionString: url,
+      application_name: 'berth listener',
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+      query_timeout: 10_000,
+    })
     next.on('notification', ({ channel, payload }) => emitter.emit(channel, payload ?? ''))
     next.on('error', onError)
     next.on('end', () => {
@@ -132,12 +138,6 @@ export async function listenToNotifications(
       await client?.end()
     },
   }
-}
-
-/** Closes a connection whose other side is unresponsive; `end` would wait for it. */
-function destroySocket(client: pg.Client): void {
-  const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
-  stream.destroy(new Error('the database did not respond to the listener'))
 }
 
 async function* untilAborted(

@@ -42,7 +42,10 @@ export async function openQueue(
   options: { runsSchedule: boolean; onError: (error: unknown) => void },
 ): Promise<Jobs> {
   const { runsSchedule, onError } = options
+  // Passed to the driver: a frozen database must not stop the queue for good. Its own maintenance may take a while.
+  const timeouts = { query_timeout: 60_000, keepAlive: true }
   const boss = new PgBoss({
+    ...timeouts,
     connectionString: url,
     application_name: 'berth jobs',
     max: 4,

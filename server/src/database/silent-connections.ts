@@ -1,0 +1,28 @@
+import type { Socket } from 'node:net'
+import type pg from 'pg'
+
+/** What the driver doesn't declare: the socket, and that no query runs. */
+interface ClientInternals {
+  connection: { stream: Socket }
+  readyForQuery: boolean
+}
+
+/**
+ * Ends a connection whose query gets no response for so long: PostgreSQL is frozen, or its machine is gone. The query fails, and the pool
+ * opens another connection. The driver's `query_timeout` would leave the silent connection in the pool.
+ */
+export function endIfSilent(client: pg.ClientBase, milliseconds: number): void {
+  const internals = internalsOf(client)
+  internals.connection.stream.setTimeout(milliseconds, () => {
+    if (!internals.readyForQuery) endConnection(client)
+  })
+}
+
+/** Ends a connection whose other side may be silent; `end` would wait for it. */
+export function endConnection(client: pg.ClientBase): void {
+  internalsOf(client).connection.stream.destroy(new Error('the database did not respond in time'))
+}
+
+function internalsOf(client: pg.ClientBase): ClientInternals {
+  return client as unknown as ClientInternals
+}
