@@ -6,7 +6,10 @@ import type { Answers } from './answers.ts'
 import { openSimulator } from './support.ts'
 
 // `RECORD=yes npm run test:xinference` makes the recordings.
-const recordings: [version: string, file: string][] = [['3.5.0', '3.json']]
+const recordings: [version: string, file: string][] = [
+  ['3.5.0', '3.json'],
+  ['2.12.0', '2.json'],
+]
 
 test.each(recordings)('the simulator answers as Xinference %s does', async (version, file) => {
   const real: Answers = JSON.parse(await readFile(join(import.meta.dirname, 'recordings', file), 'utf8'))

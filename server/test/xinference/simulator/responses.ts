@@ -68,11 +68,11 @@ export function listInstances(models: Iterable<SimulatedModel>, uid: string | nu
       status: model.outdatedStatus ?? model.status,
       instance_created_ts: model.createdTs,
       n_worker: 1,
-      replica_statuses: listReplicas(model).map(({ accelerators: _none, ...replica }) => replica),
+      replica_statuses: listReplicas(model),
     }))
 }
 
-/** `GET /v1/models/{uid}/replicas` */
+/** `GET /v1/models/{uid}/replicas`, with the fields that all versions send. */
 export function listReplicas(model: SimulatedModel | undefined) {
   if (model === undefined || model.status === 'TERMINATED') return []
   return [
@@ -80,7 +80,6 @@ export function listReplicas(model: SimulatedModel | undefined) {
       replica_id: 0,
       replica_model_uid: `${model.uid}-rep0`,
       worker_address: `${model.worker}:41001`,
-      accelerators: model.gpus.map(String),
       status: model.status,
       created_ts: model.createdTs,
       error_message: model.replicaError === '' ? null : model.replicaError,
