@@ -24,7 +24,11 @@ export default defineConfig({
             'engine/test/**/*.test.ts',
             'payment-sandbox/test/**/*.test.ts',
           ],
-          exclude: ['server/test/kubernetes/{cluster,nodes}/**', 'server/test/xinference/real/**'],
+          exclude: [
+            'server/test/kubernetes/{cluster,nodes}/**',
+            'server/test/xinference/real/**',
+            'server/test/vllm/**',
+          ],
           globalSetup: ['server/test/support/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

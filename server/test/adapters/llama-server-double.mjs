@@ -1,4 +1,5 @@
 // Follows the command line, the routes and the output of llama-server, as its README documents them.
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
@@ -39,6 +40,10 @@ if (readFileSync(values.model).toString('latin1', 0, 4) !== 'GGUF' || values.mod
   process.exit(1)
 }
 if (values.model.endsWith('/stubborn.gguf')) process.on('SIGTERM', () => {})
+if (values.model.endsWith('/worker.gguf')) {
+  const worker = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { env: {}, stdio: 'ignore' })
+  process.stderr.write(`worker ${worker.pid}\n`)
+}
 let isLoading = true
 setTimeout(() => (isLoading = false), 100)
 

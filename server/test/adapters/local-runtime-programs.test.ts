@@ -151,6 +151,21 @@ describe('a program that Berth supervises', () => {
     60_000,
   )
 
+  test('is replaced only after its workers, which hide their environment like those of vLLM, have ended', async () => {
+    const folder = await makeFolder()
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const spec = await makeModel(folder, 'worker.gguf')
+    await reach(runtime, spec, 'ready')
+    const worker = Number(/^.*worker (\d+)$/m.exec(await readLines(runtime, spec))?.[1])
+    for (const { pid } of await findEngines(folderOf(folder, spec))) {
+      if (pid !== worker) process.kill(pid, 'SIGKILL')
+    }
+    await reach(runtime, spec, 'failed')
+    expect(isAlive(worker)).toBe(true)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    expect(isAlive(worker)).toBe(false)
+  }, 60_000)
+
   test('is reported as crashed with its exit code, and can be restarted', async () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))

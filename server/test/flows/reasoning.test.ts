@@ -17,6 +17,7 @@ import {
   sendCompletion,
   thoughts,
 } from '../support/thinking-double.ts'
+import recording from '../vllm/recording.json' with { type: 'json' }
 
 const { models } = readCatalogFile(fileURLToPath(new URL('../../../catalog/models.yaml', import.meta.url)))
 const thinking = models.filter(({ tags }) => tags.includes('reasoning'))
@@ -76,6 +77,14 @@ async function ask(model: string, stream: boolean): Promise<{ content: string; r
   const join = (field: string) => messages.map((message) => message[field] ?? '').join('')
   return { content: join('content'), reasoning: join('reasoning') + join('reasoning_content') }
 }
+
+test('the double of vLLM uses the fields of the recording', () => {
+  const { message, delta } = recording
+  const { separated } = generateLikeVllm({ variant: thinking[0]!.default, modelUid: 'dep-1' } as never)
+  expect(Object.keys(separated)).toHaveLength(1)
+  expect(message).toEqual(expect.arrayContaining(['content', ...Object.keys(separated)]))
+  expect(delta).toEqual(expect.arrayContaining(['content', ...Object.keys(separated)]))
+})
 
 test('the doubles put thoughts into the content of an engine that is not told to separate them', () => {
   const spec = { variant: { ...thinking[0]!.default, engines: {} }, modelUid: 'dep-1' } as never

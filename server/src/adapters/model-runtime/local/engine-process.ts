@@ -1,7 +1,8 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { open, readFile, readdir, writeFile } from 'node:fs/promises'
+import { open, readFile, readdir, readlink, realpath, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { hasErrorCode } from './files.ts'
+import { engineFiles } from './engine-record.ts'
+import { hasErrorCode, readJson } from './files.ts'
 
 const run = promisify(execFile)
 
@@ -88,7 +89,8 @@ export async function isEngineAlive(pid: number, nonce: string): Promise<boolean
 
 /** The live engine processes of this state folder. On Linux, these include all processes that an engine has started. */
 export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
-  const commands = process.platform === 'linux' ? await listLinuxCommands() : await listCommands(['-ax'])
+  const commands =
+    process.platform === 'linux' ? await listLinuxCommands(stateDirectory) : await listCommands(['-ax'])
   return commands
     .filter(({ args, folder }) => (optionValue(args, '--state-dir') ?? folder) === stateDirectory)
     .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
@@ -112,16 +114,34 @@ interface Command {
   folder: string | null
 }
 
-async function listLinuxCommands(): Promise<Command[]> {
-  const ids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
+  const [ids, isInSession] = await Promise.all([readdir('/proc'), openSession(stateDirectory)])
   const commands = await Promise.all(
-    ids.map(async (pid) => {
-      const [args, folder] = await Promise.all([readArguments(pid), readFolder(pid)])
-      const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
-      return isEngine && !(await isZombie(pid)) ? [{ pid, args, folder }] : []
-    }),
+    ids
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .map(async (pid) => {
+        const [args, variable] = await Promise.all([readArguments(pid), readFolder(pid)])
+        const folder = variable ?? ((await isInSession(pid)) ? stateDirectory : null)
+        const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
+        return isEngine && !(await isZombie(pid)) ? [{ pid, args, folder }] : []
+      }),
   )
   return commands.flat()
+}
+
+/**
+ * Tells which processes belong to the session of the engine that last ran in this folder. The processes of vLLM overwrite their
+ * environment with their titles, and can outlive their parents.
+ */
+async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
+  const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
+  const folder = await realpath(stateDirectory).catch(() => null)
+  return async (pid) => {
+    const [, , , session] = await readStatus(pid)
+    // The kernel may have given the leader's id to another program since.
+    return Number(session) === leader && (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === folder
+  }
 }
 
 async function readFolder(pid: number): Promise<string | null> {
@@ -139,10 +159,16 @@ async function readArguments(pid: number): Promise<string[] | null> {
   }
 }
 
-/** True if a process has exited but was not reaped yet (proc_pid_stat(5)). */
+/** True if a process has exited but was not reaped yet. */
 async function isZombie(pid: number): Promise<boolean> {
+  const [state = ''] = await readStatus(pid)
+  return ['', 'Z', 'X'].includes(state)
+}
+
+/** State, parent, process group, session and more, from proc_pid_stat(5). Empty if the process has ended. */
+async function readStatus(pid: number): Promise<string[]> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return ['', 'Z', 'X'].includes(stat.slice(stat.lastIndexOf(')') + 2).charAt(0))
+  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 async function listCommands(selection: string[]): Promise<Command[]> {
