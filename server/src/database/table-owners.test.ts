@@ -16,6 +16,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'invitations',
     'memberships',
     'organizations',
+    'passkeys',
     'recovery_codes',
     'sessions',
     'totp_factors',

@@ -65,7 +65,15 @@ export const problemSchema = z
     second_factors: z
       .array(z.string())
       .optional()
-      .describe('With `second_factor_required`: `totp` and `recovery_code`, as far as the account has them'),
+      .describe(
+        'With `second_factor_required`: `passkey`, `totp` and `recovery_code`, as far as the account has them',
+      ),
+    passkey_options: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe(
+        'With `second_factor_required`, for an account with a passkey: the argument of `PublicKeyCredential.parseRequestOptionsFromJSON`',
+      ),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details' })
 

@@ -67,6 +67,7 @@ test('`user reset-factors`: the sessions end, the password alone suffices, and t
   expect(after.status).toBe(200)
   expect((await after.client.get('/v1/user/second-factors')).body).toEqual({
     totp: null,
+    passkeys: [],
     recovery_codes_left: 0,
   })
   expect((await mails.waitForMail(account.email, 2)).subject).toBe(

@@ -10,6 +10,7 @@ import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
+import { addPasskey, createAuthenticator } from '../support/passkeys.ts'
 import { addTotp, beginTotp } from '../support/second-factors.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { createTenants, openClient, readTenant } from '../support/tenants.ts'
@@ -28,6 +29,9 @@ const recorded: Record<string, string> = {
   'POST /v1/user/second-factors/totp': 'user.second_factor_started',
   'POST /v1/user/second-factors/totp/confirm': 'user.second_factor_added',
   'DELETE /v1/user/second-factors/totp': 'user.second_factor_removed',
+  'POST /v1/user/second-factors/passkeys/start': 'user.second_factor_started',
+  'POST /v1/user/second-factors/passkeys': 'user.second_factor_added',
+  'DELETE /v1/user/second-factors/passkeys/{passkey_id}': 'user.second_factor_removed',
   'POST /v1/user/second-factors/recovery-codes': 'user.recovery_codes_renewed',
   'POST /v1/user/email-verification/request': 'user.email_verification_requested',
   'POST /v1/user/email-verification/confirm': 'user.email_verified',
@@ -124,8 +128,23 @@ async function prepare(operation: string) {
   if (operation.includes('/second-factors')) {
     const account = await registerClient(server.url)
     const { password } = account
-    if (operation === 'POST /v1/user/second-factors/totp') {
+    if (operation.startsWith('POST') && /totp$|start$/.test(operation)) {
       return { ...request, client: account, body: { password } }
+    }
+    if (operation === 'POST /v1/user/second-factors/passkeys') {
+      const { options } = (await account.post(`${request.path}/start`, { password })).body
+      const { origin } = server.application.config.publicUrl
+      return {
+        ...request,
+        client: account,
+        body: { name: 'Laptop', response: createAuthenticator(origin).create(options) },
+      }
+    }
+    if (operation.endsWith('/{passkey_id}')) {
+      await addPasskey(account, server.application.config.publicUrl.origin)
+      const { passkeys } = (await account.get('/v1/user/second-factors')).body
+      const path = `/v1/user/second-factors/passkeys/${passkeys[0].id}`
+      return { ...request, client: account, path, body: { password } }
     }
     if (operation.endsWith('/confirm')) {
       const { code } = await beginTotp(account)
@@ -209,6 +228,8 @@ async function countRows(): Promise<unknown> {
     SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM sessions) AS sessions,
       (SELECT count(*) FROM deployments) AS deployments, (SELECT count(*) FROM invitations) AS invitations,
       (SELECT json_agg(f ORDER BY user_id) FROM totp_factors f) AS factors,
+      (SELECT json_agg(p ORDER BY id) FROM passkeys p) AS passkeys,
+      (SELECT json_agg(c ORDER BY challenge_hash) FROM passkey_challenges c) AS challenges,
       (SELECT json_agg(r ORDER BY code_hash) FROM recovery_codes r) AS recovery_codes,
       (SELECT count(*) FROM password_resets WHERE closed_at IS NULL) AS resets`.execute(server.application.db)
   return rows

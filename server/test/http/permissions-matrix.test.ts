@@ -29,6 +29,9 @@ const matrix = parseMatrix(`
   POST   /v1/user/second-factors/totp/confirm               401    409    409    409   409         409
   DELETE /v1/user/second-factors/totp                       401    401    401    401   401         401
   POST   /v1/user/second-factors/recovery-codes             401    401    401    401   401         401
+  POST   /v1/user/second-factors/passkeys/start             401    401    401    401   401         401
+  POST   /v1/user/second-factors/passkeys                   401    401    401    401   401         401
+  DELETE /v1/user/second-factors/passkeys/{passkey_id}      401    401    401    401   401         401
   GET    /v1/user/export                                    401    200    200    200   200         200
   DELETE /v1/user                                           401    401    401    401   401         401
   GET    /v1/auth/sessions                                  401    200    200    200   200         200

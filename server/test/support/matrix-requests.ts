@@ -113,6 +113,22 @@ const matrixRequests: Record<string, MakeRequest> = {
   }),
   'POST /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
   'POST /v1/user/second-factors/totp/confirm': () => ({ body: { code: '000000' } }),
+  'POST /v1/user/second-factors/passkeys/start': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/passkeys': () => ({
+    body: {
+      name: 'Laptop',
+      response: {
+        id: 'a',
+        rawId: 'a',
+        type: 'public-key',
+        response: { clientDataJSON: '', attestationObject: '' },
+      },
+    },
+  }),
+  'DELETE /v1/user/second-factors/passkeys/{passkey_id}': () => ({
+    parameters: { passkey_id: 1 },
+    body: { password: 'not my password' },
+  }),
   'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
   'POST /v1/user/second-factors/recovery-codes': () => ({ body: { code: 'not my code' } }),
   'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),

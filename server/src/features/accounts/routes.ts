@@ -1,3 +1,4 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   clearSessionCookie,
@@ -97,7 +98,8 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
         operationId: 'signIn',
         summary: 'Sign in with email and password',
         description:
-          'An account with a second factor needs a `code` too. Without it: 401 `second_factor_required`; with a wrong one: 401 `invalid_code`.',
+          'An account with a second factor needs a `code` or a `passkey` too. Without it: 401 `second_factor_required`; with a wrong one: 401 ' +
+          '`invalid_code` or `invalid_passkey`.',
         tags,
         security: [],
         body: signInBody,
@@ -106,7 +108,9 @@ export function publicAccountRoutes(app: App, deps: Deps): void {
     },
     async (request, reply) => {
       assertPasswordsAllowed(deps.config)
-      return answerWithSession(request, reply, await signIn(deps, toVisitor(request), request.body))
+      const { passkey, ...credentials } = request.body
+      const shown = { ...credentials, passkey: passkey as AuthenticationResponseJSON | undefined }
+      return answerWithSession(request, reply, await signIn(deps, toVisitor(request), shown))
     },
   )
 }

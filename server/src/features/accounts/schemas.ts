@@ -6,7 +6,7 @@ import type { Viewer } from '../../viewer.ts'
 import { isCommonPassword } from './common-passwords.ts'
 import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
-import { factorCode } from './second-factor-schemas.ts'
+import { factorCode, passkeySignature } from './second-factor-schemas.ts'
 import type { OwnSession } from './session-store.ts'
 
 export const emailAddress = text({ min: 3, max: 320 })
@@ -79,6 +79,7 @@ export const signInBody = z
     code: factorCode
       .optional()
       .describe('After a 401 `second_factor_required`: a code of the authenticator app, or a recovery code'),
+    passkey: passkeySignature.optional().describe('Instead of the code: the signature of a passkey'),
   })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
 

@@ -1,7 +1,9 @@
+import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { z } from 'zod'
 import type { App } from '../../http/app.ts'
 import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
+import { addPasskey, beginPasskey, removePasskey } from './factors/enroll-passkey.ts'
 import { beginTotp, confirmTotp } from './factors/enroll-totp.ts'
 import { listOwnFactors } from './factors/list-factors.ts'
 import { removeTotp } from './factors/remove-factors.ts'
@@ -10,6 +12,9 @@ import { assertPasswordsAllowed } from './registration-policy.ts'
 import {
   confirmationBody,
   factorAddedBody,
+  newPasskeyBody,
+  passkeyParams,
+  passkeySetupBody,
   reauthenticationBody,
   recoveryCodesBody,
   secondFactorsBody,
@@ -111,5 +116,64 @@ export function secondFactorRoutes(
       },
     },
     async ({ body, viewer }) => ({ recovery_codes: await renewRecoveryCodes(deps, viewer, body) }),
+  )
+
+  app.post(
+    '/v1/user/second-factors/passkeys/start',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'startPasskey',
+        summary: 'Start to add a passkey',
+        description: `The options work once, within five minutes. ${reauthentication}`,
+        tags,
+        body: reauthenticationBody,
+        response: { 200: passkeySetupBody, ...changeProblems },
+      },
+    },
+    async ({ body, viewer }) => {
+      assertPasswordsAllowed(deps.config)
+      return { options: { ...(await beginPasskey(deps, viewer, body)) } }
+    },
+  )
+
+  app.post(
+    '/v1/user/second-factors/passkeys',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'addPasskey',
+        summary: 'Add a passkey that your browser created',
+        description: 'Ends your other sessions. An invalid or late response is a 401 `invalid_passkey`.',
+        tags,
+        body: newPasskeyBody,
+        response: { 200: factorAddedBody, ...changeProblems },
+      },
+    },
+    async ({ body, viewer }) => {
+      const response = body.response as RegistrationResponseJSON
+      const { recoveryCodes } = await addPasskey(deps, viewer, { name: body.name, response })
+      return { recovery_codes: recoveryCodes }
+    },
+  )
+
+  app.delete(
+    '/v1/user/second-factors/passkeys/:passkey_id',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'removePasskey',
+        summary: 'Remove a passkey',
+        description: `Ends your other sessions. ${reauthentication}`,
+        tags,
+        params: passkeyParams,
+        body: reauthenticationBody,
+        response: { 204: z.null(), ...changeProblems, ...problems(404) },
+      },
+    },
+    async ({ params, body, viewer }, reply) => {
+      await removePasskey(deps, viewer, params.passkey_id, body)
+      return reply.code(204).send(null)
+    },
   )
 }

@@ -5,9 +5,10 @@ import { networkOf } from '../../network.ts'
 import type { Services } from '../../services.ts'
 import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { isInvalidCode } from './factors/check-factor.ts'
+import { isInvalidFactor } from './factors/check-factor.ts'
 import type { ShownFactor } from './factors/check-factor.ts'
 import { demandFactor } from './factors/demand-factor.ts'
+import type { Shown } from './factors/demand-factor.ts'
 import { isKnownNetwork } from './known-networks.ts'
 import { verifyPassword } from './passwords.ts'
 import { clearAttempts, countAttempt, countOnAccount, refundAttempt } from './rate-limits.ts'
@@ -21,14 +22,14 @@ const failures = {
 const limits = { account: { ...failures, attempts: 10 }, address: { ...failures, attempts: 100 } }
 
 /**
- * Checks an email, a password and, for an account with a second factor, a code of it. Returns the user's id. Each attempt counts as
+ * Checks an email, a password and, for an account with a second factor, a code or passkey of it. Returns the user's id. Each attempt counts as
  * failed until it succeeds, so that parallel attempts cannot exceed the limit. An unknown email takes the same time and gives the same
- * error as a wrong password. Throws `account_disabled`, `second_factor_required` and `invalid_code` for a right password only.
+ * error as a wrong password. Throws `account_disabled`, `second_factor_required`, `invalid_code` and `invalid_passkey` for a right password only.
  */
 export async function signIn(
-  deps: Pick<Services, 'db' | 'clock' | 'secretKey'>,
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
   visitor: Actor,
-  { email, password, code }: { email: string; password: string; code?: string | undefined },
+  { email, password, ...shown }: { email: string; password: string } & Shown,
 ): Promise<{ userId: number; passwordHash: string; secondFactor: ShownFactor | null }> {
   const { db, clock } = deps
   const now = clock()
@@ -57,12 +58,12 @@ export async function signIn(
   }
   const { id: userId, password_hash: passwordHash } = user
   try {
-    const secondFactor = await demandFactor(deps, userId, { code, ...origin })
+    const secondFactor = await demandFactor(deps, userId, { ...shown, ...origin })
     await refundAttempt(db, onNetwork)
     return { userId, passwordHash, secondFactor }
   } catch (error) {
-    // A wrong code still counts against the network.
-    if (isInvalidCode(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
+    // A wrong factor still counts against the network.
+    if (isInvalidFactor(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
     else await refundAttempt(db, onNetwork)
     throw error
   }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { deleteExpiredChallenges } from './factors/passkey-store.ts'
 import { deletePendingTotps, deleteSecondFactors, lacksSecondFactor } from './factors/store.ts'
 
 export interface NewUser {
@@ -282,5 +283,6 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const yesterday = new Date(now.getTime() - 24 * 3_600_000)
   await db.deleteFrom('password_resets').where('created_at', '<', yesterday).execute()
   await deletePendingTotps(db, yesterday)
+  await deleteExpiredChallenges(db, now)
   await sql`DELETE FROM rate_limits WHERE expire IS NOT NULL AND expire < ${now.getTime()}`.execute(db)
 }

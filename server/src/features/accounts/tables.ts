@@ -10,6 +10,8 @@ declare module '../../database/tables.ts' {
     known_networks: KnownNetworksTable
     totp_factors: TotpFactorsTable
     recovery_codes: RecoveryCodesTable
+    passkeys: PasskeysTable
+    passkey_challenges: PasskeyChallengesTable
     rate_limits: RateLimitsTable
   }
 }
@@ -83,6 +85,26 @@ export interface TotpFactorsTable {
 export interface RecoveryCodesTable {
   user_id: number
   code_hash: Buffer
+}
+
+export interface PasskeysTable {
+  id: Generated<number>
+  user_id: number
+  /** In base64url */
+  credential_id: string
+  public_key: Buffer
+  sign_count: number
+  transports: string[]
+  name: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
+export interface PasskeyChallengesTable {
+  challenge_hash: Buffer
+  user_id: number
+  purpose: 'registration' | 'sign_in'
+  expires_at: Date
 }
 
 /** Counters of attempts. `expire` is the end of the window in milliseconds since 1970. */

@@ -7,7 +7,7 @@ import type { Viewer } from '../../viewer.ts'
  * Berth does not store inference requests.
  */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, { userId }: Viewer) {
-  const [account, memberships, sessions, secondFactors, deployments, invitations, actions] =
+  const [account, memberships, sessions, apps, passkeys, deployments, invitations, actions] =
     await Promise.all([
       db
         .selectFrom('users')
@@ -43,6 +43,12 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
         .where('confirmed_at', 'is not', null)
         .execute(),
       db
+        .selectFrom('passkeys')
+        .select([sql.lit('passkey').as('method'), 'name', 'created_at as added_at', 'last_used_at'])
+        .where('user_id', '=', userId)
+        .orderBy('id')
+        .execute(),
+      db
         .selectFrom('deployments')
         .select(['id', 'organization_id', 'model_name', 'status', 'created_at', 'terminated_at'])
         .where('user_id', '=', userId)
@@ -67,7 +73,7 @@ export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, 
     account,
     memberships,
     sessions,
-    second_factors: secondFactors,
+    second_factors: [...apps, ...passkeys],
     deployments,
     invitations,
     actions,

@@ -8,7 +8,8 @@ import { listFactorMethods } from './store.ts'
 
 /**
  * Uses up the second factor of a user who signs in with a password. Their account must be locked, so that a factor that another
- * request just set up counts too. Throws `second_factor_required`, and `invalid_code` if another request used the code first.
+ * request just set up counts too. Throws `second_factor_required`, and
+ * `invalid_code` or `invalid_passkey` if another request used the factor first.
  */
 export async function passFactor(
   deps: Pick<Services, 'clock' | 'config' | 'jobs'>,
@@ -21,7 +22,7 @@ export async function passFactor(
     if (methods.length > 0) throw secondFactorRequired(methods)
     return
   }
-  await spendFactor(transaction, userId, shown)
+  await spendFactor(transaction, userId, shown, deps.clock())
   if (shown.method === 'recovery_code') {
     await queueMail(deps, transaction, { kind: 'recovery_code_used', subjectId: userId, recipient: email })
   }

@@ -5,7 +5,7 @@ import type { AuditAction } from '../../audit/actions.ts'
 import { recordAction } from '../../audit/record-action.ts'
 import { countAttempt, refundAttempt } from '../rate-limits.ts'
 import { verifyOwnPassword } from '../verify-own-password.ts'
-import { checkCode, isInvalidCode, spendFactor } from './check-factor.ts'
+import { checkCode, isInvalidFactor, spendFactor } from './check-factor.ts'
 
 /** What a signed-in person shows before they change how they sign in: their password, or a code of a second factor. */
 export type Reauthentication = { password: string } | { code: string }
@@ -34,7 +34,7 @@ export async function reauthenticate(
   }
   const { userId } = viewer
   const shown = await countOwnCode(deps, viewer, action, () => checkCode(deps, userId, proof.code))
-  return (transaction) => spendFactor(transaction, userId, shown)
+  return (transaction) => spendFactor(transaction, userId, shown, deps.clock())
 }
 
 /** Limits how often the viewer may enter a wrong code. If `check` throws, the refused `action` is recorded. */
@@ -50,7 +50,7 @@ export async function countOwnCode<Result>(
     await refundAttempt(db, attempt)
     return result
   } catch (error) {
-    if (isInvalidCode(error)) {
+    if (isInvalidFactor(error)) {
       await recordAction(db, viewer, action, { result: 'refused', details: { code: 'invalid_code' } })
     }
     throw error

@@ -2,17 +2,22 @@ import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../../database/tables.ts'
 
 /** What a person can show after their password. */
-export type FactorMethod = 'totp' | 'recovery_code'
+export type FactorMethod = 'passkey' | 'totp' | 'recovery_code'
 
 /** The methods that a user can show; none without a second factor. */
 export async function listFactorMethods(db: Database, userId: number): Promise<FactorMethod[]> {
-  if (!(await hasSecondFactor(db, userId))) return []
-  return (await countRecoveryCodes(db, userId)) > 0 ? ['totp', 'recovery_code'] : ['totp']
+  const { rows } = await sql<Record<FactorMethod, boolean>>`
+    SELECT EXISTS (SELECT FROM passkeys WHERE user_id = ${userId}) AS passkey,
+      EXISTS (SELECT FROM totp_factors WHERE user_id = ${userId} AND confirmed_at IS NOT NULL) AS totp,
+      EXISTS (SELECT FROM recovery_codes WHERE user_id = ${userId}) AS recovery_code`.execute(db)
+  const has = rows[0]!
+  if (!has.passkey && !has.totp) return []
+  return (['passkey', 'totp', 'recovery_code'] as const).filter((method) => has[method])
 }
 
 /** Whether a user has a second factor. A set-up that is unfinished does not count. */
 export async function hasSecondFactor(db: Database, userId: number): Promise<boolean> {
-  return (await findTotp(db, userId)) !== undefined
+  return (await listFactorMethods(db, userId)).length > 0
 }
 
 /** The confirmed authenticator app of a user. */
@@ -150,7 +155,7 @@ export async function deleteSecondFactors(
   userId: number,
 ): Promise<boolean> {
   const had = await hasSecondFactor(transaction, userId)
-  for (const table of ['totp_factors', 'recovery_codes'] as const) {
+  for (const table of ['totp_factors', 'passkeys', 'passkey_challenges', 'recovery_codes'] as const) {
     await transaction.deleteFrom(table).where('user_id', '=', userId).execute()
   }
   return had
@@ -160,4 +165,4 @@ export async function deleteSecondFactors(
 export const lacksSecondFactor = sql<boolean>`
   sessions.auth_method = 'password' AND NOT EXISTS (
     SELECT FROM totp_factors WHERE totp_factors.user_id = users.id AND totp_factors.confirmed_at IS NOT NULL
-  )`
+  ) AND NOT EXISTS (SELECT FROM passkeys WHERE passkeys.user_id = users.id)`

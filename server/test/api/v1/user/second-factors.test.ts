@@ -31,15 +31,16 @@ async function readMails(): Promise<string[]> {
 
 test('an authenticator app counts after its first code, which ends the other sessions and gives ten recovery codes', async () => {
   const other = await signIn(server.url, account)
-  expect((await account.get(route)).body).toEqual({ totp: null, recovery_codes_left: 0 })
+  expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
   const app = await beginTotp(account, clock.now)
-  expect((await account.get(route)).body).toEqual({ totp: null, recovery_codes_left: 0 })
+  expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
   const confirmed = await account.post(`${route}/totp/confirm`, { code: app.code() })
   expect(confirmed.status).toBe(200)
   expect(confirmed.headers.get('cache-control')).toContain('no-store')
   expect(new Set(confirmed.body.recovery_codes).size).toBe(10)
   expect((await account.get(route)).body).toEqual({
     totp: { created_at: expect.any(String), last_used_at: expect.any(String) },
+    passkeys: [],
     recovery_codes_left: 10,
   })
   expect((await account.get('/v1/auth/session')).status).toBe(200)
@@ -141,7 +142,7 @@ test('removal and renewal need the password or an unused code', async () => {
   expect((await signIn(server.url, account, { code: recovery })).status).toBe(401)
   const [fresh] = renewed.body.recovery_codes
   expect((await account.request('DELETE', `${route}/totp`, { code: fresh })).status).toBe(204)
-  expect((await account.get(route)).body).toEqual({ totp: null, recovery_codes_left: 0 })
+  expect((await account.get(route)).body).toEqual({ totp: null, passkeys: [], recovery_codes_left: 0 })
   expect((await signIn(server.url, account)).status).toBe(200)
   expect(await readMails()).toEqual(
     expect.arrayContaining(['recovery_codes_renewed', 'second_factor_removed']),
