@@ -23,19 +23,23 @@ async function setUpApp(page: Page, { password }: Person) {
   // Leaves the code of the current step for a sign-in.
   await page.getByLabel('Code').fill(app.code(-1))
   await page.getByRole('button', { name: 'Turn on' }).click()
-  await see(page.getByText('Each code replaces the authenticator app once'))
+  await see(page.getByText('Each code replaces your second factor once'))
   const codes = ((await page.getByLabel('Recovery codes', { exact: true }).textContent()) ?? '')
     .trim()
     .split('\n')
   return { ...app, codes }
 }
 
-async function enterPassword(page: Page, { email, password }: Person): Promise<void> {
+async function enterPassword(
+  page: Page,
+  { email, password }: Person,
+  next = 'Enter your code',
+): Promise<void> {
   await page.goto('/sign-in')
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await see(heading(page, 'Enter your code'))
+  await see(heading(page, next))
 }
 
 test('a person sets up an app, signs in with its code and with a recovery code, and removes it', async () => {
@@ -88,8 +92,83 @@ test('a person sets up an app, signs in with its code and with a recovery code, 
   await see(dialog.getByText('The password is wrong.'))
   await dialog.getByLabel('Password', { exact: true }).fill(person.password)
   await dialog.getByRole('button', { name: 'Remove' }).click()
-  await see(phone.getByText('The authenticator app was removed.'))
+  await see(phone.getByText('The second factor was removed.'))
   await see(phone.getByRole('button', { name: 'Set up an authenticator app' }))
+})
+
+/** A device that keeps passkeys and answers at once. */
+async function addDevice(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
+test('a person adds a passkey, signs in with it, also again, and removes it', async () => {
+  const person = createPerson()
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/401/)
+  await addDevice(page)
+  await registerByApi(page, person)
+  await page.goto('/profile')
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Work laptop')
+  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
+  await dialog.getByRole('button', { name: 'Continue' }).click()
+  await dialog.getByRole('button', { name: 'I have saved them' }).click()
+  await see(page.getByText('Work laptop'))
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  await dialog.getByLabel('Name').fill('The same laptop')
+  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
+  await dialog.getByRole('button', { name: 'Continue' }).click()
+  await see(dialog.getByText('This device has a passkey for your account already.'))
+
+  for (let round = 0; round < 2; round += 1) {
+    await page.context().clearCookies()
+    await enterPassword(page, person, 'Use your passkey')
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.waitForURL('**/deployments')
+  }
+  await page.goto('/profile')
+  await page.getByRole('button', { name: 'Remove the passkey Work laptop' }).click()
+  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await see(page.getByText('The second factor was removed.'))
+})
+
+test('a person without their passkey signs in with a recovery code', async () => {
+  const person = createPerson()
+  const { page, allowPageErrors } = await site.visit()
+  allowPageErrors(/401/)
+  await addDevice(page)
+  await registerByApi(page, person)
+  await page.goto('/profile')
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Phone')
+  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
+  await dialog.getByRole('button', { name: 'Continue' }).click()
+  const codes = await dialog.getByLabel('Recovery codes', { exact: true }).textContent()
+
+  const { page: other, allowPageErrors: allow } = await site.visit()
+  allow(/401/)
+  await addDevice(other)
+  await enterPassword(other, person, 'Use your passkey')
+  await other.getByRole('button', { name: 'Use a passkey' }).click()
+  await see(other.getByText('Your browser did not use a passkey.'))
+  await other.getByRole('button', { name: 'Use a recovery code' }).click()
+  await other.getByLabel('Recovery code').fill(codes!.split('\n')[0]!)
+  await other.getByRole('button', { name: 'Sign in' }).click()
+  await other.waitForURL('**/deployments')
 })
 
 test('an owner requires a second factor, and a member is led to it while they work', async () => {

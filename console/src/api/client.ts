@@ -12,6 +12,8 @@ export class ApiError extends Error {
   readonly requestId: string | null
   /** Seconds from the `Retry-After` header. */
   readonly retryAfter: number | null
+  /** The whole problem, with members that only some codes have. */
+  readonly facts: Partial<Problem>
 
   constructor(problem: {
     status: number
@@ -20,6 +22,7 @@ export class ApiError extends Error {
     fields?: Record<string, string>
     requestId?: string | null
     retryAfter?: number | null
+    facts?: Partial<Problem>
   }) {
     super(problem.detail)
     this.name = 'ApiError'
@@ -28,6 +31,7 @@ export class ApiError extends Error {
     this.fields = problem.fields ?? {}
     this.requestId = problem.requestId ?? null
     this.retryAfter = problem.retryAfter ?? null
+    this.facts = problem.facts ?? {}
   }
 }
 
@@ -115,5 +119,6 @@ async function toApiError(response: Response): Promise<ApiError> {
         .map(({ field, message }) => [field, message]),
     ),
     requestId: problem.request_id,
+    facts: problem,
   })
 }

@@ -1,7 +1,7 @@
 export const secondFactors = {
   title: 'Second factor',
   description: 'Protects your account from whoever learns your password.',
-  none: 'Sign-ins need your password only. Add an authenticator app, such as Aegis, 1Password or Google Authenticator.',
+  none: 'Sign-ins need your password only. Add a passkey, or an authenticator app such as Aegis, 1Password or Google Authenticator.',
   app: 'Authenticator app',
   used: (added: string, used: string) => `Added ${added}, last used ${used}.`,
   codesLeft: (left: number) =>
@@ -10,9 +10,22 @@ export const secondFactors = {
   remove: 'Remove',
   removeApp: 'Remove the authenticator app',
   removeTitle: 'Remove the authenticator app?',
+  removePasskey: (name: string) => `Remove the passkey ${name}`,
+  removePasskeyTitle: (name: string) => `Remove the passkey ${name}?`,
   removeDescription:
-    'Sign-ins then need your password only. Your recovery codes stop working, and your other sessions end.',
-  removed: 'The authenticator app was removed.',
+    'Your other sessions end. Without another second factor, sign-ins need your password only, and your recovery codes stop working.',
+  removed: 'The second factor was removed.',
+
+  addPasskey: 'Add a passkey',
+  passkeyName: 'Name',
+  passkeyNameHint: 'Such as the device that keeps it.',
+  passkeyFailed:
+    'Your browser did not use a passkey. Try again. Passkeys work only at the public address of this server.',
+  passkeyKnown: 'This device has a passkey for your account already.',
+  passkeyAdded: (added: string, used: string | null) =>
+    used === null ? `Passkey, added ${added}, not used yet.` : `Passkey, added ${added}, last used ${used}.`,
+  passkeyInstead: 'Use a passkey instead',
+  appInstead: 'Use an authenticator app instead',
   renew: 'New recovery codes',
   renewTitle: 'Replace your recovery codes?',
   renewDescription: 'You get ten new codes. The earlier ones stop working.',
@@ -29,17 +42,30 @@ export const secondFactors = {
 
   recoveryTitle: 'Keep your recovery codes',
   recoveryDescription:
-    'Each code replaces the authenticator app once, for example when you lose your phone. Keep them where you keep passwords: they are not shown again.',
+    'Each code replaces your second factor once, for example when you lose your phone. Keep them where you keep passwords: they are not shown again.',
   recoveryCodes: 'Recovery codes',
   download: 'Download',
   done: 'I have saved them',
 
-  stepTitle: 'Enter your code',
-  stepDescription: 'Open your authenticator app and enter the code of this server.',
+  steps: {
+    passkey: {
+      title: 'Use your passkey',
+      description: 'Your browser asks for your passkey, security key or phone.',
+      switch: 'Use a passkey',
+    },
+    totp: {
+      title: 'Enter your code',
+      description: 'Open your authenticator app and enter the code of this server.',
+      switch: 'Use the authenticator app',
+    },
+    recovery_code: {
+      title: 'Enter a recovery code',
+      description: 'You saved ten of them when you set up your second factor.',
+      switch: 'Use a recovery code',
+    },
+  },
   recoveryCode: 'Recovery code',
-  recoveryHint: 'One of the codes that you saved. It works once.',
-  switchToRecoveryCode: 'Use a recovery code',
-  switchToApp: 'Use the authenticator app',
+  recoveryHint: 'It works once.',
   otherAccount: 'Use another account',
 
   requiredTitle: 'Set up a second factor',

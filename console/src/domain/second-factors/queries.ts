@@ -1,5 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
+  NewPasskey,
+  PasskeySetup,
   Reauthentication,
   RecoveryCodes,
   SecondFactorAdded,
@@ -9,6 +11,7 @@ import type {
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
+import { createPasskey } from './passkeys.ts'
 
 const path = '/v1/user/second-factors'
 
@@ -44,10 +47,26 @@ export function useConfirmTotp() {
   })
 }
 
-export function useRemoveTotp() {
-  const reload = useReloadFactors()
+/** Adds a passkey. The caller reloads the factors after showing the recovery codes. */
+export function useAddPasskey() {
   return useMutation({
-    mutationFn: (proof: Reauthentication) => callApi<undefined>('DELETE', `${path}/totp`, { body: proof }),
+    mutationFn: async ({ name, password }: { name: string; password: string }) => {
+      const { options } = await callApi<PasskeySetup>('POST', `${path}/passkeys/start`, {
+        body: { password },
+      })
+      const body: NewPasskey = { name, response: await createPasskey(options) }
+      return callApi<SecondFactorAdded>('POST', `${path}/passkeys`, { body })
+    },
+  })
+}
+
+/** Removes the authenticator app, or the passkey with an id. */
+export function useRemoveFactor(factor: 'totp' | number) {
+  const reload = useReloadFactors()
+  const resource = factor === 'totp' ? 'totp' : `passkeys/${factor}`
+  return useMutation({
+    mutationFn: (proof: Reauthentication) =>
+      callApi<undefined>('DELETE', `${path}/${resource}`, { body: proof }),
     onSuccess: reload,
   })
 }

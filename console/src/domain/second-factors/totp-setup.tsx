@@ -1,4 +1,4 @@
-import { Suspense } from 'react'
+import { Suspense, type ReactNode } from 'react'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Skeleton } from '../../components/states.tsx'
@@ -11,8 +11,14 @@ import { RecoveryCodesView } from './recovery-codes.tsx'
 
 const QrCode = lazyPart(() => import('./qr-code.tsx').then((module) => module.QrCode))
 
+export interface SetupProps {
+  onDone: () => void
+  /** A link to another set-up, shown below the first step only: the recovery codes are not shown again. */
+  alternative?: ReactNode
+}
+
 /** Sets up an authenticator app: the password, the first code, and the recovery codes. */
-export function TotpSetup({ onDone }: { onDone: () => void }) {
+export function TotpSetup({ onDone, alternative }: SetupProps) {
   const start = useStartTotp()
   const confirm = useConfirmTotp()
   const reload = useReloadFactors()
@@ -25,15 +31,18 @@ export function TotpSetup({ onDone }: { onDone: () => void }) {
   }
   if (!start.data) {
     return (
-      <Form<'password'>
-        submitLabel={text.secondFactors.next}
-        busy={start.isPending}
-        error={start.error}
-        onSubmit={({ password }) => start.mutate({ password })}
-      >
-        <p className="text-muted">{text.secondFactors.passwordFirst}</p>
-        <PasswordField error={fieldErrors(start.error).password} />
-      </Form>
+      <div className="grid gap-4">
+        <Form<'password'>
+          submitLabel={text.secondFactors.next}
+          busy={start.isPending}
+          error={start.error}
+          onSubmit={({ password }) => start.mutate({ password })}
+        >
+          <p className="text-muted">{text.secondFactors.passwordFirst}</p>
+          <PasswordField error={fieldErrors(start.error).password} />
+        </Form>
+        {alternative}
+      </div>
     )
   }
   const { secret, uri } = start.data

@@ -5,6 +5,8 @@ import { callApi } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
+import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
+import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
@@ -34,9 +36,29 @@ export function RequiredFactorPage() {
         </span>
       }
     >
-      <TotpSetup onDone={() => undefined} />
+      <Setup />
       <OtherOrganizations current={user.organization} />
     </AuthLayout>
+  )
+}
+
+/** Sets up an authenticator app or a passkey. The page leaves when the session has been reloaded. */
+function Setup() {
+  const [byPasskey, setByPasskey] = useState(false)
+  const stay = () => undefined
+  const alternative = supportsPasskeys() && (
+    <button
+      type="button"
+      className={`${authLink} justify-self-start`}
+      onClick={() => setByPasskey(!byPasskey)}
+    >
+      {byPasskey ? text.secondFactors.appInstead : text.secondFactors.passkeyInstead}
+    </button>
+  )
+  return byPasskey ? (
+    <PasskeySetup onDone={stay} alternative={alternative} />
+  ) : (
+    <TotpSetup onDone={stay} alternative={alternative} />
   )
 }
 

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Credentials } from '../../../../server/src/contract.ts'
-import { ApiError } from '../../api/client.ts'
 import { Notice } from '../../components/states.tsx'
 import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
@@ -12,25 +11,26 @@ import { authLink, SignInLayout } from './auth-layout.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { useSignIn } from './queries.ts'
 import { SecondStep } from './second-step.tsx'
+import { readFactorDemand } from './second-step-queries.ts'
+import type { FactorDemand } from './second-step-queries.ts'
 
 export function SignInPage() {
   const { return_to, error: ssoError } = useSearch({ from: '/sign-in' })
   const { email: knownEmail = '', passwordSet, sessionEnded } = useLocation({ select: ({ state }) => state })
   const [email, setEmail] = useState(knownEmail)
-  const [waiting, setWaiting] = useState<Credentials | null>(null)
+  const [demand, setDemand] = useState<FactorDemand | null>(null)
   const signIn = useSignIn()
   const { data: installation } = useQuery(installationQuery)
   const enter = (credentials: Credentials) =>
     signIn.mutate(credentials, {
       onError: (error) => {
-        if (!(error instanceof ApiError) || error.code !== 'second_factor_required') return
+        const demanded = readFactorDemand(error, credentials)
+        if (!demanded) return
         signIn.reset()
-        setWaiting(credentials)
+        setDemand(demanded)
       },
     })
-  if (waiting) {
-    return <SecondStep credentials={waiting} returnTo={return_to} onBack={() => setWaiting(null)} />
-  }
+  if (demand) return <SecondStep demand={demand} returnTo={return_to} onBack={() => setDemand(null)} />
   const registerLink = (
     <Link to="/register" search={{ return_to }} className={authLink}>
       {text.auth.createAccount}

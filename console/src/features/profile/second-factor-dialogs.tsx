@@ -3,28 +3,31 @@ import { fieldErrors, Form } from '../../components/form.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import {
   useReloadFactors,
-  useRemoveTotp,
+  useRemoveFactor,
   useRenewRecoveryCodes,
 } from '../../domain/second-factors/queries.ts'
 import { RecoveryCodesView } from '../../domain/second-factors/recovery-codes.tsx'
 import { PasswordField } from '../../domain/session/password-field.tsx'
 import { text } from '../../text/index.ts'
 
-/** Removes the authenticator app after the password. */
-export function RemoveTotpDialog({ onClose }: { onClose: () => void }) {
-  const removal = useRemoveTotp()
+/** Removes the authenticator app, or the passkey with an id, after the password. */
+export function RemoveFactorDialog({
+  factor,
+  title,
+  onClose,
+}: {
+  factor: 'totp' | number
+  title: string
+  onClose: () => void
+}) {
+  const removal = useRemoveFactor(factor)
   const toasts = useToasts()
   const onSuccess = () => {
     onClose()
     toasts.success(text.secondFactors.removed)
   }
   return (
-    <Dialog
-      open
-      onOpenChange={onClose}
-      title={text.secondFactors.removeTitle}
-      description={text.secondFactors.removeDescription}
-    >
+    <Dialog open onOpenChange={onClose} title={title} description={text.secondFactors.removeDescription}>
       <Form<'password'>
         submitLabel={text.secondFactors.remove}
         busy={removal.isPending}

@@ -5,13 +5,15 @@ import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
 import { ErrorState, SkeletonRows } from '../../components/states.tsx'
+import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
+import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { secondFactorsQuery } from '../../domain/second-factors/queries.ts'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { formatDay, formatRelative } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { RemoveTotpDialog, RenewCodesDialog } from './second-factor-dialogs.tsx'
+import { RemoveFactorDialog, RenewCodesDialog } from './second-factor-dialogs.tsx'
 
-/** The authenticator app and the recovery codes of an account with a password. */
+/** The authenticator app, passkeys and recovery codes of an account with a password. */
 export function SecondFactorSection() {
   const factors = useQuery(secondFactorsQuery)
   return (
@@ -27,44 +29,81 @@ export function SecondFactorSection() {
   )
 }
 
-function Factors({ factors: { totp, recovery_codes_left: left } }: { factors: SecondFactors }) {
-  const [open, setOpen] = useState<'setUp' | 'remove' | 'renew' | null>(null)
+type Open = 'app' | 'passkey' | 'renew' | { factor: 'totp' | number; title: string } | null
+
+function Factors({ factors: { totp, passkeys, recovery_codes_left: left } }: { factors: SecondFactors }) {
+  const [open, setOpen] = useState<Open>(null)
   const close = () => setOpen(null)
   return (
     <div className="grid gap-4">
-      {totp ? (
-        <>
-          <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
-            <div className="grid min-w-0 gap-0.5">
-              <p className="font-medium">{text.secondFactors.app}</p>
-              <p className="text-[0.8125rem] text-muted">
-                {text.secondFactors.used(formatDay(totp.created_at), formatRelative(totp.last_used_at))}
-              </p>
-            </div>
-            <Button size="small" aria-label={text.secondFactors.removeApp} onClick={() => setOpen('remove')}>
-              {text.secondFactors.remove}
-            </Button>
-          </div>
-          <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
-            <p className={left < 3 ? 'text-warn' : 'text-muted'}>{text.secondFactors.codesLeft(left)}</p>
-            <Button size="small" onClick={() => setOpen('renew')}>
-              {text.secondFactors.renew}
-            </Button>
-          </div>
-        </>
-      ) : (
-        <>
-          <p className="text-muted">{text.secondFactors.none}</p>
-          <Button className="justify-self-start" onClick={() => setOpen('setUp')}>
-            {text.secondFactors.setUp}
-          </Button>
-        </>
+      {totp && (
+        <Factor
+          name={text.secondFactors.app}
+          facts={text.secondFactors.used(formatDay(totp.created_at), formatRelative(totp.last_used_at))}
+          removeLabel={text.secondFactors.removeApp}
+          onRemove={() => setOpen({ factor: 'totp', title: text.secondFactors.removeTitle })}
+        />
       )}
-      <Dialog open={open === 'setUp'} onOpenChange={close} title={text.secondFactors.setUp}>
+      {passkeys.map(({ id, name, created_at, last_used_at }) => (
+        <Factor
+          key={id}
+          name={name}
+          facts={text.secondFactors.passkeyAdded(
+            formatDay(created_at),
+            last_used_at && formatRelative(last_used_at),
+          )}
+          removeLabel={text.secondFactors.removePasskey(name)}
+          onRemove={() => setOpen({ factor: id, title: text.secondFactors.removePasskeyTitle(name) })}
+        />
+      ))}
+      {totp || passkeys.length > 0 ? (
+        <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
+          <p className={left < 3 ? 'text-warn' : 'text-muted'}>{text.secondFactors.codesLeft(left)}</p>
+          <Button size="small" onClick={() => setOpen('renew')}>
+            {text.secondFactors.renew}
+          </Button>
+        </div>
+      ) : (
+        <p className="text-muted">{text.secondFactors.none}</p>
+      )}
+      <div className="flex flex-wrap gap-3">
+        {!totp && <Button onClick={() => setOpen('app')}>{text.secondFactors.setUp}</Button>}
+        {supportsPasskeys() && (
+          <Button onClick={() => setOpen('passkey')}>{text.secondFactors.addPasskey}</Button>
+        )}
+      </div>
+      <Dialog open={open === 'app'} onOpenChange={close} title={text.secondFactors.setUp}>
         <TotpSetup onDone={close} />
       </Dialog>
-      {open === 'remove' && <RemoveTotpDialog onClose={close} />}
+      <Dialog open={open === 'passkey'} onOpenChange={close} title={text.secondFactors.addPasskey}>
+        <PasskeySetup onDone={close} />
+      </Dialog>
       {open === 'renew' && <RenewCodesDialog onClose={close} />}
+      {open !== null && typeof open === 'object' && <RemoveFactorDialog {...open} onClose={close} />}
+    </div>
+  )
+}
+
+function Factor({
+  name,
+  facts,
+  removeLabel,
+  onRemove,
+}: {
+  name: string
+  facts: string
+  removeLabel: string
+  onRemove: () => void
+}) {
+  return (
+    <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
+      <div className="grid min-w-0 gap-0.5">
+        <p className="font-medium break-words">{name}</p>
+        <p className="text-[0.8125rem] text-muted">{facts}</p>
+      </div>
+      <Button size="small" aria-label={removeLabel} onClick={onRemove}>
+        {text.secondFactors.remove}
+      </Button>
     </div>
   )
 }

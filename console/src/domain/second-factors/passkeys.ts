@@ -1,0 +1,42 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser'
+import type { Credentials, NewPasskey } from '../../../../server/src/contract.ts'
+import { ApiError } from '../../api/client.ts'
+import { text } from '../../text/index.ts'
+
+/** Whether this browser has passkeys; it offers them only over TLS and on localhost. */
+export const supportsPasskeys = () => 'PublicKeyCredential' in window
+
+/** Asks the browser for a new passkey. Throws ApiError if the person cancels, or the browser refuses. */
+export function createPasskey(options: Record<string, unknown>): Promise<NewPasskey['response']> {
+  return ask(async () => {
+    const { startRegistration } = await load()
+    const optionsJSON = options as unknown as PublicKeyCredentialCreationOptionsJSON
+    return (await startRegistration({ optionsJSON })) as NewPasskey['response']
+  })
+}
+
+/** Asks the browser for the signature of a passkey. Throws ApiError if the person cancels, or the browser refuses. */
+export function signWithPasskey(
+  options: Record<string, unknown>,
+): Promise<NonNullable<Credentials['passkey']>> {
+  return ask(async () => {
+    const { startAuthentication } = await load()
+    const optionsJSON = options as unknown as PublicKeyCredentialRequestOptionsJSON
+    return (await startAuthentication({ optionsJSON })) as NonNullable<Credentials['passkey']>
+  })
+}
+
+const load = () => import('@simplewebauthn/browser')
+
+async function ask<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work()
+  } catch (error) {
+    const isKnown = error instanceof Error && error.name === 'InvalidStateError'
+    const detail = isKnown ? text.secondFactors.passkeyKnown : text.secondFactors.passkeyFailed
+    throw new ApiError({ status: 0, code: 'passkey_failed', detail })
+  }
+}
