@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { describeMachine, readLoadAverage, readVersion, takeCores, awaitTurn } from './machine.ts'
 import { measure, prepareUpstream } from './measure.ts'
 import type { Bench, Sample } from './measure.ts'
+import { interruption } from './processes.ts'
 import { buildNative } from './native.ts'
 import { renderResults, writeResultsFile } from './results.ts'
 import type { Results } from './results.ts'
@@ -218,16 +219,6 @@ function readPortkeyVersion(): string {
 
 function say(text: string): void {
   process.stderr.write(`${text}\n`)
-}
-
-/** Rejects on SIGINT and SIGTERM, so that the cleanup runs. */
-function interruption(): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      // npm forwards the signal that the terminal has already sent, so it can arrive twice.
-      process.on(signal, () => reject(new Error('The benchmark was interrupted.')))
-    }
-  })
 }
 
 async function main(): Promise<void> {

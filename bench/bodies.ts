@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { awaitTurn, takeCores } from './machine.ts'
+import { runBenchmark } from './processes.ts'
 import { median } from './samples.ts'
 import { prepareBerth } from './targets/berth.ts'
 
@@ -120,5 +121,4 @@ async function measure(cleanup: AsyncDisposableStack): Promise<boolean> {
   return reached
 }
 
-await using cleanup = new AsyncDisposableStack()
-process.exitCode = (await measure(cleanup)) ? 0 : 1
+await runBenchmark(measure)

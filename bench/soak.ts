@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { awaitTurn, takeCores } from './machine.ts'
-import { readResident } from './processes.ts'
+import { readResident, runBenchmark } from './processes.ts'
 import { median } from './samples.ts'
 import { startCallers } from './soak/callers.ts'
 import { startSoakUpstream } from './soak/upstream.ts'
@@ -116,26 +116,9 @@ function toMegabytes(kilobytes: number): string {
   return `${(kilobytes / 1024).toFixed(1)} MB`
 }
 
-function interruption(): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      // npm forwards the signal that the terminal has already sent, so it can arrive twice.
-      process.on(signal, () => reject(new Error('The soak was interrupted.')))
-    }
-  })
-}
-
-try {
-  let problems: string[]
-  {
-    await using cleanup = new AsyncDisposableStack()
-    problems = await Promise.race([soak(cleanup), interruption()])
-  }
+await runBenchmark(async (cleanup) => {
+  const problems = await soak(cleanup)
   for (const problem of problems) console.error(problem)
   console.log(problems.length === 0 ? 'All held.' : 'It did not hold.')
-  process.exit(problems.length === 0 ? 0 : 1)
-} catch (error) {
-  const first = error instanceof SuppressedError ? error.suppressed : error
-  console.error(`\n${first instanceof Error ? first.message : first}`)
-  process.exit(1)
-}
+  return problems.length === 0
+})

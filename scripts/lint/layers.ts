@@ -55,7 +55,7 @@ const server: readonly Layer[] = [
   {
     name: 'base',
     files: [
-      'server/src/{config,errors,format-bytes,free-buffer,log,network,roles,viewer,yaml-file}*.ts',
+      'server/src/{bounded-queue,config,errors,format-bytes,free-buffer,log,network,roles,viewer,yaml-file}*.ts',
       'server/src/config/**',
     ],
     imports: [],

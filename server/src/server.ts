@@ -42,6 +42,7 @@ import { measureRequests } from './http/metrics.ts'
 import { watchStorage } from './http/storage.ts'
 import { limitNetworks } from './http/network-limits.ts'
 import { describeApi, serveApiDocs } from './http/openapi.ts'
+import { takeTurns } from './http/visitor-turns.ts'
 
 const bodyLimit = 1024 * 1024
 /** Account routes take a few short texts, some of them from callers without a session. */
@@ -128,9 +129,12 @@ export async function buildServer(application: Application): Promise<App> {
   await app.register(async (scope: App) => {
     limitBodies(scope, accountBodyLimit)
     scope.addHook('onRequest', forbidCaching)
-    publicAccountRoutes(scope, application)
-    passwordResetRoutes(scope, application)
-    publicInvitationRoutes(scope, application)
+    await scope.register(async (visitors: App) => {
+      takeTurns(visitors)
+      publicAccountRoutes(visitors, application)
+      passwordResetRoutes(visitors, application)
+      publicInvitationRoutes(visitors, application)
+    })
     ssoRoutes(scope, application)
     healthRoutes(scope, application)
     installationRoutes(scope, application)

@@ -11,9 +11,12 @@ const tags = ['Service']
 
 /** `/healthz`: the database responds. `/readyz`: the server also accepts requests, and its disks have space. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
+  let checking: Promise<unknown> | null = null
+  /** Requests that arrive meanwhile share the query, so that a flood costs few. */
   async function checkDatabase(): Promise<void> {
+    checking ??= sql`SELECT 1`.execute(db).finally(() => (checking = null))
     try {
-      await sql`SELECT 1`.execute(db)
+      await checking
     } catch (error) {
       app.log.error({ err: error }, 'the database does not respond')
       throw new ApplicationError('unavailable', 'database_unavailable', 'The database does not respond.', 5)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
-import { createBoundedQueue } from './bounded-queue.ts'
+import { createBoundedQueue } from '../../bounded-queue.ts'
 
 /** argon2id with the minimum parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -15,6 +15,7 @@ export const passwordBytes = { min: 8, max: 72 }
 const inTurn = createBoundedQueue({
   concurrency: Math.max(1, Math.min(2, availableParallelism() - 1)),
   mostWaiting: 200,
+  message: 'Too many people are signing in right now. Try again in a few seconds.',
 })
 
 /** Hashes a password into a PHC string. Throws `busy` if too many others wait. */

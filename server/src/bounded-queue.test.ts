@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createBoundedQueue } from './bounded-queue.ts'
 
 test('work beyond the queue is refused as busy, and admitted again when the queue is empty', async () => {
-  const inTurn = createBoundedQueue({ concurrency: 2, mostWaiting: 5 })
+  const inTurn = createBoundedQueue({ concurrency: 2, mostWaiting: 5, message: 'Try again.' })
   const gate = Promise.withResolvers<void>()
   let running = 0
   let most = 0
