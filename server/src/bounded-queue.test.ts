@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { createBoundedQueue } from './bounded-queue.ts'
 
+const options = { concurrency: 1, mostWaiting: 5, longestWaitMilliseconds: 1000, message: 'Try again.' }
+afterEach(() => vi.useRealTimers())
+
 test('work beyond the queue is refused as busy, and admitted again when the queue is empty', async () => {
-  const inTurn = createBoundedQueue({ concurrency: 2, mostWaiting: 5, message: 'Try again.' })
+  const inTurn = createBoundedQueue({ ...options, concurrency: 2 })
   const gate = Promise.withResolvers<void>()
   let running = 0
   let most = 0
@@ -23,4 +26,19 @@ test('work beyond the queue is refused as busy, and admitted again when the queu
   await Promise.all(admitted)
   expect(most).toBe(2)
   await inTurn(work)
+})
+
+test('work that waited too long is refused when its turn comes', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const inTurn = createBoundedQueue(options)
+  const gate = Promise.withResolvers<void>()
+  const blocked = inTurn(() => gate.promise)
+  const late = inTurn(async () => 'late')
+  const refused = expect(late).rejects.toMatchObject({ kind: 'unavailable', code: 'busy' })
+  await new Promise(setImmediate)
+  vi.advanceTimersByTime(1001)
+  const next = inTurn(async () => 'next')
+  gate.resolve()
+  await Promise.all([blocked, refused])
+  expect(await next).toBe('next')
 })

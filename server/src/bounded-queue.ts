@@ -1,19 +1,26 @@
 import pLimit from 'p-limit'
 import { ApplicationError } from './errors.ts'
 
-/** Runs work in order, at most `concurrency` pieces at a time. Throws `busy` with a message while `mostWaiting` others wait. */
-export function createBoundedQueue({
-  concurrency,
-  mostWaiting,
-  message,
-}: {
+export interface BoundedQueueOptions {
   concurrency: number
   mostWaiting: number
+  /** Work that waited longer is refused when its turn comes, so that a blockage ends with the work that causes it */
+  longestWaitMilliseconds: number
+  /** What the error says */
   message: string
-}) {
+}
+
+/** Runs work in order, at most `concurrency` pieces at a time. Throws `busy` while `mostWaiting` others wait, or after a long wait. */
+export function createBoundedQueue(options: BoundedQueueOptions) {
+  const { concurrency, mostWaiting, longestWaitMilliseconds, message } = options
   const limit = pLimit(concurrency)
+  const busy = () => new ApplicationError('unavailable', 'busy', message, 5)
   return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (limit.pendingCount < mostWaiting) return limit(work)
-    throw new ApplicationError('unavailable', 'busy', message, 5)
+    if (limit.pendingCount >= mostWaiting) throw busy()
+    const since = performance.now()
+    return limit(() => {
+      if (performance.now() - since > longestWaitMilliseconds) throw busy()
+      return work()
+    })
   }
 }
