@@ -10,7 +10,7 @@ export function takeTurns(scope: App): void {
   const inTurn = createBoundedQueue({
     concurrency: 4,
     mostWaiting: 500,
-    longestWaitMilliseconds: 30_000,
+    longestWaitMilliseconds: 60_000,
     message: 'Too many people who are not signed in use this server right now. Try again in a few seconds.',
   })
   scope.addHook('onRoute', (route) => {

@@ -15,7 +15,7 @@ export const passwordBytes = { min: 8, max: 72 }
 const inTurn = createBoundedQueue({
   concurrency: Math.max(1, Math.min(2, availableParallelism() - 1)),
   mostWaiting: 200,
-  longestWaitMilliseconds: 30_000,
+  longestWaitMilliseconds: 60_000,
   message: 'Too many people are signing in right now. Try again in a few seconds.',
 })
 
