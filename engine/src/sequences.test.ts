@@ -20,9 +20,15 @@ const prompt: Token[] = []
 const never = new AbortController().signal
 
 test('assigns the sequence that shares the longest prefix', async () => {
-  const pool = createSequencePool(fakeContext([1, 9, 4]), { maxWaiting: 8, states: null })
+  const pool = createSequencePool(fakeContext([100, 900, 400]), { maxWaiting: 8, states: null })
   const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
-  expect(lent.map((slot) => slot.sequence.compareContextTokens([]).firstDifferentIndex)).toEqual([9, 4])
+  expect(lent.map((slot) => slot.sequence.compareContextTokens([]).firstDifferentIndex)).toEqual([900, 400])
+})
+
+test('a prefix as short as that of a chat template does not keep sequences from being consecutive', async () => {
+  const pool = createSequencePool(fakeContext([9, 40, 0, 50]), { maxWaiting: 8, states: null })
+  const lent = [await pool.acquire(prompt, never), await pool.acquire(prompt, never)]
+  expect(lent.map(({ number }) => number)).toEqual([0, 1])
 })
 
 test('serves waiting requests in order and skips cancelled ones', async () => {

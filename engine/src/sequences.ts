@@ -24,7 +24,7 @@ export interface Slot {
 /** Assigns sequences to requests; excess requests wait in order of arrival. */
 export interface SequencePool {
   /**
-   * Resolves to the free slot that shares the longest prefix with the prompt. Rejects with the signal's reason when the caller
+   * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others share little more. Rejects with the signal's reason when the caller
    * disconnects while waiting, and with a 503 when the queue is full.
    */
   acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
@@ -137,13 +137,19 @@ function createSlot(
   return slot
 }
 
+/**
+ * Tokens that a longer prefix must save to be worth another slot than the first: processing these takes less time than the split batches
+ * of an answer in a slot that is not consecutive.
+ */
+const LEAST_GAIN = 64
+
 /** Free slots are in the order of their numbers, because consecutive sequences share batches best. */
 const findPlace = (free: readonly Slot[], { number }: Slot): number =>
   free.filter((other) => other.number < number).length
 
 function takeBest(free: Slot[], prompt: readonly Token[]): Slot {
   const shared = (slot: Slot): number => slot.sequence.compareContextTokens([...prompt]).firstDifferentIndex
-  const best = free.reduce((left, right) => (shared(right) > shared(left) ? right : left))
+  const best = free.reduce((left, right) => (shared(right) >= shared(left) + LEAST_GAIN ? right : left))
   free.splice(free.indexOf(best), 1)
   return best
 }
