@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -57,16 +55,6 @@ export async function runCommand(
   const [code] = (await once(child, 'exit')) as [number | null]
   process.off('SIGTERM', stop).off('SIGINT', stop)
   if (code !== 0) throw new Error(`${program} ${args[0] ?? ''} ended with exit code ${code}.`)
-}
-
-/** A loopback port that nobody listens on. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Waits until a URL answers with any status. */

@@ -2,52 +2,26 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { EngineObservation, EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
+import { describe, expect, test, vi } from 'vitest'
+import type { EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import {
   PATIENT,
   TINY_MODEL,
+  folders,
   makeFolder,
   makeModelBytes,
   makeSettings,
   makeSpec,
   makeVariant,
+  openRuntime,
+  reach,
   sendFile,
   startServer,
 } from './local-runtime-support.ts'
 
 const FILE_MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
-
-/** Opens a runtime and releases its deployments after the test. */
-async function openRuntime(
-  folder: string,
-  changes: Parameters<typeof makeSettings>[1] = {},
-): Promise<ModelRuntime> {
-  const runtime = await createLocalRuntime(makeSettings(folder, changes))
-  onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
-    await runtime.close()
-  })
-  return runtime
-}
-
-/** Calls `ensureEngine` until the engine reaches a phase. */
-async function reach<P extends EngineObservation['phase']>(
-  runtime: ModelRuntime,
-  spec: EngineSpec,
-  phase: P,
-): Promise<Extract<EngineObservation, { phase: P }>> {
-  return await vi.waitFor(
-    async () => {
-      const seen = await runtime.ensureEngine(spec)
-      if (seen.phase !== phase) throw new Error(`seen ${JSON.stringify(seen)}`)
-      return seen as Extract<EngineObservation, { phase: P }>
-    },
-    { timeout: 40_000, interval: 50 },
-  )
-}
 
 async function deploy(runtime: ModelRuntime, variant = FILE_MODEL): Promise<EngineSpec> {
   const spec = makeSpec(variant)
@@ -118,7 +92,7 @@ describe('an engine on this host', () => {
     expect(await answer.json()).toMatchObject({ choices: [{ message: { role: 'assistant' } }] })
 
     await first.close()
-    const second = await openRuntime(folder)
+    const second = await openRuntime(makeSettings(folder))
     expect(await second.listDeploymentIds()).toEqual([spec.deploymentId])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'ready', endpoint })
     expect(await second.ensureEngine(spec)).toEqual({ phase: 'ready', endpoint })
@@ -137,7 +111,7 @@ describe('an engine on this host', () => {
 
   test('starts only once for concurrent calls', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     await Promise.all([runtime.ensureEngine(spec), runtime.ensureEngine(spec), runtime.ensureEngine(spec)])
     await reach(runtime, spec, 'ready')
@@ -146,7 +120,7 @@ describe('an engine on this host', () => {
 
   test('is reported as crashed when killed, and can be restarted', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
@@ -168,7 +142,7 @@ describe('an engine on this host', () => {
 
   test('exits by itself when its launch record is removed', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
@@ -179,7 +153,7 @@ describe('an engine on this host', () => {
 
   test('starts again after a reboot of the host, and after a server crash in the middle of a launch', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     const launch = join(stateFolder(folder, spec), 'launch.json')
     const state = join(stateFolder(folder, spec), 'engine.json')
@@ -202,7 +176,7 @@ describe('an engine on this host', () => {
 
   test('is not confused with another process that reuses its id', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
@@ -234,7 +208,7 @@ describe('an engine on this host', () => {
       process.kill(process.pid, 'SIGKILL')`
     const server = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'inherit' })
     await once(server, 'exit')
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await reach(runtime, spec, 'ready')
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
@@ -244,7 +218,7 @@ describe('an engine on this host', () => {
     const folder = await makeFolder()
     const model = await readFile(TINY_MODEL)
     const server = await startServer((request, response) => sendFile(request, response, model))
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime, makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` }))
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'downloading' })
     await reach(runtime, spec, 'ready')
@@ -256,7 +230,7 @@ describe('a broken engine', () => {
   test('reports a model that llama.cpp rejects', async () => {
     const folder = await makeFolder()
     await writeFile(join(folder, 'bad.gguf'), makeModelBytes(100_000))
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime, makeVariant({ kind: 'file', path: 'bad.gguf' }))
     expect(await reach(runtime, spec, 'failed')).toMatchObject({
       stage: 'model_launch',
@@ -268,7 +242,9 @@ describe('a broken engine', () => {
   test('is reported with its exit code and last error', async () => {
     const folder = await makeFolder()
     const source = `console.error(new Date().toISOString() + ' no error yet'); console.error('Error: no such thing'); process.exit(7)`
-    const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
+    const runtime = await openRuntime(
+      makeSettings(folder, { engineProgram: await writeProgram(folder, source) }),
+    )
     const spec = await deploy(runtime)
     expect(await reach(runtime, spec, 'failed')).toEqual({
       phase: 'failed',
@@ -281,10 +257,12 @@ describe('a broken engine', () => {
   test('fails after the loading timeout and is killed if necessary', async () => {
     const folder = await makeFolder()
     const source = `${ENGINE_DOUBLE} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); writeRecord({ phase: 'loading' })`
-    const runtime = await openRuntime(folder, {
-      engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
-      loadingTimeoutMs: 2000,
-    })
+    const runtime = await openRuntime(
+      makeSettings(folder, {
+        engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
+        loadingTimeoutMs: 2000,
+      }),
+    )
     const spec = await deploy(runtime)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     await expect
@@ -306,7 +284,9 @@ describe('a broken engine', () => {
       import { createServer } from 'node:http'
       const server = createServer((request, response) => response.writeHead(503).end())
       server.listen(0, '127.0.0.1', () => writeRecord({ phase: 'ready', port: server.address().port }))`
-    const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
+    const runtime = await openRuntime(
+      makeSettings(folder, { engineProgram: await writeProgram(folder, source) }),
+    )
     const spec = await deploy(runtime)
     await reach(runtime, spec, 'ready')
     expect(await reach(runtime, spec, 'failed')).toMatchObject({
@@ -319,7 +299,9 @@ describe('a broken engine', () => {
   test('is killed if it hangs, before another one starts', async () => {
     const folder = await makeFolder()
     const source = `${ENGINE_DOUBLE.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); writeRecord({ phase: 'loading' })`
-    const runtime = await openRuntime(folder, { engineProgram: await writeProgram(folder, source) })
+    const runtime = await openRuntime(
+      makeSettings(folder, { engineProgram: await writeProgram(folder, source) }),
+    )
     const spec = await deploy(runtime)
     const loading = { phase: 'starting', message: 'The engine is starting.' }
     await runtime.ensureEngine(spec)
@@ -340,16 +322,18 @@ describe('a broken engine', () => {
   test('does not inherit the server’s secrets', async () => {
     const folder = await makeFolder()
     const source = `${ENGINE_DOUBLE} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); writeRecord({ phase: 'loading' })`
-    const runtime = await openRuntime(folder, {
-      engineProgram: await writeProgram(folder, source),
-      environment: {
-        PATH: '/bin',
-        HOME: folder,
-        DATABASE_URL: 'postgres://',
-        HF_TOKEN: 'hf',
-        CUDA_VISIBLE_DEVICES: '0',
-      },
-    })
+    const runtime = await openRuntime(
+      makeSettings(folder, {
+        engineProgram: await writeProgram(folder, source),
+        environment: {
+          PATH: '/bin',
+          HOME: folder,
+          DATABASE_URL: 'postgres://',
+          HF_TOKEN: 'hf',
+          CUDA_VISIBLE_DEVICES: '0',
+        },
+      }),
+    )
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
@@ -361,7 +345,7 @@ describe('a broken engine', () => {
 describe('the memory of this host', () => {
   test('is never reserved twice, even by concurrent calls', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder, { memoryBytes: 1_000_000_000 })
+    const runtime = await openRuntime(makeSettings(folder, { memoryBytes: 1_000_000_000 }))
     expect(await runtime.listOffers()).toMatchObject([{ memoryBytes: 900_000_000 }])
     const specs = Array.from({ length: 5 }, () => makeSpec(FILE_MODEL))
     const answers = await Promise.all(specs.map((spec) => runtime.provision(spec)))
@@ -385,7 +369,7 @@ describe('the memory of this host', () => {
   })
 
   test('is not reserved for formats and instance types that this host does not support', async () => {
-    const runtime = await openRuntime(await makeFolder())
+    const runtime = await openRuntime(makeSettings(await makeFolder()))
     const pytorch = makeSpec({ ...FILE_MODEL, format: 'pytorch' })
     const gpu = makeSpec(FILE_MODEL, { instanceType: 'local-gpu' })
     for (const spec of [pytorch, gpu]) {
@@ -400,7 +384,7 @@ describe('the memory of this host', () => {
 
   test('is reserved again for a deployment whose folder was lost', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     await runtime.stopEngine(spec.deploymentId)
     await rm(stateFolder(folder, spec), { recursive: true })
@@ -410,7 +394,7 @@ describe('the memory of this host', () => {
 
   test('is tracked only under valid deployment ids', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     await mkdir(join(folder, 'precious'))
     for (const id of ['../precious', '', '.', 'x', '0190A5B6-0000-7000-8000-000000000000']) {
       await expect(runtime.release(id)).rejects.toThrow(RangeError)
@@ -423,7 +407,7 @@ describe('the memory of this host', () => {
 describe('the log of an engine', () => {
   test('is followed from its last lines on, across a restart', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(folder)
+    const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
     expect(await runtime.readLogs(spec.deploymentId, 10)).toEqual([])
     const log = join(stateFolder(folder, spec), 'engine.log')
@@ -455,7 +439,5 @@ describe('the log of an engine', () => {
 
 test('these tests leave no engine running', () => {
   const processes = execFileSync('ps', ['-axww', '-o', 'command='], { encoding: 'utf8' })
-  expect(
-    processes.split('\n').filter((line) => line.includes('berth-local-') && line.includes('--state-dir')),
-  ).toEqual([])
+  expect(processes.split('\n').filter((line) => folders.some((folder) => line.includes(folder)))).toEqual([])
 })

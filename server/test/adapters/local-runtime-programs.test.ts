@@ -5,15 +5,17 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
-import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
-import type { EngineObservation, EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
+import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import {
   PATIENT,
   TINY_MODEL,
-  makeFolder as makeTemporaryFolder,
+  folders,
+  makeFolder,
   makeSettings,
   makeSpec,
   makeVariant,
+  openRuntime,
+  reach,
   sendFile,
   sha256,
   startServer,
@@ -23,38 +25,6 @@ const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const LLAMA_DOUBLE = [process.execPath, pathOf('llama-server-double.mjs')] as const
 const VLLM_DOUBLE = [process.execPath, pathOf('vllm-double.mjs')] as const
 const real = process.env['LLAMA_SERVER_COMMAND']?.split(/ +/) as [string, ...string[]] | undefined
-
-const folders: string[] = []
-
-async function makeFolder(): Promise<string> {
-  const folder = await makeTemporaryFolder()
-  folders.push(folder)
-  return folder
-}
-
-async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
-  const runtime = await createLocalRuntime(settings)
-  onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
-    await runtime.close()
-  })
-  return runtime
-}
-
-async function reach<P extends EngineObservation['phase']>(
-  runtime: ModelRuntime,
-  spec: EngineSpec,
-  phase: P,
-): Promise<Extract<EngineObservation, { phase: P }>> {
-  return await vi.waitFor(
-    async () => {
-      const seen = await runtime.ensureEngine(spec)
-      if (seen.phase !== phase) throw new Error(`seen ${JSON.stringify(seen)}`)
-      return seen as Extract<EngineObservation, { phase: P }>
-    },
-    { timeout: 60_000, interval: 50 },
-  )
-}
 
 function chat(baseUrl: string, key: string, path = '/v1/chat/completions'): Promise<Response> {
   const body = JSON.stringify({ messages: [{ role: 'user', content: 'What is 27 + 15?' }], max_tokens: 20 })

@@ -4,8 +4,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
-import type { EngineSpec, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
+import { onTestFinished, vi } from 'vitest'
+import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
+import type {
+  EngineObservation,
+  EngineSpec,
+  ModelRuntime,
+  ModelVariant,
+  WeightSource,
+} from '../../src/ports/model-runtime.ts'
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { listen } from '../support/listen.ts'
 
@@ -14,9 +21,13 @@ export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-
 /** Generous timeout for a busy machine. */
 export const PATIENT = { timeout: 20_000 }
 
+/** The folders of this test file so far. */
+export const folders: string[] = []
+
 /** A temporary folder, deleted after the test. */
 export async function makeFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'berth-local-')))
+  folders.push(folder)
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
@@ -35,6 +46,32 @@ export function makeSettings(
     retry: { attempts: 3, baseDelayMs: 1, idleTimeoutMs: 5000 },
     ...changes,
   }
+}
+
+/** Opens a runtime and releases its deployments after the test. */
+export async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
+  const runtime = await createLocalRuntime(settings)
+  onTestFinished(async () => {
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    await runtime.close()
+  })
+  return runtime
+}
+
+/** Calls `ensureEngine` until the engine reaches a phase. */
+export async function reach<P extends EngineObservation['phase']>(
+  runtime: ModelRuntime,
+  spec: EngineSpec,
+  phase: P,
+): Promise<Extract<EngineObservation, { phase: P }>> {
+  return await vi.waitFor(
+    async () => {
+      const seen = await runtime.ensureEngine(spec)
+      if (seen.phase !== phase) throw new Error(`seen ${JSON.stringify(seen)}`)
+      return seen as Extract<EngineObservation, { phase: P }>
+    },
+    { timeout: 60_000, interval: 50 },
+  )
 }
 
 export function makeVariant(weights: WeightSource, changes: Partial<ModelVariant> = {}): ModelVariant {

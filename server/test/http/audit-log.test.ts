@@ -8,7 +8,7 @@ import type { SsoServer } from '../support/oidc-provider.ts'
 import { registerClient } from '../support/client.ts'
 import { joinClient } from '../support/organizations.ts'
 import { listOperations } from '../support/operations.ts'
-import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import { startAnsweringEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { addPasskey, createAuthenticator } from '../support/passkeys.ts'
 import { addTotp, beginTotp } from '../support/second-factors.ts'
@@ -83,12 +83,7 @@ let engine: RecordingEngine
 let server: SsoServer
 let tenants: Tenants
 beforeAll(async () => {
-  engine = await startRecordingEngine()
-  engine.answer((response) => answerJson(response, '{"choices":[],"data":[]}'))
-  runtime.answer({
-    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
-    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
-  })
+  engine = await startAnsweringEngine(runtime)
   server = await startSsoServer({ worker: true, runtime })
   tenants = await createTenants(server)
 })

@@ -4,7 +4,7 @@ import { prepareRequest } from '../support/matrix-requests.ts'
 import { startSsoServer } from '../support/oidc-provider.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
 import { listOperations } from '../support/operations.ts'
-import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import { startAnsweringEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { createTenants, openClient, readTenant } from '../support/tenants.ts'
@@ -136,12 +136,7 @@ let engine: RecordingEngine
 let server: SsoServer
 let tenants: Tenants
 beforeAll(async () => {
-  engine = await startRecordingEngine()
-  engine.answer((response) => answerJson(response, '{"choices":[],"data":[]}'))
-  runtime.answer({
-    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
-    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
-  })
+  engine = await startAnsweringEngine(runtime)
   server = await startSsoServer({ worker: true, runtime })
   tenants = await createTenants(server)
 })

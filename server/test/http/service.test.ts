@@ -1,10 +1,8 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { listen } from '../support/listen.ts'
+import { findFreePorts } from '../support/listen.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -83,7 +81,7 @@ test.each([
 test('METRICS_PORT: /metrics is served on its own port and not by the API', async () => {
   const database = await createTestDatabase()
   const dataDirectory = await createDataDirectory()
-  const metricsPort = await findFreePort()
+  const [metricsPort] = await findFreePorts(1)
   const process = spawnServer({
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,
@@ -107,11 +105,3 @@ test('METRICS_PORT: /metrics is served on its own port and not by the API', asyn
     await database.drop()
   }
 })
-
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  const port = await listen(probe)
-  probe.close()
-  await once(probe, 'close')
-  return port
-}

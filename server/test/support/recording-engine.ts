@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { startEngineDouble } from './engine-double.ts'
 import type { EngineDouble } from './engine-double.ts'
+import type { ScriptedRuntime } from './scripted-runtime.ts'
 
 /** A request as an engine received it. */
 export interface RecordedRequest {
@@ -46,4 +47,15 @@ export async function startRecordingEngine(): Promise<RecordingEngine> {
 /** Responds with the given JSON text. */
 export function answerJson(response: ServerResponse, body: string, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+}
+
+/** Starts an engine that answers every request with an empty result, and makes the runtime report it as the engine of each deployment. */
+export async function startAnsweringEngine(runtime: ScriptedRuntime): Promise<RecordingEngine> {
+  const engine = await startRecordingEngine()
+  engine.answer((response) => answerJson(response, '{"choices":[],"data":[]}'))
+  runtime.answer({
+    ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+    observeEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }),
+  })
+  return engine
 }

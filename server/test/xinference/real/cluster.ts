@@ -3,11 +3,10 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createWriteStream } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listen } from '../../support/listen.ts'
+import { findFreePorts } from '../../support/listen.ts'
 
 const weights = resolve(import.meta.dirname, '../../../../catalog/weights')
 
@@ -110,13 +109,6 @@ async function waitUntil(what: string, check: () => Promise<boolean>): Promise<v
     await sleep(500)
   }
   throw new Error(`${what} did not start within 5 minutes`)
-}
-
-async function findFreePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  const ports = await Promise.all(servers.map((server) => listen(server)))
-  for (const server of servers) server.close()
-  return ports
 }
 
 /** A chat model in Xinference's format for registrations. */
