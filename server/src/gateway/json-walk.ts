@@ -5,6 +5,7 @@ export interface MemberValue {
   end: number
 }
 
+// Repeated in json-scan.ts: as imports, these constants make the walk a fifth slower.
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
