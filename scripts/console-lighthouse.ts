@@ -69,7 +69,14 @@ async function score(
   headers: object = {},
 ): Promise<void> {
   const reports: Report[] = []
-  while (reports.length < runs) reports.push(await runLighthouse(name, device, url, folder, headers))
+  for (let attempts = 0; reports.length < runs; attempts += 1) {
+    const report = await runLighthouse(name, device, url, folder, headers)
+    if (report.runtimeError === undefined) reports.push(report)
+    // On a busy machine, a new renderer may start tracing after the navigation, so that its trace has no start.
+    else if (report.runtimeError.code !== 'NO_NAVSTART' || attempts > runs) {
+      throw new Error(`Lighthouse could not measure ${url}: ${report.runtimeError.message}`)
+    }
+  }
   const speed = ({ categories }: Report) => categories.performance.score
   const result = reports.toSorted((one, other) => speed(one) - speed(other))[Math.floor(runs / 2)]
   if (!result) throw new Error('Lighthouse wrote no report.')
@@ -111,12 +118,15 @@ async function runLighthouse(
     ],
     { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, ...env, CHROME_PATH: executablePath } },
   )
-  if (status !== 0) throw new Error(`Lighthouse exited with code ${status} for ${url}.`)
-  return JSON.parse(await readFile(report, 'utf8')) as Report
+  const result = await readFile(report, 'utf8').catch(() => null)
+  if (result === null) throw new Error(`Lighthouse exited with code ${status} for ${url}.`)
+  await rm(report)
+  return JSON.parse(result) as Report
 }
 
 /** The used fields of Lighthouse's report. */
 interface Report {
+  runtimeError?: { code: string; message: string }
   categories: Record<(typeof categories)[number], { score: number }>
   audits: Record<
     string,
