@@ -24,8 +24,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Each group includes its imports: code of every page, of the deployments list, of dialogs,
-        // menus and messages, of most auth pages, and other shared code.
+        // Each group includes its imports: code of every page, of the deployments list, of dialogs, menus and messages, of most auth
+        // pages, and other shared code.
         // Many small files would compress worse and need more requests.
         codeSplitting: {
           groups: [
@@ -39,7 +39,7 @@ export default defineConfig({
               name: 'overlays',
               test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer)/,
             },
-            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete|verify)/ },
+            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete|verify|required)/ },
             {
               name: 'shared',
               test: /console.src.(api|components|domain|routing|shell|class-names|format)/,

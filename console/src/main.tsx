@@ -12,9 +12,7 @@ import { sessionQuery } from './api/session.ts'
 import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
 import { followOtherTabs, redirectToSignIn } from './shell/session-end.ts'
-import { applyTheme } from './theme.ts'
 
-applyTheme()
 // Radix adds a style element while a dialog is open. The content security policy requires its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 

@@ -11,18 +11,11 @@ export function readTheme(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system'
 }
 
-/** Applies a theme and stores it in a cookie, so that the server renders the page in this theme. */
+/** Applies a theme and stores it in a cookie, from which the server sets `data-theme` on the root element of a page. */
 export function chooseTheme(theme: Theme) {
   document.cookie = `theme=${theme}; path=/; max-age=${theme === 'system' ? 0 : year}; samesite=lax`
-  applyTheme()
+  document.documentElement.dataset.theme = theme
   for (const listener of listeners) listener()
-}
-
-/** Sets the theme on the root element for styles.css. */
-export function applyTheme() {
-  const theme = readTheme()
-  if (theme === 'system') delete document.documentElement.dataset.theme
-  else document.documentElement.dataset.theme = theme
 }
 
 export function useTheme(): Theme {

@@ -27,9 +27,14 @@ const answers = new Map(paths.map((path) => [path, fetch(path)]))
 // The caller of takeEarlyResponse handles the rejection.
 for (const answer of answers.values()) answer.catch(() => {})
 
-// The first formatter takes tens of milliseconds on a phone, which has nothing else to do while the main code loads.
-// Safari has no requestIdleCallback.
-if ('document' in globalThis) (window.requestIdleCallback ?? setTimeout)(() => new Intl.NumberFormat())
+// The first formatters take tens of milliseconds on a phone, which has nothing else to do while the main code loads.
+if ('document' in globalThis) {
+  for (const warmUp of [() => new Intl.NumberFormat(), () => new Intl.DateTimeFormat()]) {
+    // Safari has no requestIdleCallback.
+    if ('requestIdleCallback' in window) window.requestIdleCallback(warmUp, { timeout: 50 })
+    else setTimeout(warmUp)
+  }
+}
 
 /** Returns the response of a GET that was sent while the page loaded; undefined on the second call. `path` includes the query. */
 export function takeEarlyResponse(path: string): Promise<Response> | undefined {

@@ -10,8 +10,6 @@ import { useSignOut } from '../domain/session/sign-out.ts'
 /** The signed-in person, with a menu for the profile, the theme and sign-out. */
 export function AccountMenu() {
   const { user } = useSession()
-  const theme = useTheme()
-  const signOut = useSignOut()
   return (
     <Menu
       align="start"
@@ -34,6 +32,17 @@ export function AccountMenu() {
         </button>
       }
     >
+      <Items />
+    </Menu>
+  )
+}
+
+/** Rendered only while the menu is open. */
+function Items() {
+  const theme = useTheme()
+  const signOut = useSignOut()
+  return (
+    <>
       <MenuItem asChild>
         <Link to="/profile">
           <UserRound aria-hidden />
@@ -54,6 +63,6 @@ export function AccountMenu() {
         <LogOut aria-hidden />
         {text.shell.signOut}
       </MenuItem>
-    </Menu>
+    </>
   )
 }
