@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { registerClient } from '../support/client.ts'
 import { findPostmaster, signal } from '../support/process.ts'
@@ -39,6 +39,8 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
       () => client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] }),
     ]
     await Promise.all(requests.slice(0, 4).map((request) => request()))
+    // Also after a timeout, so that no frozen process stays behind
+    onTestFinished(() => signalPostgres(folder, 'SIGCONT').catch(() => undefined))
     await signalPostgres(folder, 'SIGSTOP')
     try {
       // The first requests find open connections, the others none.
@@ -61,4 +63,4 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
     await postgres.stop()
     await rm(folder, { recursive: true, force: true })
   }
-})
+}, 240_000)
