@@ -64,7 +64,7 @@ async function findVisitor(actor: Actor): Promise<Visitor> {
     storageState: seed.sessions[actor],
   })
   // Some scenes show rejected requests.
-  visitor.allowPageErrors(/status of 4(0[0149]|22)/)
+  visitor.allowPageErrors(/status of 4(0[01349]|22)/)
   visitors.set(actor, visitor)
   return visitor
 }
