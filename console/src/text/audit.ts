@@ -21,6 +21,7 @@ export const audit = {
   actions: {
     'session.started': 'Signed in',
     'session.sign_in_refused': 'Failed to sign in',
+    'session.second_factor_requested': 'Entered the password and was asked for a second factor',
     'session.ended': 'Signed out',
     'user.registered': 'Created an account',
     'user.updated': 'Changed their profile',

@@ -7,7 +7,7 @@ import type { Actor } from '../../viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { isInvalidFactor } from './factors/check-factor.ts'
 import type { ShownFactor } from './factors/check-factor.ts'
-import { demandFactor } from './factors/demand-factor.ts'
+import { demandFactor, isFactorRequired } from './factors/demand-factor.ts'
 import type { Shown } from './factors/demand-factor.ts'
 import { isKnownNetwork } from './known-networks.ts'
 import { verifyPassword } from './passwords.ts'
@@ -65,6 +65,7 @@ export async function signIn(
     // A wrong factor still counts against the network.
     if (isInvalidFactor(error)) await recordRefusedSignIn(db, visitor, user, 'second_factor')
     else await refundAttempt(db, onNetwork)
+    if (isFactorRequired(error)) await recordRequestedFactor(db, visitor, user)
     throw error
   }
 }
@@ -81,6 +82,18 @@ async function recordRefusedSignIn(
     target: user && { type: 'user', id: user.id, name: user.email },
     details: { auth_method: 'password', ...(step === 'password' ? {} : { step }) },
     result: 'refused',
+  })
+}
+
+/** Shows the owner that somebody has the password, even if they stop here. */
+async function recordRequestedFactor(
+  db: Database,
+  visitor: Actor,
+  user: { id: number; email: string; current_organization_id: number },
+): Promise<void> {
+  await recordAction(db, visitor, 'session.second_factor_requested', {
+    organizationId: user.current_organization_id,
+    target: { type: 'user', id: user.id, name: user.email },
   })
 }
 

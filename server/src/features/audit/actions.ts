@@ -18,6 +18,7 @@ export const auditActions = [
   'user.recovery_codes_renewed',
   'session.started',
   'session.sign_in_refused',
+  'session.second_factor_requested',
   'session.ended',
   'organization.updated',
   'organization.suspended',

@@ -70,3 +70,7 @@ export function secondFactorRequired(
   const facts = { second_factors: methods, ...(passkeyOptions && { passkey_options: passkeyOptions }) }
   return new ApplicationError('unauthenticated', 'second_factor_required', message, { facts })
 }
+
+export function isFactorRequired(error: unknown): boolean {
+  return error instanceof ApplicationError && error.code === 'second_factor_required'
+}

@@ -190,7 +190,12 @@ test('a factor that is set up while a sign-in runs is required by it', async () 
   })
 })
 
-test('each wrong code is in the audit log of the organization', async () => {
+test('a right password without a code, and each wrong code, are in the audit log of the organization', async () => {
+  await attempt(undefined, elsewhere)
+  const requested = '/v1/organization/audit-log?action=session.second_factor_requested'
+  expect((await account.get(requested)).body.items).toMatchObject([
+    { actor: null, address: elsewhere, target: { id: String(userId) }, result: 'succeeded' },
+  ])
   await attempt('000000', elsewhere)
   expect(await readRefusals()).toEqual([
     {
