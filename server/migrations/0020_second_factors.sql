@@ -18,7 +18,7 @@ CREATE TABLE recovery_codes (
   PRIMARY KEY (user_id, code_hash)
 );
 COMMENT ON TABLE recovery_codes IS 'Unused recovery codes. Each replaces a second factor once; its use deletes the row.';
-COMMENT ON COLUMN recovery_codes.code_hash IS 'SHA-256 of a code of 120 random bits; the code itself is not stored';
+COMMENT ON COLUMN recovery_codes.code_hash IS 'SHA-256 of a code of 118 random bits; the code itself is not stored';
 
 ALTER TABLE organizations ADD COLUMN requires_second_factor boolean NOT NULL DEFAULT false;
 COMMENT ON COLUMN organizations.requires_second_factor IS 'Whether members who sign in with a password need a second factor to work in the organization';

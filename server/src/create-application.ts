@@ -130,7 +130,6 @@ export async function createApplication(config: Config, overrides: Overrides = {
   }
 }
 
-/** True for roles that run the worker. Only one worker at a time may use a DATA_DIR. */
 /** Migrates over connections without a timeout, because a migration may build an index or wait for another process that does. */
 async function migrate(databaseUrl: string, onIdleError: (error: Error) => void): Promise<string[]> {
   const connection = connectDatabase(databaseUrl, 1, onIdleError, null)
@@ -141,6 +140,7 @@ async function migrate(databaseUrl: string, onIdleError: (error: Error) => void)
   }
 }
 
+/** True for roles that run the worker. Only one worker at a time may use a DATA_DIR. */
 function runsWorker({ role }: Config): boolean {
   return role === 'all' || role === 'worker'
 }
