@@ -8,6 +8,7 @@ import { CommandPalette } from './command-palette.tsx'
 import { ConnectionNotice } from './connection-notice.tsx'
 import { EmailNotice } from './email-notice.tsx'
 import { Sidebar } from './sidebar.tsx'
+import { SuspensionNotice } from './suspension-notice.tsx'
 import { Wordmark } from '../components/wordmark.tsx'
 
 const loadDrawer = () => import('./drawer.tsx').then((module) => module.Drawer)
@@ -56,6 +57,7 @@ export function AppShell({ commands }: AppShellProps) {
         </header>
         <ConnectionNotice />
         <EmailNotice />
+        <SuspensionNotice />
         <main id="content" tabIndex={-1} className="flex min-w-0 flex-1 flex-col focus:outline-none">
           <Outlet />
         </main>

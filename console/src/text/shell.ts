@@ -20,6 +20,10 @@ export const shell = {
   offline: 'No connection to the server. This page may be out of date.',
   confirmEmail: (email: string) =>
     `Confirm your email to deploy models and invite people: open the link that we sent to ${email}.`,
+  suspended: (name: string) =>
+    `The operator of this server suspended ${name}. You can still look at everything, but not change anything or use models, and its deployments end soon. Ask the operator to resume it.`,
+  closed: (name: string) =>
+    `The operator of this server closed ${name}. You can still look at everything, but not change anything or use models.`,
   sendAgain: 'Send it again',
   emailSent: 'We sent a new link.',
   role: { super_admin: 'Owner', admin: 'Admin', member: 'Member', viewer: 'Viewer' },
