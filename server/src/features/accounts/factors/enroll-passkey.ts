@@ -1,5 +1,5 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
-import { ApplicationError, NotFoundError } from '../../../errors.ts'
+import { ApplicationError } from '../../../errors.ts'
 import type { Services } from '../../../services.ts'
 import type { Viewer } from '../../../viewer.ts'
 import { recordAction } from '../../audit/record-action.ts'
@@ -7,17 +7,11 @@ import { queueMail } from '../../mail/queue-mail.ts'
 import { lockAccount } from '../lock-account.ts'
 import { deleteSessions } from '../session-store.ts'
 import { invalidPasskey } from './check-factor.ts'
-import {
-  consumeChallenge,
-  deletePasskey,
-  insertChallenge,
-  insertPasskey,
-  listPasskeys,
-} from './passkey-store.ts'
+import { consumeChallenge, insertChallenge, insertPasskey, listPasskeys } from './passkey-store.ts'
 import { reauthenticate } from './reauthenticate.ts'
 import type { Reauthentication } from './reauthenticate.ts'
 import { issueRecoveryCodes } from './renew-recovery-codes.ts'
-import { countRecoveryCodes, hasSecondFactor, replaceRecoveryCodes } from './store.ts'
+import { countRecoveryCodes } from './store.ts'
 import { createRegistrationOptions, verifyRegistration } from './webauthn.ts'
 
 type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
@@ -91,31 +85,5 @@ export async function addPasskey(
     await recordAction(transaction, viewer, 'user.second_factor_added', { target, details })
     const hasCodes = (await countRecoveryCodes(transaction, userId)) > 0
     return { id, recoveryCodes: hasCodes ? null : await issueRecoveryCodes(transaction, userId) }
-  })
-}
-
-/** Removes one of the viewer's passkeys, ends their other sessions and emails a confirmation. Throws `not_found`. */
-export async function removePasskey(
-  deps: Deps,
-  viewer: Viewer,
-  id: number,
-  proof: Reauthentication,
-): Promise<void> {
-  const { userId, email } = viewer
-  const spend = await reauthenticate(deps, viewer, proof, 'user.second_factor_removed')
-  await deps.db.transaction().execute(async (transaction) => {
-    await lockAccount(transaction, userId)
-    await spend(transaction)
-    const name = await deletePasskey(transaction, userId, id)
-    if (name === undefined) {
-      throw new NotFoundError('Passkey not found. GET /v1/user/second-factors lists your passkeys.')
-    }
-    // Recovery codes stand in for a factor; without one they are of no use.
-    if (!(await hasSecondFactor(transaction, userId))) await replaceRecoveryCodes(transaction, userId, [])
-    await deleteSessions(transaction, userId, { except: viewer.session.id })
-    await queueMail(deps, transaction, { kind: 'second_factor_removed', subjectId: userId, recipient: email })
-    const target = { type: 'user', id: userId, name: email } as const
-    const details = { method: 'passkey', name }
-    await recordAction(transaction, viewer, 'user.second_factor_removed', { target, details })
   })
 }

@@ -42,19 +42,13 @@ export async function createSignInOptions(site: Site, existing: readonly Passkey
 /** Verifies a new credential. Returns it with the challenge that it signed, which the caller must check; null if it is invalid. */
 export async function verifyRegistration(site: Site, response: RegistrationResponseJSON) {
   const { verifyRegistrationResponse } = await load()
-  let challenge = ''
+  const { expectations, readChallenge } = expectSite(site)
   try {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response,
-      expectedChallenge: (signed) => {
-        challenge = signed
-        return true
-      },
-      expectedOrigin: site.publicUrl.origin,
-      expectedRPID: toRelyingParty(site),
-      requireUserVerification: false,
+      ...expectations,
     })
-    return verified ? { challenge, credential: registrationInfo.credential } : null
+    return verified ? { challenge: readChallenge(), credential: registrationInfo.credential } : null
   } catch {
     // The library throws on anything that is not as it should be.
     return null
@@ -64,28 +58,37 @@ export async function verifyRegistration(site: Site, response: RegistrationRespo
 /** Verifies a signature. Returns its challenge, which the caller must check, and the new counter; null if it is invalid. */
 export async function verifySignature(site: Site, passkey: Passkey, response: AuthenticationResponseJSON) {
   const { verifyAuthenticationResponse } = await load()
-  let challenge = ''
+  const { expectations, readChallenge } = expectSite(site)
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response,
-      expectedChallenge: (signed) => {
-        challenge = signed
-        return true
-      },
-      expectedOrigin: site.publicUrl.origin,
-      expectedRPID: toRelyingParty(site),
+      ...expectations,
       credential: {
         id: passkey.credential_id,
         publicKey: Uint8Array.from(passkey.public_key),
         counter: passkey.sign_count,
       },
-      requireUserVerification: false,
     })
-    return verified ? { challenge, signCount: authenticationInfo.newCounter } : null
+    return verified ? { challenge: readChallenge(), signCount: authenticationInfo.newCounter } : null
   } catch {
     // The library throws on anything that is not as it should be, such as a counter that went back.
     return null
   }
+}
+
+/** What a response must match, apart from its challenge, which is read for the caller to check. */
+function expectSite(site: Site) {
+  let challenge = ''
+  const expectations = {
+    expectedChallenge: (signed: string) => {
+      challenge = signed
+      return true
+    },
+    expectedOrigin: site.publicUrl.origin,
+    expectedRPID: toRelyingParty(site),
+    requireUserVerification: false,
+  }
+  return { expectations, readChallenge: () => challenge }
 }
 
 function toDescriptor({ credential_id: id, transports }: Passkey) {
