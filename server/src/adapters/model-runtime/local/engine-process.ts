@@ -136,6 +136,7 @@ async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
  */
 async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
   const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
+  if (typeof leader !== 'number') return () => Promise.resolve(false)
   const folder = await realpath(stateDirectory).catch(() => null)
   return async (pid) => {
     const [, , , session] = await readStatus(pid)
