@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { openApp } from '../../server/test/support/second-factors.ts'
 import { useConsole } from './support/console.ts'
@@ -112,6 +112,16 @@ async function addDevice(page: Page): Promise<void> {
   })
 }
 
+/** Fills in the dialog on the profile page, and returns it. */
+async function addPasskey(page: Page, person: Person, name: string): Promise<Locator> {
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill(name)
+  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
+  await dialog.getByRole('button', { name: 'Continue' }).click()
+  return dialog
+}
+
 test('a person adds a passkey, signs in with it, also again, and removes it', async () => {
   const person = createPerson()
   const { page, allowPageErrors } = await site.visit()
@@ -119,17 +129,10 @@ test('a person adds a passkey, signs in with it, also again, and removes it', as
   await addDevice(page)
   await registerByApi(page, person)
   await page.goto('/profile')
-  await page.getByRole('button', { name: 'Add a passkey' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Name').fill('Work laptop')
-  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
-  await dialog.getByRole('button', { name: 'Continue' }).click()
+  const dialog = await addPasskey(page, person, 'Work laptop')
   await dialog.getByRole('button', { name: 'I have saved them' }).click()
   await see(page.getByText('Work laptop'))
-  await page.getByRole('button', { name: 'Add a passkey' }).click()
-  await dialog.getByLabel('Name').fill('The same laptop')
-  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
-  await dialog.getByRole('button', { name: 'Continue' }).click()
+  await addPasskey(page, person, 'The same laptop')
   await see(dialog.getByText('This device has a passkey for your account already.'))
 
   for (let round = 0; round < 2; round += 1) {
@@ -152,11 +155,7 @@ test('a person without their passkey signs in with a recovery code', async () =>
   await addDevice(page)
   await registerByApi(page, person)
   await page.goto('/profile')
-  await page.getByRole('button', { name: 'Add a passkey' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Name').fill('Phone')
-  await dialog.getByLabel('Password', { exact: true }).fill(person.password)
-  await dialog.getByRole('button', { name: 'Continue' }).click()
+  const dialog = await addPasskey(page, person, 'Phone')
   const codes = await dialog.getByLabel('Recovery codes', { exact: true }).textContent()
 
   const { page: other, allowPageErrors: allow } = await site.visit()

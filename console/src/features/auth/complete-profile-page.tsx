@@ -1,18 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useSession } from '../../api/session.ts'
-import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
 import { NameField, OrganizationField } from './account-fields.tsx'
 import { AuthForm } from './auth-form.tsx'
-import { AuthLayout, authLink } from './auth-layout.tsx'
+import { AuthLayout } from './auth-layout.tsx'
 import { useCompleteProfile } from './queries.ts'
+import { SignedInFooter } from './signed-in-footer.tsx'
 
 /** Asks an account created through an identity provider for its name and organization. */
 export function CompleteProfilePage() {
   const { user } = useSession()
   const complete = useCompleteProfile()
-  const signOut = useSignOut()
   const navigate = useNavigate()
   const isComplete = !user.requires_profile_completion
   useEffect(() => {
@@ -22,14 +21,7 @@ export function CompleteProfilePage() {
     <AuthLayout
       title={text.auth.completeTitle}
       description={<p>{text.auth.completeDescription}</p>}
-      footer={
-        <span>
-          {text.auth.signedInAs(user.email)}{' '}
-          <button type="button" className={authLink} onClick={() => signOut.mutate()}>
-            {text.shell.signOut}
-          </button>
-        </span>
-      }
+      footer={<SignedInFooter />}
     >
       <AuthForm<'name' | 'organization'>
         mutation={complete}

@@ -10,14 +10,13 @@ import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
 import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
-import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
 import { AuthLayout, authLink } from './auth-layout.tsx'
+import { SignedInFooter } from './signed-in-footer.tsx'
 
 /** Leads a person to a second factor that their organization requires, or to another organization. */
 export function RequiredFactorPage() {
   const { user } = useSession()
-  const signOut = useSignOut()
   const navigate = useNavigate()
   const isDone = !user.requires_second_factor_setup
   useEffect(() => {
@@ -27,14 +26,7 @@ export function RequiredFactorPage() {
     <AuthLayout
       title={text.secondFactors.requiredTitle}
       description={<p>{text.secondFactors.requiredDescription(user.organization)}</p>}
-      footer={
-        <span>
-          {text.auth.signedInAs(user.email)}{' '}
-          <button type="button" className={authLink} onClick={() => signOut.mutate()}>
-            {text.shell.signOut}
-          </button>
-        </span>
-      }
+      footer={<SignedInFooter />}
     >
       <Setup />
       <OtherOrganizations current={user.organization} />

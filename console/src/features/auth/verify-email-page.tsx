@@ -3,17 +3,16 @@ import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
-import { useSignOut } from '../../domain/session/sign-out.ts'
 import { text } from '../../text/index.ts'
-import { AuthLayout, authLink } from './auth-layout.tsx'
+import { AuthLayout } from './auth-layout.tsx'
 import { useVerifyEmail } from './queries.ts'
+import { SignedInFooter } from './signed-in-footer.tsx'
 
 /** Proves the address of the signed-in person through the link of the welcome email. */
 export function VerifyEmailPage() {
   const { token } = useSearch({ from: '/verify-email' })
   const { user } = useSession()
   const verify = useVerifyEmail()
-  const signOut = useSignOut()
   const navigate = useNavigate()
   const toasts = useToasts()
   const leave = () => {
@@ -24,14 +23,7 @@ export function VerifyEmailPage() {
     <AuthLayout
       title={text.auth.verifyTitle}
       description={<p>{text.auth.verifyDescription(user.email)}</p>}
-      footer={
-        <span>
-          {text.auth.signedInAs(user.email)}{' '}
-          <button type="button" className={authLink} onClick={() => signOut.mutate()}>
-            {text.shell.signOut}
-          </button>
-        </span>
-      }
+      footer={<SignedInFooter />}
     >
       <ErrorMessage error={verify.error} />
       <Button
