@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { createTestDatabase } from '../../support/database.ts'
@@ -36,6 +36,27 @@ patches:
       - { op: replace, path: /data/PUBLIC_URL, value: "${publicUrl}" }
       - { op: add, path: /data/KUBERNETES_INSTANCE_TYPES, value: "l4-x1" }
       - { op: add, path: /data/KUBERNETES_LLAMACPP_IMAGE, value: "${engineImage}" }
+`
+
+/** A program that sends requests with the token of its pod, and prints the status of each. */
+const sendRequests = `
+const { readFileSync } = require('node:fs')
+const { request } = require('node:https')
+const read = (name) => readFileSync('/var/run/secrets/kubernetes.io/serviceaccount/' + name, 'utf8')
+const send = (verb, group, rest) => new Promise((resolve, reject) => {
+  const base = group === 'v1' ? '/api/v1' : '/apis/' + group
+  const headers = { authorization: 'Bearer ' + read('token'), 'content-type': 'application/json' }
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env
+  const path = base + '/namespaces/${namespace}/' + rest + '?dryRun=All'
+  request({ host, port, path, method: verb, ca: read('ca.crt'), headers }, (answer) => {
+    answer.resume()
+    resolve([[verb, group, rest].join(' '), answer.statusCode])
+  }).on('error', reject).end(verb === 'POST' ? '{}' : undefined)
+})
+const requests = ['DELETE v1 pods/none', 'GET v1 configmaps']
+for (const kind of ['apps/v1 deployments', 'v1 services', 'networking.k8s.io/v1 networkpolicies', 'v1 secrets', 'v1 pods'])
+  requests.push('GET ' + kind, 'POST ' + kind)
+Promise.all(requests.map((text) => send(...text.split(' ')))).then((all) => console.log(JSON.stringify(Object.fromEntries(all))))
 `
 
 describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
@@ -91,32 +112,60 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
       return Object.assign(new URL(database.url), { host: `${host}:${shared}` }).href
     }
 
+    async function listPods() {
+      const { items } = await testBed.cluster.admin.core.listNamespacedPod({ namespace })
+      return items.map(({ metadata }) => ({
+        name: metadata?.name ?? '',
+        role: metadata?.labels?.['app.kubernetes.io/component'] ?? '',
+      }))
+    }
+
+    const execute = async (pod: string, ...command: string[]) =>
+      (await control('-n', namespace, 'exec', pod, '--', ...command)).stdout
+
     const waitForRollout = (name: string) =>
       control('-n', namespace, 'rollout', 'status', `deployment/${name}`, '--timeout=300s')
 
     test('two APIs and two workers run without root and with a read-only root file system', async () => {
-      const { items } = await testBed.cluster.admin.core.listNamespacedPod({ namespace })
-      const roles = items.map(({ metadata }) => metadata?.labels?.['app.kubernetes.io/component'] ?? '')
-      expect(roles.toSorted((one, other) => one.localeCompare(other))).toEqual([
-        'api',
-        'api',
-        'worker',
-        'worker',
-      ])
-      for (const { metadata } of items) {
+      // The autoscaler starts the second API.
+      const pods = await vi.waitFor(async () => {
+        const found = await listPods()
+        const count = (wanted: string) => found.filter(({ role }) => role === wanted).length
+        expect([count('api'), count('worker')]).toEqual([2, 2])
+        return found
+      }, waitOptions)
+      await waitForRollout('berth-api')
+      for (const { name } of pods) {
         const shell = 'id -u; touch /berth/x 2>&1; touch /data/x && echo writable'
-        const { stdout } = await control(
-          '-n',
-          namespace,
-          'exec',
-          metadata?.name ?? '',
-          '--',
-          'sh',
-          '-c',
-          shell,
-        )
-        expect(stdout).toMatch(/^1000\n.*Read-only file system\nwritable\n$/)
+        expect(await execute(name, 'sh', '-c', shell)).toMatch(/^1000\n.*Read-only file system\nwritable\n$/)
       }
+    })
+
+    test('the service account of the API only reads pods and logs; the one of the worker manages engines', async () => {
+      const statuses: Record<string, unknown> = {}
+      for (const { name, role } of await listPods()) {
+        statuses[role] = JSON.parse(await execute(name, 'node', '-e', sendRequests))
+      }
+      const both = { 'GET v1 pods': 200, 'GET v1 secrets': 403, 'GET v1 configmaps': 403 }
+      const kinds = ['apps/v1 deployments', 'v1 services', 'networking.k8s.io/v1 networkpolicies']
+      const answers = (statusOf: (verb: string) => number) =>
+        Object.fromEntries(
+          [
+            ...kinds.flatMap((kind) => [`GET ${kind}`, `POST ${kind}`]),
+            'POST v1 secrets',
+            'POST v1 pods',
+          ].map((request) => [request, statusOf(request)]),
+        )
+      expect(statuses).toEqual({
+        api: { ...both, ...answers(() => 403), 'DELETE v1 pods/none': 403 },
+        // 422: allowed, but the object is empty.
+        worker: {
+          ...both,
+          ...answers((request) => (request.startsWith('GET') ? 200 : 422)),
+          'POST v1 pods': 403,
+          'DELETE v1 pods/none': 404,
+        },
+      })
     })
 
     test('an engine pod serves a streamed chat through the Service, and a rolling update drops no request', async () => {
@@ -140,6 +189,8 @@ describe.skipIf(nodeCommand === undefined || serverImage === undefined)(
           }),
         })
       expect(await (await ask()).text()).toMatch(/data: \[DONE\]/)
+      const logs = await client.get(`/api/v1/model-deployments/${created.body.id}/logs`)
+      expect(JSON.stringify(logs.body)).toContain('listening on')
 
       const updated = new AbortController()
       let answered = 0
