@@ -39,7 +39,10 @@ export default defineConfig({
               name: 'overlays',
               test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer)/,
             },
-            { name: 'auth', test: /console.src.features.auth.(?!invitation|complete|verify|required|signed)/ },
+            {
+              name: 'auth',
+              test: /console.src.features.auth.(?!invitation|complete|verify|required|signed)/,
+            },
             {
               name: 'shared',
               test: /console.src.(api|components|domain|routing|shell|class-names|format)/,

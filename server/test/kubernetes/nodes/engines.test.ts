@@ -122,7 +122,8 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     // The cache of 800,000 tokens needs 2 GB.
     const spec = { ...makeFileSpec(), contextTokens: 200_000, parallelSequences: 4 }
     await provision(testBed.runtime, spec)
-    const seen = await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'failed').finally(endPolicy)
+    const seen = await waitForPhase(() => testBed.runtime.ensureEngine(spec), 'failed')
+    await endPolicy()
     expect(seen).toEqual({
       phase: 'failed',
       stage: 'runtime',
