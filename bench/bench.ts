@@ -1,10 +1,9 @@
 // Measures Berth and its peers in front of the same upstream. README.md explains the output.
-import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { describeMachine, readLoadAverage, readVersion, takeCores, awaitTurn } from './machine.ts'
+import { describeMachine, readLoadAverage, takeCores, awaitTurn } from './machine.ts'
 import { measure, prepareUpstream } from './measure.ts'
 import type { Bench, Sample } from './measure.ts'
 import { interruption } from './processes.ts'
@@ -96,6 +95,11 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   await writeFile(answerFile, chat.answer.whole)
   const entrants: Entrant[] = []
   for (const target of options.targets) {
+    const missing = target.explainMissing?.()
+    if (missing != null) {
+      say(`skipping ${target.name}: ${missing}`)
+      continue
+    }
     say(`starting ${target.name}`)
     const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
     const running = await start()
@@ -109,7 +113,9 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
     command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
     machine: describeMachine(),
     loadAverage,
-    versions: readVersions(options.targets),
+    versions: Object.fromEntries(
+      entrants.flatMap(({ target: { name, version } }) => (version ? [[name, version()]] : [])),
+    ),
     cores,
     samples: [],
     failures: [],
@@ -197,23 +203,6 @@ function describeSample({ load, cpu, kilobytesPerStream, leftRunning }: Omit<Sam
     wrong > 0 && `${wrong} WRONG`,
   ]
     .filter(Boolean)
-    .join(', ')
-}
-
-function readVersions(targets: readonly Target[]): Record<string, string> {
-  const names = new Set(targets.map(({ name }) => name))
-  return {
-    ...(names.has('nginx') && { nginx: readVersion('nginx', ['-v']) }),
-    ...(names.has('haproxy') && { haproxy: readVersion('haproxy', ['-v']) }),
-    ...(names.has('portkey') && { portkey: readPortkeyVersion() }),
-  }
-}
-
-function readPortkeyVersion(): string {
-  const text = readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')
-  const { dependencies, overrides } = JSON.parse(text) as Record<string, Record<string, string>>
-  return Object.entries({ ...dependencies, ...overrides })
-    .map(([name, version]) => `${name} ${version}`)
     .join(', ')
 }
 

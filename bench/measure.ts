@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import type { Cores } from './machine.ts'
 import type { LoadOptions, LoadResult, Native, Upstream } from './native.ts'
-import { readMemory } from './processes.ts'
+import { readCpuTime, readMemory } from './processes.ts'
+import { probe } from './probe.ts'
 import type { Running } from './target.ts'
 import type { Workload, WorkloadName } from './workloads.ts'
 
@@ -76,6 +76,7 @@ export async function measure(
     workload.load.mode === 'hold'
       ? await holdStreams(bench, workload, running, load)
       : await askForAnswers(bench, workload, target, running, load)
+  await settle(running.pids)
   const own = running.pids.length
   return {
     workload: workload.name,
@@ -101,10 +102,10 @@ async function askForAnswers(
   bench: Bench,
   workload: Workload,
   target: string,
-  { headers }: Running,
+  running: Running,
   load: LoadOptions,
 ): Promise<Findings> {
-  const expectFile = await probe(bench, workload, target, load.port, headers)
+  const expectFile = await probe(bench.folder, workload, target, load.port, running)
   const result = await bench.native.runLoad({ ...load, expectFile })
   return { result, kilobytesPerStream: null, leftRunning: null }
 }
@@ -166,40 +167,13 @@ function composeRequest({ path, requestBody }: Workload, headers: Record<string,
   return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${requestBody}`
 }
 
-/** Sends one request and checks the meaning of the response. Returns a file with its bytes, which every later response must equal. */
-async function probe(
-  bench: Bench,
-  workload: Workload,
-  target: string,
-  port: number,
-  headers: Record<string, string>,
-): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${port}${workload.path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
-    body: workload.requestBody,
-  })
-  const text = await response.text()
-  if (response.status !== 200)
-    throw new Error(`${target} responded with ${response.status}: ${text.slice(0, 500)}`)
-  const right =
-    'whole' in workload.answer
-      ? isDeepStrictEqual(JSON.parse(text), JSON.parse(workload.answer.whole))
-      : isWholeStream(text, workload.answer.events)
-  if (!right) throw new Error(`${target} sent an unexpected response: ${text.slice(0, 500)}`)
-  const file = join(bench.folder, `expect-${target}-${workload.name}`)
-  await writeFile(file, text)
-  return file
-}
-
-/** True for a stream with every event once and in order, an end, and no usage, because the request did not ask for it. */
-function isWholeStream(text: string, events: number): boolean {
-  const data = text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
-  if (data.pop() !== '[DONE]' || data.length !== events + 1) return false
-  return data
-    .map((item) => JSON.parse(item) as { choices: { delta: { content?: string } }[] })
-    .every(({ choices }, index) => {
-      const expected = index === events ? undefined : ` token ${String(index).padStart(3, '0')}`
-      return choices[0]?.delta.content === expected
-    })
+/** Waits until the target's processes are idle: some go on with requests whose callers have left, which would slow the next target. */
+async function settle(pids: readonly number[]): Promise<void> {
+  const deadline = Date.now() + 60_000
+  for (let before = readCpuTime(pids), busy = true; busy && Date.now() < deadline;) {
+    await delay(500)
+    const after = readCpuTime(pids)
+    busy = after - before > 0.05
+    before = after
+  }
 }

@@ -88,9 +88,9 @@ export async function findFreePort(): Promise<number> {
   return port
 }
 
-/** Waits until a program listens. Throws with the end of its log when the program exits first or takes 60 s. */
-export async function waitForPort(program: Program, port: number): Promise<void> {
-  const deadline = Date.now() + 60_000
+/** Waits until a program listens. Throws with the end of its log when the program exits first or takes too long. */
+export async function waitForPort(program: Program, port: number, seconds = 60): Promise<void> {
+  const deadline = Date.now() + seconds * 1000
   while (!(await accepts(port))) {
     if (Date.now() > deadline || !isAlive(program.pid)) {
       throw new Error(
@@ -142,6 +142,11 @@ export function readMemory(pids: readonly number[]): number {
     .reduce((sum, kilobytes) => sum + Number(kilobytes ?? 0), 0)
 }
 
+/** CPU seconds of processes since their start. Linux counts them in hundredths. */
+export function readCpuTime(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + (readStat(pid)?.cpuTicks ?? 0) / 100, 0)
+}
+
 /** Resident set size (RSS) of a process, in kilobytes. */
 export function readResident(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)
@@ -151,12 +156,17 @@ function listPids(): number[] {
   return readdirSync('/proc').map(Number).filter(Number.isInteger)
 }
 
-function readStat(pid: number): { state: string; parent: number } | null {
+function readStat(pid: number): { state: string; parent: number; cpuTicks: number } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // Skip the name, which is in parentheses and can contain any character.
-    const [state = '', parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state, parent: Number(parent) }
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    // In `man proc_pid_stat`, the state is field 3, the CPU time fields 14 and 15.
+    return {
+      state: fields[0] ?? '',
+      parent: Number(fields[1]),
+      cpuTicks: Number(fields[11]) + Number(fields[12]),
+    }
   } catch {
     return null
   }

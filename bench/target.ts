@@ -22,6 +22,8 @@ export interface Running {
   ports: { whole: number; stream: number }
   /** What callers must send along, as lines of a head */
   headers: Record<string, string>
+  /** True if it composes its own responses: with its name of the model, additional fields, and its own time in streams */
+  rewrites?: boolean
   stop(): Promise<void>
 }
 
@@ -33,6 +35,10 @@ export interface Target {
   workloads?: readonly WorkloadName[] | undefined
   /** Seconds of load before anything is measured */
   warmup: number
+  /** Its version, for the report */
+  version?: () => string
+  /** What this machine lacks to run it and how to get it, or null. Such a target is skipped. */
+  explainMissing?: () => string | null
   /** Prepares what all its processes share and returns what starts one; every start is a fresh process. */
   prepare(surroundings: Surroundings): Promise<() => Promise<Running>>
 }

@@ -1,9 +1,13 @@
+import { explainMissingPython } from '../scripts/suites/python.ts'
+import { readVersion } from './machine.ts'
 import type { Target } from './target.ts'
 import { startBerth } from './targets/berth.ts'
 import { startHaproxy } from './targets/haproxy.ts'
+import { liteLlmVersion, startLiteLlm } from './targets/litellm.ts'
 import { startNginx } from './targets/nginx.ts'
 import { startPart } from './targets/part.ts'
-import { startPortkey } from './targets/portkey.ts'
+import { readPortkeyVersion, startPortkey } from './targets/portkey.ts'
+import { smgVersion, startSmg } from './targets/smg.ts'
 import type { WorkloadName } from './workloads.ts'
 
 const parts: readonly WorkloadName[] = ['chat', 'rate']
@@ -25,7 +29,13 @@ export const targets: readonly Target[] = [
     },
   },
   { name: 'berth', title: 'Berth', warmup: 8, prepare: startBerth },
-  { name: 'nginx', title: 'nginx', warmup: 1, prepare: (around) => startNginx(around, { accessLog: false }) },
+  {
+    name: 'nginx',
+    title: 'nginx',
+    warmup: 1,
+    version: () => readVersion('nginx', ['-v']),
+    prepare: (around) => startNginx(around, { accessLog: false }),
+  },
   {
     name: 'nginx-log',
     title: 'nginx, access log on',
@@ -33,9 +43,41 @@ export const targets: readonly Target[] = [
     warmup: 1,
     prepare: (around) => startNginx(around, { accessLog: true }),
   },
-  { name: 'haproxy', title: 'haproxy', warmup: 1, prepare: startHaproxy },
-  // Cold it takes several times as much CPU, which would flatter us.
-  { name: 'portkey', title: 'Portkey', warmup: 20, prepare: startPortkey },
+  {
+    name: 'haproxy',
+    title: 'haproxy',
+    warmup: 1,
+    version: () => readVersion('haproxy', ['-v']),
+    prepare: startHaproxy,
+  },
+  {
+    name: 'portkey',
+    title: 'Portkey',
+    // Cold it takes several times as much CPU, which would flatter us.
+    warmup: 20,
+    version: readPortkeyVersion,
+    prepare: startPortkey,
+  },
+  {
+    name: 'litellm',
+    title: 'LiteLLM',
+    // Within a minute, about 60 of the 500 streams of `paced` begin.
+    workloads: ['chat', 'embeddings', 'prompt', 'stream', 'rate', 'idle'],
+    warmup: 8,
+    version: () => `litellm ${liteLlmVersion}`,
+    explainMissing: explainMissingPython,
+    prepare: startLiteLlm,
+  },
+  {
+    name: 'smg',
+    title: 'SMG',
+    // Its OpenAI backend has no embeddings.
+    workloads: ['chat', 'prompt', 'stream', 'paced', 'rate', 'idle'],
+    warmup: 1,
+    version: () => `smg ${smgVersion}`,
+    explainMissing: explainMissingPython,
+    prepare: startSmg,
+  },
   {
     name: 'node-http',
     title: 'part: node:http answers itself',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findFreePort, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
@@ -43,4 +43,13 @@ export async function startPortkey({
       stop: () => gateway.stop(),
     }
   }
+}
+
+/** The versions of the gateway and of the packages that are pinned for it. */
+export function readPortkeyVersion(): string {
+  const text = readFileSync(join(folderOfPeers, 'package.json'), 'utf8')
+  const { dependencies, overrides } = JSON.parse(text) as Record<string, Record<string, string>>
+  return Object.entries({ ...dependencies, ...overrides })
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ')
 }

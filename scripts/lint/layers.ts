@@ -146,7 +146,8 @@ export const layers: readonly Layer[] = [
   { name: '@berth/payment-sandbox', files: ['@berth/payment-sandbox'], imports: [] },
   { name: 'payment sandbox', files: ['payment-sandbox/src/**'], imports: [] },
   { name: 'engine', files: ['engine/**'], imports: [] },
-  { name: 'bench', files: ['bench/**'], imports: ['database'] },
+  { name: 'installers', files: ['scripts/suites/{python,suite}.ts'], imports: [] },
+  { name: 'bench', files: ['bench/**'], imports: ['database', 'installers'] },
 ]
 
 export const reserved: readonly Reserved[] = [

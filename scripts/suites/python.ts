@@ -1,7 +1,18 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findCacheFolder, runCommand } from './suite.ts'
+
+/** The Python of the virtual environments. */
+const python = process.env['TEST_PYTHON'] ?? 'python3.11'
+
+/** Explains why this machine can't make virtual environments, or null. */
+export function explainMissingPython(): string | null {
+  const { status } = spawnSync(python, ['-c', 'import ensurepip, venv'], { stdio: 'ignore' })
+  if (status === 0) return null
+  return `${python} is missing or has no venv. Install Python 3.11 with venv, or set TEST_PYTHON to one.`
+}
 
 /**
  * Installs packages into a virtual environment of `TEST_PYTHON`, default `python3.11`, once per `name`, and returns its folder.
@@ -12,7 +23,6 @@ export async function installPython(
   packages: readonly string[],
   overrides: readonly string[] = [],
 ): Promise<string> {
-  const python = process.env['TEST_PYTHON'] ?? 'python3.11'
   const environment = findCacheFolder(name)
   const mark = join(environment, '.complete')
   if (existsSync(mark)) return environment
