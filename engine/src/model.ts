@@ -12,6 +12,7 @@ import {
   type Llama,
   type LlamaEmbeddingContext,
   type LlamaModel,
+  type LlamaModelOptions,
 } from 'node-llama-cpp'
 import type { Log } from './log.ts'
 import { createSequencePool, type SequencePool } from './sequences.ts'
@@ -22,8 +23,17 @@ import type { FailureCode } from './state.ts'
 /** Queue length per kind of request; further requests get a 503. */
 export const MAX_WAITING = 64
 const WEIGHTS_PER_THREAD = 32 * 2 ** 20
-/** Values per attention head, as in all-MiniLM and bge-small */
-const SMALL_HEAD = 32
+/** Values that llama.cpp's AVX-512 code for F16 takes at once. It takes fewer ones singly. */
+const F16_STEP = 64
+/**
+ * Makes attention with small heads fast on the CPU: flash attention and F16 would take the values of a head singly, which is half as
+ * fast. An exact cache of F32 has twice the bytes, which are few in such models.
+ */
+const smallHeadAttention = {
+  defaultContextFlashAttention: false,
+  experimentalDefaultContextKvCacheKeyType: 'F32',
+  experimentalDefaultContextKvCacheValueType: 'F32',
+} as const
 
 /** A loaded model with its contexts. */
 export interface LoadedModel {
@@ -55,27 +65,25 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
   // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
   const threads = Math.min(settings.threads, availableParallelism())
   try {
-    const { architectureMetadata } = await checkFile(settings.modelPath)
-    const { embedding_length: width, attention } = architectureMetadata
-    // Use only the binaries that npm installed: no download, no build.
-    const llama = await getLlama({
-      build: 'never',
-      skipDownload: true,
-      progressLogs: false,
-      gpu: settings.gpuLayers === 0 ? false : 'auto',
-      maxThreads: threads,
-      logLevel: LlamaLogLevel.warn,
-      logger: (level, message) => {
-        if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
-        log(`llama.cpp ${level}: ${message}`)
-      },
-    })
+    const [file, llama] = await Promise.all([
+      checkFile(settings.modelPath),
+      // Use only the binaries that npm installed: no download, no build.
+      getLlama({
+        build: 'never',
+        skipDownload: true,
+        progressLogs: false,
+        gpu: settings.gpuLayers === 0 ? false : 'auto',
+        maxThreads: threads,
+        logLevel: LlamaLogLevel.warn,
+        logger: (level, message) => {
+          if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
+          log(`llama.cpp ${level}: ${message}`)
+        },
+      }),
+    ])
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
-    // With small heads, llama.cpp's flash attention takes twice as long on the CPU as its other attention.
-    const hasSmallHeads = width! / Number(attention?.head_count) <= SMALL_HEAD
-    const flashAttention =
-      llama.gpu === false && settings.type === 'embedding' && hasSmallHeads ? false : 'auto'
-    return await load(llama, { ...settings, threads }, { flashAttention, log })
+    const attention = llama.gpu === false && hasSmallHeads(file) ? smallHeadAttention : {}
+    return await load(llama, { ...settings, threads }, attention, log)
   } catch (error) {
     throw toLoadError(error, complaints)
   }
@@ -84,13 +92,14 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
 async function load(
   llama: Llama,
   settings: Settings,
-  { flashAttention, log }: { flashAttention: false | 'auto'; log: Log },
+  attention: Partial<LlamaModelOptions>,
+  log: Log,
 ): Promise<LoadedModel> {
   const { contextTokens, parallel } = settings
   let told = 0
   const model = await llama.loadModel({
     modelPath: settings.modelPath,
-    defaultContextFlashAttention: flashAttention,
+    ...attention,
     gpuLayers:
       settings.gpuLayers === 'auto'
         ? { fitContext: { contextSize: contextTokens * parallel } }
@@ -129,11 +138,13 @@ async function load(
     await (await loaded.embeddings()).getEmbeddingFor('warm')
     return loaded
   }
-  const context = await model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
+  const creating = model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
+  // Both take a quarter of a second: this on JavaScript's thread, that on llama.cpp's.
+  const wrapper = resolveChatWrapper(model)
+  const context = await creating
   const warm = context.getSequence()
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
-  const wrapper = resolveChatWrapper(model)
   const canCallTools = templateTakesTools(model, wrapper)
   log(
     `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
@@ -157,6 +168,11 @@ async function load(
  */
 export function limitThreads(threads: number, weightBytes: number): number {
   return Math.min(threads, Math.max(1, Math.floor(weightBytes / WEIGHTS_PER_THREAD)))
+}
+
+function hasSmallHeads({ architectureMetadata }: GgufFileInfo): boolean {
+  const { embedding_length: width, attention } = architectureMetadata
+  return (attention?.key_length ?? width! / Number(attention?.head_count)) < F16_STEP
 }
 
 async function checkFile(path: string): Promise<GgufFileInfo> {

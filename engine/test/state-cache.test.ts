@@ -50,7 +50,7 @@ test('without a cache only the last conversation of a sequence is reused', async
 
 test('a full cache drops the least recently used conversation, and nothing remains in memory without the engine', async () => {
   const listFiles = () => readdirSync('/dev/shm').filter((name) => name.startsWith('berth-engine-'))
-  engine = startEngine({ flags: { '--parallel': '1', '--state-cache-mib': '2' } })
+  engine = startEngine({ flags: { '--parallel': '1', '--state-cache-mib': '4' } })
   await engine.ready()
   const words = ['river', 'train', 'music', 'stone', 'paper', 'light', 'house', 'bread', 'green']
   for (const word of words) await ask(word, 'Hello')

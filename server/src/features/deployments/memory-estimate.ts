@@ -47,6 +47,8 @@ const linearBits: Record<string, { linear: number; average: number }> = {
 }
 
 const cacheBytesPerValue = 2
+/** The embedded engine keeps the values of heads smaller than 64 in 32 bits on the CPU (`engine/src/model.ts`). */
+const smallHead = { dimension: 64, cacheBytesPerValue: 4 }
 
 /**
  * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for embeddings, which process a
@@ -135,7 +137,9 @@ function estimateCache(
   } = architecture
   const isVllm = usesTensorParallelism(format)
   const copies = isVllm ? Math.max(1, gpuCount / kvHeads) : 1
-  const bytesPerToken = 2 * kvHeads * headDimension * copies * cacheBytesPerValue
+  const isSmallHeadOnCpu = !isVllm && gpuCount === 0 && headDimension < smallHead.dimension
+  const bytesPerValue = isSmallHeadOnCpu ? smallHead.cacheBytesPerValue : cacheBytesPerValue
+  const bytesPerToken = 2 * kvHeads * headDimension * copies * bytesPerValue
   const full = layers - slidingLayers
   // vLLM stores layers in groups as large as the full-attention layers, so it rounds up.
   const sliding = isVllm && full > 0 ? Math.ceil(slidingLayers / full) * full : slidingLayers
