@@ -25,7 +25,7 @@ const SAMPLING = { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, ignore
 export async function streamAnswer(
   engine: Engine,
   messages: readonly Message[],
-  options: { max_tokens: number; response_format?: unknown; onToken?: () => void },
+  options: { max_tokens: number; response_format?: unknown; ignore_eos?: boolean; onToken?: () => void },
 ): Promise<Answer> {
   const { onToken, ...fields } = options
   const body = {
@@ -40,6 +40,7 @@ export async function streamAnswer(
   const times: number[] = []
   let usage: Usage | null = null
   for await (const event of readEvents(response)) {
+    if (event.choices === undefined) throw new Error(`${engine.url} broke off: ${JSON.stringify(event)}`)
     usage = event.usage ?? usage
     const delta = event.choices[0]?.delta ?? {}
     if (delta.content == null || delta.content === '') continue
