@@ -1,8 +1,8 @@
 // Pins the Hugging Face repositories of the catalog file to their current commits, after checking that they have the files that the
 // catalog names. Other sources stay as they are. `npm run catalog:pin -- FILE` pins another file than CATALOG_FILE.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import pRetry, { AbortError } from 'p-retry'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
 import type { YAMLMap } from 'yaml'
 import { z } from 'zod'
@@ -11,9 +11,7 @@ import { readCatalogFile } from '../server/src/features/catalog/catalog-file.ts'
 import type { CatalogVariant } from '../server/src/features/catalog/catalog-file.ts'
 import { isCommit } from '../server/src/features/catalog/pins.ts'
 
-const attempts = 3
 const timeoutMs = 30_000
-const retryMs = 2_000
 
 const revisionSchema = z.object({
   sha: z.string().refine(isCommit),
@@ -93,29 +91,31 @@ const snapshots = new Map<string, Promise<Snapshot>>()
 
 function findSnapshot(repo: string, revision: string, hub: Hub): Promise<Snapshot> {
   const path = `${repo}/revision/${encodeURIComponent(revision)}`
-  const found = snapshots.get(path) ?? fetchSnapshot(`${hub.endpoint}/api/models/${path}`, repo, hub.token)
+  const url = `${hub.endpoint}/api/models/${path}`
+  const found =
+    snapshots.get(path) ??
+    pRetry(() => fetchSnapshot(url, repo, hub.token), { retries: 2, minTimeout: 2_000 })
   snapshots.set(path, found)
   return found
 }
 
+/** Throws an AbortError if another attempt can't help. */
 async function fetchSnapshot(url: string, repo: string, token: string | null): Promise<Snapshot> {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` }
-  for (let attempt = 1; ; attempt++) {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) }).catch(
-      (error: unknown) => String((error as Error).cause ?? error),
-    )
-    if (typeof response !== 'string' && response.ok) {
-      const parsed = revisionSchema.safeParse(await response.json().catch(() => null))
-      if (parsed.success) return parsed.data
-      throw new Error(`${repo}: the Hub's answer names no commit and files.`)
-    }
-    const reason = typeof response === 'string' ? response : `the Hub answered ${response.status}`
-    const isTemporary = typeof response === 'string' || response.status === 429 || response.status >= 500
-    if (isTemporary && attempt < attempts) await delay(retryMs * attempt)
-    else if (typeof response !== 'string' && (response.status === 401 || response.status === 403)) {
-      throw new Error(`${repo}: ${reason}. Accept its license on the Hub, and set HF_TOKEN.`)
-    } else throw new Error(`${repo}: ${reason}.`)
+  const signal = AbortSignal.timeout(timeoutMs)
+  const response = await fetch(url, { headers, signal }).catch((error: unknown) => {
+    throw new Error(`${repo}: ${String((error as Error).cause ?? error)}.`)
+  })
+  const { ok, status } = response
+  if (ok) {
+    const parsed = revisionSchema.safeParse(await response.json().catch(() => null))
+    if (parsed.success) return parsed.data
+    throw new AbortError(`${repo}: the Hub's answer names no commit and files.`)
   }
+  const reason = `${repo}: the Hub answered ${status}.`
+  if (status === 429 || status >= 500) throw new Error(reason)
+  const isLocked = status === 401 || status === 403
+  throw new AbortError(isLocked ? `${reason} Accept its license on the Hub, and set HF_TOKEN.` : reason)
 }
 
 /** Writes one commit, or one per quantization where their repositories differ. */

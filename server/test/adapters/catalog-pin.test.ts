@@ -56,6 +56,7 @@ const catalog = `models:
 
 async function runPin(text: string) {
   const hub = await startServer((request, response) => {
+    if (hub.requests.length === 1) return void response.writeHead(503).end()
     const found = repositories[(request.url ?? '').replace('/api/models/', '')]
     if (found === undefined) return void response.writeHead(401).end()
     const siblings = found.files.map((rfilename) => ({ rfilename }))
@@ -78,7 +79,7 @@ async function runPin(text: string) {
   return { hub, file, run, pinned: await readFile(file, 'utf8') }
 }
 
-test('npm run catalog:pin: pins repositories that have their files, names the others, and changes nothing else', async () => {
+test('npm run catalog:pin: pins repositories that have their files, names the others, changes nothing else, and retries', async () => {
   const { hub, file, run, pinned } = await runPin(catalog)
   expect(run).toMatchObject({ code: 1, stdout: expect.stringContaining('Pinned 4 of 7 sources') })
   expect(run.stderr).toContain('a/empty has no weights.')

@@ -205,9 +205,10 @@ describe('a full weight cache', () => {
   })
 })
 
-test('a repository that has changed at the Hub is never mixed from two versions', async () => {
+test('a repository that has changed at the Hub is never mixed from two versions, and its listing is requested again after an error', async () => {
   const folder = await makeFolder()
   let version = '1'
+  let failures = 1
   const read = (name: string) => Buffer.from(`${name} version ${version}`)
   const hub = await startServer((request, response) => {
     const siblings = ['config.json', 'model.safetensors'].map((rfilename) => {
@@ -215,7 +216,9 @@ test('a repository that has changed at the Hub is never mixed from two versions'
       const lfs = rfilename === 'model.safetensors' ? { lfs: { sha256: digest } } : {}
       return { rfilename, size: read(rfilename).length, blobId: digest, ...lfs }
     })
-    if (request.url?.startsWith('/api/') === true) response.end(JSON.stringify({ siblings }))
+    const isListing = request.url?.startsWith('/api/') === true
+    if (isListing && failures-- > 0) response.writeHead(503).end()
+    else if (isListing) response.end(JSON.stringify({ siblings }))
     else sendFile(request, response, read(request.url?.split('/main/')[1] ?? ''))
   })
   const huggingFace = { endpoint: hub.origin, token: null }

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import pRetry from 'p-retry'
 import { z } from 'zod'
 import { DownloadError, RetryableError } from './download-errors.ts'
 import { fetchBytes, type DownloadSource, type FetchOptions } from './fetch-bytes.ts'
@@ -56,7 +56,7 @@ export async function fetchSnapshot(
   source: DownloadSource,
   options: FetchOptions & { retry: RetrySettings },
 ): Promise<SnapshotFile[]> {
-  const repository = repositorySchema.safeParse(await fetchJson(source, options))
+  const repository = repositorySchema.safeParse(await fetchListing(source, options))
   const files = repository.success ? selectFiles(repository.data.siblings) : []
   if (files.length === 0) {
     throw new DownloadError(
@@ -78,32 +78,37 @@ async function discardChanged(folder: string, files: readonly SnapshotFile[]): P
   }
 }
 
-async function fetchJson(
+async function fetchListing(
   source: DownloadSource,
   options: FetchOptions & { retry: RetrySettings },
 ): Promise<unknown> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const { body } = await fetchBytes(source, 0, null, options)
-      const pieces: Uint8Array[] = []
-      let size = 0
-      for await (const piece of body as AsyncIterable<Uint8Array>) {
-        pieces.push(piece)
-        size += piece.length
-        if (size > MAX_LISTING_BYTES)
-          throw new DownloadError('download_failed', `The file list of ${source.name} is too long.`)
-      }
-      return JSON.parse(Buffer.concat(pieces).toString())
-    } catch (error) {
-      options.signal.throwIfAborted()
-      if (error instanceof DownloadError) throw error
-      if (attempt >= options.retry.attempts) {
-        const reason = error instanceof RetryableError ? error.message : 'The Hub sent an invalid response.'
-        throw new DownloadError('download_failed', reason)
-      }
-      await sleep(options.retry.baseDelayMs * 2 ** (attempt - 1), undefined, { signal: options.signal })
-    }
+  const { signal, retry } = options
+  try {
+    return await pRetry(() => fetchJson(source, options), {
+      signal,
+      retries: retry.attempts - 1,
+      minTimeout: retry.baseDelayMs,
+      shouldRetry: ({ error }) => !(error instanceof DownloadError),
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof DownloadError) throw error
+    const reason = error instanceof RetryableError ? error.message : 'The Hub sent an invalid response.'
+    throw new DownloadError('download_failed', reason)
   }
+}
+
+async function fetchJson(source: DownloadSource, options: FetchOptions): Promise<unknown> {
+  const { body } = await fetchBytes(source, 0, null, options)
+  const pieces: Uint8Array[] = []
+  let size = 0
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    pieces.push(piece)
+    size += piece.length
+    if (size > MAX_LISTING_BYTES)
+      throw new DownloadError('download_failed', `The file list of ${source.name} is too long.`)
+  }
+  return JSON.parse(Buffer.concat(pieces).toString())
 }
 
 /** Selects the configuration and the weights: safetensors, or PyTorch files if there are none. */
