@@ -1,10 +1,14 @@
 // Runs the Kubernetes runtime and the manifests on a real cluster: that of KUBECONFIG, or one that the tool TEST_CLUSTER makes for the
 // run. CONTRIBUTING.md describes both, and the settings for nodes.
 import { execFile } from 'node:child_process'
+import { chmod, copyFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { installLeaderWorkerSet } from './leader-worker-set.ts'
 import { findCacheFolder, runCommand, runSuite } from './suite.ts'
 
 const nodes = 5
+const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
 const engineImage = 'berth.local/llama-server:sid'
 
 await runSuite('kubernetes', async (cleanUps) => {
@@ -27,10 +31,15 @@ await runSuite('kubernetes', async (cleanUps) => {
   const folder = findCacheFolder('llama-server')
   await runCommand(tool, ['suite', folder, 'sid', 'llama.cpp'])
   const config = JSON.stringify({ Entrypoint: ['/usr/bin/llama-server'], Env: ['PATH=/usr/bin:/bin'] })
+  // The tests of several nodes run this as vLLM.
+  await copyFile(join(nodeTests, 'vllm-stand-in.sh'), join(folder, 'usr/bin/vllm'))
+  await chmod(join(folder, 'usr/bin/vllm'), 0o755)
   await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
   const archive = process.env['TEST_SERVER_ARCHIVE']
   if (archive !== undefined) await ask('image', 'load', archive)
+  const hasLeaderWorkerSet = await installLeaderWorkerSet(ask)
   await runTests({
+    ...(hasLeaderWorkerSet ? { TEST_LWS_IMAGE: engineImage } : {}),
     KUBECONFIG: kubeconfig,
     TEST_KUBECTL: `${tool} kubectl`,
     TEST_NODE_COMMAND: `${tool} node {node} exec`,

@@ -274,6 +274,8 @@ describe('objects', () => {
   test('more GPUs than a node has: a LeaderWorkerSet in which only the leader serves', () => {
     const { workload, service, policy } = build(16)
     expect(workload.kind).toBe('LeaderWorkerSet')
+    // By default its headless Service takes the name of our own.
+    expect(workload.spec.networkConfig).toEqual({ subdomainPolicy: 'UniquePerReplica' })
     const { size, leaderTemplate, workerTemplate } = workload.spec.leaderWorkerTemplate
     expect(size).toBe(2)
     const [leader, worker] = [leaderTemplate, workerTemplate].map(({ spec }) => spec.containers[0])

@@ -26,6 +26,7 @@ export const workloadKinds = {
 export interface LeaderWorkerSet extends KubernetesObject {
   spec: {
     replicas: number
+    networkConfig: { subdomainPolicy: 'UniquePerReplica' }
     leaderWorkerTemplate: {
       size: number
       restartPolicy: 'RecreateGroupOnPodRestart'
@@ -108,6 +109,8 @@ function buildLeaderWorkerSet(
     metadata,
     spec: {
       replicas: 1,
+      // The pods need a headless Service to find each other. By default it takes the name of our own Service.
+      networkConfig: { subdomainPolicy: 'UniquePerReplica' },
       leaderWorkerTemplate: {
         size: plan.nodes,
         restartPolicy: 'RecreateGroupOnPodRestart',

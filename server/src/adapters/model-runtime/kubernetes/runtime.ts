@@ -111,10 +111,15 @@ export async function createKubernetesRuntime(settings: KubernetesRuntimeSetting
     )
   }
 
-  /** Reads creation errors of a LeaderWorkerSet from the events of its StatefulSet, which has the same name. */
+  /**
+   * Reads creation errors of a LeaderWorkerSet from the events of its StatefulSets: that of the leader has the set's name, and that of
+   * the workers the name of the leader's pod.
+   */
   async function listCreationErrors(deploymentId: string): Promise<string[]> {
-    const events = await cluster.listEvents(objectNameOf(deploymentId))
+    const name = objectNameOf(deploymentId)
+    const events = await Promise.all([cluster.listEvents(name), cluster.listEvents(`${name}-0`)])
     return events
+      .flat()
       .filter(
         ({ reason, involvedObject }) => reason === 'FailedCreate' && involvedObject.kind === 'StatefulSet',
       )
