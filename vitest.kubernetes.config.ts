@@ -6,6 +6,7 @@ export default defineConfig({
     name: 'kubernetes',
     include: ['server/test/kubernetes/{cluster,nodes}/**/*.test.ts'],
     globalSetup: ['server/test/support/global-setup.ts'],
+    expect: { poll: { timeout: 30_000 } },
     // Losing an engine four times takes eight minutes.
     testTimeout: 900_000,
     hookTimeout: 300_000,

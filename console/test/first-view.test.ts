@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
 import { measureFirstView } from './support/first-view.ts'
-import { startConsoleServer, waitTimeout } from './support/server.ts'
+import { startConsoleServer } from './support/server.ts'
 import { deployByApi, createPerson, heading, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
@@ -83,9 +83,9 @@ test('a menu opens before its code has loaded, and has the focus then', async ()
   released.resolve()
   const first = page.getByRole('menuitem').first()
   await see(first)
-  await expect.poll(() => first.evaluate(hasFocus), { timeout: waitTimeout }).toBe(true)
+  await expect.poll(() => first.evaluate(hasFocus)).toBe(true)
   await page.keyboard.press('Escape')
-  await expect.poll(() => button.evaluate(hasFocus), { timeout: waitTimeout }).toBe(true)
+  await expect.poll(() => button.evaluate(hasFocus)).toBe(true)
 })
 
 test('the catalog renders its first rows before the others, which are painted when they come into view', async () => {
@@ -101,7 +101,7 @@ test('the catalog renders its first rows before the others, which are painted wh
   })
   await page.goto('/catalog')
   const rows = page.getByRole('main').getByRole('listitem')
-  await expect.poll(() => rows.count(), { timeout: waitTimeout }).toBeGreaterThan(60)
+  await expect.poll(() => rows.count()).toBeGreaterThan(60)
   const counts = await page.evaluate(() => (window as unknown as { counts: number[] }).counts)
   expect(counts[0]).toBeLessThanOrEqual(12)
   expect(await rows.last().evaluate((row) => getComputedStyle(row).contentVisibility)).toBe('auto')
@@ -124,7 +124,7 @@ test('the usage chart tells the cost of a day to the pointer and after an arrow 
   await see(card)
   expect(await card.getByText('local-cpu').count()).toBe(new Date().getUTCDate() === 1 ? 1 : 0)
   await page.keyboard.press('Tab')
-  await expect.poll(() => card.count(), { timeout: waitTimeout }).toBe(0)
+  await expect.poll(() => card.count()).toBe(0)
   const { width = 0 } = (await chart.boundingBox()) ?? {}
   await chart.hover({ position: { x: width - 3, y: 40 } })
   await see(card.getByText('local-cpu'))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { useConsole } from './support/console.ts'
-import { startConsoleServer, waitTimeout } from './support/server.ts'
+import { startConsoleServer } from './support/server.ts'
 import { createPerson, deployByApi, registerByApi, see } from './support/steps.ts'
 
 const site = useConsole(startConsoleServer)
@@ -23,7 +23,7 @@ test('an idle tab receives 304s, and a hidden tab sends nothing', async () => {
     await page.clock.fastForward('00:16')
     return unchanged
   }
-  await expect.poll(poll, { timeout: waitTimeout }).toBeGreaterThanOrEqual(3)
+  await expect.poll(poll).toBeGreaterThanOrEqual(3)
 
   const sent: string[] = []
   page.on('request', (request) => sent.push(request.url()))

@@ -156,7 +156,7 @@ async function tabTo(page: Page, target: Locator, key: 'Tab' | 'Shift+Tab' = 'Ta
 }
 
 const hasFocus = (target: Locator) => target.evaluate((node) => node === document.activeElement)
-const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target), { timeout: 20_000 }).toBe(true)
+const expectFocus = (target: Locator) => expect.poll(() => hasFocus(target)).toBe(true)
 
 /** Whether the element, its stretched ::after, or its parent has an outline. */
 function showsFocus(node: Element): boolean {

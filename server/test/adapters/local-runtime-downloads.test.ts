@@ -158,7 +158,7 @@ describe('a download from a URL', () => {
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(await store.ensure(ONE, variant)).toBeNull()
     await expect
-      .poll(() => store.observe(ONE), PATIENT)
+      .poll(() => store.observe(ONE))
       .toMatchObject({
         phase: 'downloading',
         message: expect.stringMatching(/HTTP 429.*retrying in 120 s/),
@@ -370,7 +370,7 @@ describe('concurrent downloads of the same file', () => {
     expect(await Promise.all(['one', 'two'].map((id) => store.ensure(id, variant)))).toEqual([null, null])
     for (const id of ['one', 'two']) {
       await expect
-        .poll(() => store.observe(id), PATIENT)
+        .poll(() => store.observe(id))
         .toEqual({
           phase: 'downloading',
           message: 'Downloading tiny.gguf: 1 of 3 MB (33 %)',

@@ -131,7 +131,7 @@ describe('an engine on this host', () => {
       code: 'engine_crashed',
       message: expect.stringContaining('SIGKILL'),
     }
-    await expect.poll(() => runtime.observeEngine(spec.deploymentId), PATIENT).toMatchObject(crashed)
+    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject(crashed)
     expect(await runtime.ensureEngine(spec)).toMatchObject(crashed)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
     await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
@@ -147,7 +147,7 @@ describe('an engine on this host', () => {
     await runtime.ensureEngine(spec)
     expect(await findEngines(stateFolder(folder, spec))).toHaveLength(1)
     await rm(join(stateFolder(folder, spec), 'launch.json'))
-    await expect.poll(() => findEngines(stateFolder(folder, spec)), PATIENT).toEqual([])
+    await expect.poll(() => findEngines(stateFolder(folder, spec))).toEqual([])
     await reach(runtime, spec, 'ready')
   })
 
@@ -181,9 +181,7 @@ describe('an engine on this host', () => {
     await reach(runtime, spec, 'ready')
     const { pid } = await readState(folder, spec)
     process.kill(Number(pid), 'SIGKILL')
-    await expect
-      .poll(() => runtime.observeEngine(spec.deploymentId), PATIENT)
-      .toMatchObject({ phase: 'failed' })
+    await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject({ phase: 'failed' })
     const bystander = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'])
     const ended = once(bystander, 'exit')
     const state = { ...(await readState(folder, spec)), pid: bystander.pid }
@@ -266,7 +264,7 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     await expect
-      .poll(() => runtime.observeEngine(spec.deploymentId), PATIENT)
+      .poll(() => runtime.observeEngine(spec.deploymentId))
       .toEqual({ phase: 'starting', message: 'The engine is loading the model: 41 %.' })
     expect(await reach(runtime, spec, 'failed')).toMatchObject({
       stage: 'model_launch',
@@ -337,7 +335,7 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
-      .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line), PATIENT)
+      .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
       .toContain('env BERTH_ENGINE_KEY BERTH_STATE_DIR CUDA_VISIBLE_DEVICES HOME PATH')
   })
 })
@@ -419,16 +417,16 @@ describe('the log of an engine', () => {
       for await (const line of runtime.followLogs(spec.deploymentId, 2, controller.signal)) seen.push(line)
     })()
     const lines = () => seen.map(({ line }) => line)
-    await expect.poll(lines, PATIENT).toEqual(['rotated', 'before'])
+    await expect.poll(lines).toEqual(['rotated', 'before'])
     await appendFile(log, ' a line\n')
-    await expect.poll(lines, PATIENT).toEqual(['rotated', 'before', 'half a line'])
+    await expect.poll(lines).toEqual(['rotated', 'before', 'half a line'])
     await appendFile(log, '2026-01-02T03:04:07.000Z \u001b[31mhälf')
     await appendFile(log, ' and half\u001b[0m\nwithout a time\n')
-    await expect.poll(() => seen.at(-1)?.line, PATIENT).toBe('without a time')
+    await expect.poll(() => seen.at(-1)?.line).toBe('without a time')
     expect(seen.at(-2)).toEqual({ at: new Date('2026-01-02T03:04:07.000Z'), line: 'hälf and half' })
     await rm(log)
     await writeFile(log, '2026-01-02T03:04:08.000Z another\n')
-    await expect.poll(() => seen.at(-1)?.line, PATIENT).toBe('another')
+    await expect.poll(() => seen.at(-1)?.line).toBe('another')
     controller.abort()
     await following
     expect(await runtime.readLogs(spec.deploymentId, 1)).toEqual([

@@ -95,7 +95,7 @@ test('an engine sees only its own GPUs, which stay allocated until the engine ha
   await runtime.provision(spec)
   await runtime.ensureEngine(spec)
   await expect
-    .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line), PATIENT)
+    .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
     .toContain('sees GPU-a,GPU-b')
 
   const other = makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 })

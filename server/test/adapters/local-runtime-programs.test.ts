@@ -94,7 +94,7 @@ describe('a program that Berth supervises', () => {
     const spec = await makeModel(folder)
     const { endpoint } = await reach(runtime, spec, 'ready')
     await rm(join(folderOf(folder, spec), 'launch.json'))
-    await expect.poll(() => findEngines(folderOf(folder, spec)), PATIENT).toEqual([])
+    await expect.poll(() => findEngines(folderOf(folder, spec))).toEqual([])
     await expect(fetch(`${endpoint.baseUrl}/health`)).rejects.toThrow()
     await reach(runtime, spec, 'ready')
   }, 60_000)

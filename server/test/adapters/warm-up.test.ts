@@ -87,9 +87,12 @@ describe('withWarmUp', () => {
     const message = 'The engine is processing its first request.'
     expect(await impatient.ensureEngine(spec)).toEqual({ phase: 'starting', message })
     expect(await impatient.ensureEngine(spec)).toEqual({ phase: 'starting', message })
-    await vi.waitFor(() => expect(response).toBeDefined())
+    await vi.waitFor(() => expect(response).toBeDefined(), 20_000)
     completes(response!)
-    await vi.waitFor(async () => expect(await impatient.ensureEngine(spec)).toMatchObject({ phase: 'ready' }))
+    await vi.waitFor(
+      async () => expect(await impatient.ensureEngine(spec)).toMatchObject({ phase: 'ready' }),
+      20_000,
+    )
     expect(engine.requests).toHaveLength(1)
   })
 
@@ -114,9 +117,9 @@ describe('withWarmUp', () => {
     engine.answer(() => {})
     const impatient = withWarmUp(scripted, { ...timeouts, wait: 20 })
     await impatient.ensureEngine(spec)
-    await vi.waitFor(() => expect(engine.requests).toHaveLength(1))
+    await vi.waitFor(() => expect(engine.requests).toHaveLength(1), 20_000)
     await impatient.stopEngine(spec.deploymentId)
-    await vi.waitFor(() => expect(engine.last().aborted).toBe(true))
+    await vi.waitFor(() => expect(engine.last().aborted).toBe(true), 20_000)
     engine.answer(completes)
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'ready' })
     expect(engine.requests).toHaveLength(2)

@@ -146,7 +146,7 @@ describe('a full weight cache', () => {
     const waiting: string[] = []
     const store = openCache(folder, 5 * MB, async () => waiting)
     await store.ensure('a', modelAt(server, 'a'))
-    await expect.poll(() => store.observe('a'), PATIENT).toMatchObject({ receivedBytes: MB })
+    await expect.poll(() => store.observe('a')).toMatchObject({ receivedBytes: MB })
     waiting.push(join(folder, 'weights'))
     expect(await settle(store, modelAt(server, 'b'))).toMatchObject({
       code: 'disk_full',

@@ -7,8 +7,6 @@ import { startLoadBalancer } from '../support/load-balancer.ts'
 import { createDataDirectory, removeDataDirectory, signal, spawnServer } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-const pollOptions = { timeout: 30_000, interval: 50 }
-
 async function createSettings(changes: Record<string, string>): Promise<Record<string, string>> {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
@@ -62,8 +60,8 @@ test.skipIf(process.platform !== 'linux')(
 
     const client = await registerClient(url)
     signal(before[0]!, 'SIGKILL')
-    await expect.poll(async () => (await findChildren(server)).length, pollOptions).toBe(3)
-    await expect.poll(() => readProcesses(url), pollOptions).toEqual(['2', '3', '4'])
+    await expect.poll(async () => (await findChildren(server)).length).toBe(3)
+    await expect.poll(() => readProcesses(url)).toEqual(['2', '3', '4'])
     expect((await client.get('/v1/auth/session')).status).toBe(200)
 
     server.child.kill('SIGTERM')
@@ -80,7 +78,7 @@ test.skipIf(process.platform !== 'linux')(
     const url = await server.listening
     const children = await findChildren(server)
     server.child.kill('SIGKILL')
-    await expect.poll(() => children.filter(isAlive), pollOptions).toEqual([])
+    await expect.poll(() => children.filter(isAlive)).toEqual([])
     const next = start({ ...settings, PORT: new URL(url).port, PUBLIC_URL: url })
     expect(await next.listening).toBe(url)
   },
@@ -129,7 +127,7 @@ test(
       balancer.remove(await old.listening)
     }
     const answered = statuses.get(200)!
-    await expect.poll(() => statuses.get(200), pollOptions).toBeGreaterThan(answered)
+    await expect.poll(() => statuses.get(200)).toBeGreaterThan(answered)
     stop.abort()
     await Promise.all(callers)
     expect([...statuses.keys()]).toEqual([200])

@@ -7,8 +7,6 @@ import { registerClient } from '../support/client.ts'
 import { findPostmaster, signal } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 
-const patience = { timeout: 30_000 }
-
 /** Signals PostgreSQL's main process and all its children. */
 async function signalPostgres(folder: string, name: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
   const postmaster = (await findPostmaster(folder))!
@@ -53,8 +51,8 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
     } finally {
       await signalPostgres(folder, 'SIGCONT')
     }
-    await expect.poll(async () => (await client.get('/readyz')).status, patience).toBe(200)
-    await expect.poll(() => server.application.notifications.isCurrent(), patience).toBe(true)
+    await expect.poll(async () => (await client.get('/readyz')).status).toBe(200)
+    await expect.poll(() => server.application.notifications.isCurrent()).toBe(true)
     expect((await client.get('/v1/organization')).status).toBe(200)
     expect((await client.post('/v1/user/signin', { email, password })).status).toBe(200)
     expect(server.application.lost.aborted).toBe(false)

@@ -7,8 +7,6 @@ import type { ServerProcess } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { SimulatedResponse } from '../xinference/simulator/simulator.ts'
 
-const pollOptions = { timeout: 30_000, interval: 50 }
-
 test('a worker frozen during a step is replaced by the other one, and writes nothing when it resumes', async () => {
   const database = await createTestDatabase()
   onTestFinished(() => database.drop())
@@ -34,7 +32,7 @@ test('a worker frozen during a step is replaced by the other one, and writes not
   }
   const client = await registerClient(await (await start('api')).listening)
   const workers = [await start('worker'), await start('worker')]
-  for (const worker of workers) await expect.poll(() => worker.output(), pollOptions).toContain('"working"')
+  for (const worker of workers) await expect.poll(() => worker.output()).toContain('"working"')
 
   // The worker that requests the launch stays inside its step until the response arrives.
   const refusal = Promise.withResolvers<SimulatedResponse>()
@@ -46,7 +44,7 @@ test('a worker frozen during a step is replaced by the other one, and writes not
   }
   const { body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
   const { id } = body
-  await expect.poll(() => launchRequests, pollOptions).toBe(1)
+  await expect.poll(() => launchRequests).toBe(1)
   const [row] = await query(
     database.url,
     `SELECT leased_by, lease_number FROM deployments WHERE id = '${id}'`,
@@ -56,7 +54,7 @@ test('a worker frozen during a step is replaced by the other one, and writes not
   simulator.intercept = null
 
   const read = async () => (await client.get(`/api/v1/model-deployments/${id}`)).body
-  await expect.poll(async () => (await read()).status, pollOptions).toBe('running')
+  await expect.poll(async () => (await read()).status).toBe('running')
   const before = { deployment: await read(), events: (await client.get(eventsOf(id))).body }
 
   // The frozen worker would fail the deployment because of this response.
@@ -66,7 +64,7 @@ test('a worker frozen during a step is replaced by the other one, and writes not
   // Only the resumed worker is left. It starts with the next deployment after it has finished its old step.
   const next = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny-embedding' })
   const readNext = async () => (await client.get(`/api/v1/model-deployments/${next.body.id}`)).body.status
-  await expect.poll(readNext, pollOptions).toBe('running')
+  await expect.poll(readNext).toBe('running')
   expect({ deployment: await read(), events: (await client.get(eventsOf(id))).body }).toEqual(before)
   expect([...simulator.models.keys()].filter((uid) => uid.includes(id))).toHaveLength(1)
 })

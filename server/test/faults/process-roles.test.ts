@@ -18,7 +18,6 @@ import {
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
-const pollOptions = { timeout: 30_000, interval: 50 }
 const root = resolve(import.meta.dirname, '../../..')
 const secretKey = randomBytes(32).toString('hex')
 
@@ -201,11 +200,11 @@ test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, an
   // The worker also starts the deployment that was requested before it ran.
   const readFirst = async () =>
     (await client.get(`/api/v1/model-deployments/${requested.body.id}`)).body.status
-  await expect.poll(readFirst, pollOptions).toBe('running')
+  await expect.poll(readFirst).toBe('running')
   expect(worker.output()).not.toContain('listening')
 
   for (const each of [id, requested.body.id]) await client.delete(`/api/v1/model-deployments/${each}`)
-  await expect.poll(() => findEngineProcesses(settings.DATA_DIR), pollOptions).toEqual([])
+  await expect.poll(() => findEngineProcesses(settings.DATA_DIR)).toEqual([])
   for (const server of [api, worker]) {
     server.child.kill('SIGTERM')
     expect(await server.exited).toBe(0)
@@ -228,14 +227,14 @@ test.each(['worker', 'all'])(
         WHERE locktype = 'advisory' AND granted AND application_name = 'berth data directory lock'
           AND datname = current_database()`,
       )
-    await expect.poll(() => server.output(), pollOptions).toMatch(/"msg":"(working|listening on .*)"/)
+    await expect.poll(() => server.output()).toMatch(/"msg":"(working|listening on .*)"/)
     expect(await heldLocks()).toHaveLength(1)
 
     await gate.shut()
-    await expect.poll(() => server.output(), pollOptions).toMatch(/ECONNREFUSED.*"msg":"the lock on DATA_DIR/)
+    await expect.poll(() => server.output()).toMatch(/ECONNREFUSED.*"msg":"the lock on DATA_DIR/)
     expect(await heldLocks()).toEqual([])
     await gate.open()
-    await expect.poll(heldLocks, pollOptions).toHaveLength(1)
+    await expect.poll(heldLocks).toHaveLength(1)
     expect(server.child.exitCode).toBeNull()
     server.child.kill('SIGTERM')
     expect(await server.exited, server.output()).toBe(0)

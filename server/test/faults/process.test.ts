@@ -16,7 +16,6 @@ import type { ServerProcess } from '../support/process.ts'
 
 // These tests share one DATA_DIR and depend on their order.
 
-const pollOptions = { timeout: 30_000, interval: 50 }
 const prompt = 'a confidential prompt'
 const longPrompt = 'a prompt in flight during the shutdown'
 
@@ -122,23 +121,19 @@ test(
     signal(engine, 'SIGSTOP')
     server.child.kill('SIGTERM')
     await expect
-      .poll(
-        () =>
-          fetch(`${url}/readyz`).then(
-            (answer) => answer.status,
-            () => 'refused',
-          ),
-        pollOptions,
+      .poll(() =>
+        fetch(`${url}/readyz`).then(
+          (answer) => answer.status,
+          () => 'refused',
+        ),
       )
       .not.toBe(200)
     await expect
-      .poll(
-        () =>
-          fetch(`${url}/healthz`).then(
-            (answer) => answer.status,
-            () => 'refused',
-          ),
-        pollOptions,
+      .poll(() =>
+        fetch(`${url}/healthz`).then(
+          (answer) => answer.status,
+          () => 'refused',
+        ),
       )
       .toBe('refused')
     expect(received).not.toContain('[DONE]')
@@ -193,7 +188,7 @@ test('a server whose PostgreSQL is killed exits with code 1 and the reason; the 
 
 test('no log contains a password, cookie, key or prompt', async () => {
   await (await client()).delete(`/api/v1/model-deployments/${deploymentId}`)
-  await expect.poll(() => findEngineProcesses(dataDirectory), pollOptions).toEqual([])
+  await expect.poll(() => findEngineProcesses(dataDirectory)).toEqual([])
   server.child.kill('SIGTERM')
   expect(await server.exited).toBe(0)
   const secretKey = (await readFile(join(dataDirectory, 'secret-key'), 'utf8')).trim()

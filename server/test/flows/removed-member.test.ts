@@ -102,7 +102,7 @@ test.each([
     for (const stream of followed) while ((await stream.next()) !== null);
     await vi.waitFor(async () => {
       for (const url of [server.url, otherUrl]) expect(await chat(url, member, id)).toBe(404)
-    })
+    }, 20_000)
   },
 )
 

@@ -56,7 +56,7 @@ test('members without one get 403 second_factor_setup_required until they have o
     await requireFactor(fresh.superAdmin)
     return fresh
   })
-  await vi.waitFor(async () => expect(await member.get('/v1/models')).toMatchObject({ status: 403 }))
+  await vi.waitFor(async () => expect(await member.get('/v1/models')).toMatchObject({ status: 403 }), 20_000)
   for (const path of [
     '/v1/organization',
     '/v1/organization/members',
@@ -75,7 +75,7 @@ test('members without one get 403 second_factor_setup_required until they have o
   expect(await needsSetup(member)).toBe(true)
   await addTotp(member)
   expect(await needsSetup(member)).toBe(false)
-  await vi.waitFor(async () => expect((await member.get('/v1/models')).status).toBe(200))
+  await vi.waitFor(async () => expect((await member.get('/v1/models')).status).toBe(200), 20_000)
   expect((await member.get('/v1/organization')).status).toBe(200)
   expect(await viewer.get('/v1/organization')).toMatchObject(refusal)
 })

@@ -190,7 +190,7 @@ test.each(Object.entries(recorded))('%s records %s', async (operation, action) =
       expect(row).toMatchObject({ address: '127.0.0.1', result: 'succeeded' })
       expect(JSON.stringify(row)).not.toMatch(/correct horse|a longer engine/)
     }
-  })
+  }, 20_000)
 })
 
 test.each(Object.keys(recorded).filter((operation) => !changesProcessor.includes(operation)))(

@@ -54,7 +54,7 @@ function readMail(id: number) {
 }
 
 async function waitForRow(id: number, expected: object) {
-  await expect.poll(() => readMail(id), { timeout: 15_000, interval: 20 }).toMatchObject(expected)
+  await expect.poll(() => readMail(id)).toMatchObject(expected)
   return readMail(id)
 }
 

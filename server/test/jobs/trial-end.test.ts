@@ -39,7 +39,7 @@ async function deploy(client: Account): Promise<string> {
 
 async function waitForStatus(client: Account, id: string, status: string): Promise<void> {
   const read = async () => (await client.get(`/api/v1/model-deployments/${id}`)).body.status
-  await expect.poll(read, { timeout: 30_000, interval: 50 }).toBe(status)
+  await expect.poll(read).toBe(status)
 }
 
 function countMails(): number {

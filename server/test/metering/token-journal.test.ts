@@ -15,7 +15,6 @@ import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
-const pollOptions = { timeout: 20_000 }
 const usage = { inputTokens: 3, outputTokens: 4 }
 
 let server: TestServer
@@ -119,7 +118,7 @@ test('a batch adopted by another process is not counted again by its owner', asy
   const id = file!.replace('.jsonl', '')
   await writeAbandoned(id, await readFile(join(folder, file!), 'utf8'))
   const other = open()
-  await expect.poll(() => readdir(folder), pollOptions).toEqual([])
+  await expect.poll(() => readdir(folder)).toEqual([])
   await other.close()
   broken = false
   await journal.flush()
@@ -150,7 +149,7 @@ test('the file of a crashed process is recorded exactly once; truncated and malf
   await writeAbandoned(torn, `${line(hour)}${odd}${foreign}${line(hour)}${line(hour).slice(0, -9)}`)
   await writeFile(join(folder, 'README'), 'not ours')
   journal = open()
-  await expect.poll(() => readdir(folder), pollOptions).toEqual(['README'])
+  await expect.poll(() => readdir(folder)).toEqual(['README'])
   expect(await sum()).toEqual([[3, 9, 12]])
 })
 
@@ -161,7 +160,7 @@ test('a file with a recent write is left to its owner', async () => {
   await writeFile(join(folder, `${id}.jsonl`), line(0))
   journal = open()
   await writeAbandoned(randomUUID(), '')
-  await expect.poll(async () => (await readdir(folder)).length, pollOptions).toBe(1)
+  await expect.poll(async () => (await readdir(folder)).length).toBe(1)
   expect(await readdir(folder)).toEqual([`${id}.jsonl`])
 })
 
@@ -175,6 +174,6 @@ test('while the database is down tokens are kept, and recorded once it is back',
   expect(await sum()).toEqual([])
   expect(await readdir(folder)).toHaveLength(2)
   broken = false
-  await expect.poll(sum, pollOptions).toEqual([[2, 6, 8]])
-  await expect.poll(() => readdir(folder), pollOptions).toEqual([])
+  await expect.poll(sum).toEqual([[2, 6, 8]])
+  await expect.poll(() => readdir(folder)).toEqual([])
 })

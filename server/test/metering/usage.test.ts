@@ -318,9 +318,7 @@ test('a deployment that failed before it was ready is not billed; one that faile
       .where('organization_id', '=', organizationId)
       .orderBy('id')
       .execute()
-  await expect
-    .poll(async () => (await spans()).every((span) => span.ended_at !== null), { timeout: 20_000 })
-    .toBe(true)
+  await expect.poll(async () => (await spans()).every((span) => span.ended_at !== null)).toBe(true)
   expect((await spans()).map((span) => [span.deployment_id, span.voided_at !== null])).toEqual([
     [never, true],
     [late, false],

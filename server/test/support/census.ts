@@ -27,8 +27,8 @@ export async function createProcessCensus(): Promise<{ expectUnchanged(): Promis
     async expectUnchanged() {
       // Lower counts are fine: an idle database connection may have closed.
       const grown = () => count().filter(([kind, now]) => now > before.get(kind)!)
-      await expect.poll(grown, { timeout: 20_000 }).toEqual([])
-      await expect.poll(() => measure() - memory, { timeout: 20_000 }).toBeLessThan(tolerance)
+      await expect.poll(grown).toEqual([])
+      await expect.poll(() => measure() - memory).toBeLessThan(tolerance)
     },
   }
 }

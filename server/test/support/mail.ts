@@ -101,7 +101,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
 
   async function waitFor(list: ReceivedMail[], recipient: string, count: number): Promise<ReceivedMail> {
     const find = () => list.filter(({ recipients }) => recipients.includes(recipient))[count - 1]
-    await expect.poll(find, { timeout: 15_000, interval: 20 }).toBeDefined()
+    await expect.poll(find).toBeDefined()
     return find()!
   }
 

@@ -220,7 +220,7 @@ describe('failures', () => {
       code: 'engine_crashed',
       stage: 'runtime',
     })
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId, spec.clusterId))
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId, spec.clusterId), 20_000)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(2)
   })
@@ -270,7 +270,7 @@ describe('release', () => {
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(true)
     await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
+    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('TERMINATED')
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
   })
@@ -280,7 +280,7 @@ describe('release', () => {
     simulator.plan = { heldAt: 'downloading' }
     const spec = await provision(runtime)
     await runtime.ensureEngine(spec)
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
+    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
     expect(simulator.calls).toContain(`POST /v1/models/${spec.modelUid}/cancel`)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('ERROR')
     expect(await runtime.listDeploymentIds()).toEqual([])
@@ -296,7 +296,7 @@ describe('release', () => {
     simulator.intercept = ({ method }) => (method === 'DELETE' ? { status: 200, body: null } : undefined)
     expect(await runtime.release(spec.deploymentId, spec.clusterId)).toBe(false)
     simulator.intercept = null
-    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
+    await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
   })
 })
 

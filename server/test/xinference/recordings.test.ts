@@ -17,6 +17,6 @@ test.each(recordings)('the simulator answers as Xinference %s does', async (vers
   const body = { model_uid: 'm', model_name: 'berth-tiny', model_engine: 'llama.cpp', n_gpu: null }
   const launch = { ...body, model_format: 'ggufv2', quantization: 'Q8_0', model_size_in_billions: '0_002' }
   await fetch(`${simulator.url}/v1/models`, { method: 'POST', body: JSON.stringify(launch) })
-  await vi.waitFor(() => expect(simulator.models.get('m')?.status).toBe('READY'))
+  await vi.waitFor(() => expect(simulator.models.get('m')?.status).toBe('READY'), 20_000)
   expect(findDifferences(real, await collectAnswers(simulator.url, 'm'))).toEqual([])
 })

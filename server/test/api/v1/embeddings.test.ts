@@ -8,7 +8,6 @@ import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 
 const path = '/v1/embeddings'
-const patience = { timeout: 20_000 }
 
 let server: TestServer
 let client: Client
@@ -32,7 +31,7 @@ test('POST /v1/embeddings: one vector per text, in order, and the tokens are met
   expect(again).toEqual(ship)
   expect(harbor).not.toEqual(ship)
   await expect
-    .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body, patience)
+    .poll(async () => (await client.get(`/api/v1/model-deployments/${id}/usage`)).body)
     .toMatchObject({ requests: 1, input_tokens: answer.body.usage.prompt_tokens, output_tokens: 0 })
 })
 

@@ -87,9 +87,7 @@ describe.skipIf(adminKubeconfig === undefined)('permissions on a real control pl
     const definition = parse(leaderWorkerSets)
     await objects.create(definition)
     try {
-      await expect
-        .poll(async () => (await testBed.runtime.provision(spec)).outcome, { timeout: 30_000 })
-        .toBe('pending')
+      await expect.poll(async () => (await testBed.runtime.provision(spec)).outcome).toBe('pending')
       const found = await objects.read<{ metadata: object; spec: Record<string, any> }>({
         apiVersion: 'leaderworkerset.x-k8s.io/v1',
         kind: 'LeaderWorkerSet',

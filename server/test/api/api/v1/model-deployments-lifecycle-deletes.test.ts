@@ -97,7 +97,7 @@ test('a failing cleanup stays terminating with cleanup_failed and is retried unt
   await waitForStatus(client, id, 'running')
   runtime.answer({ release: fail })
   await client.delete(`${path}/${id}`)
-  await expect.poll(async () => (await read(id)).failure_stage, pollOptions).toBe('termination')
+  await expect.poll(async () => (await read(id)).failure_stage).toBe('termination')
   expect(await read(id)).toMatchObject({
     status: 'terminating',
     failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*runtime error)/),
@@ -119,7 +119,7 @@ test('a cleanup failure does not remove the original failure from the events', a
   await waitForStatus(client, id, 'failed')
   runtime.answer({ release: fail })
   await client.delete(`${path}/${id}`)
-  await expect.poll(async () => (await read(id)).failure_reason, pollOptions).toMatch(/^cleanup_failed/)
+  await expect.poll(async () => (await read(id)).failure_reason).toMatch(/^cleanup_failed/)
   runtime.reset()
   await waitForStatus(client, id, 'terminated')
   const { items } = (await client.get(`${path}/${id}/events`)).body
@@ -138,7 +138,7 @@ test('a failed deployment retries the release of its instance until it is confir
   runtime.reset()
   await vi.waitFor(() => expect(runtime.allocated).not.toContain(id), pollOptions)
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'launch_rejected: No.' })
-  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message).toBeNull()
 })
 
 test('a deployment that failed without an instance clears status_message once its release is confirmed', async () => {
@@ -147,9 +147,9 @@ test('a deployment that failed without an instance clears status_message once it
     release: fail,
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, pollOptions).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).status_message).toMatch(/Retrying/)
   runtime.reset()
-  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message).toBeNull()
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })
 })
 
@@ -179,7 +179,7 @@ test('sweepOrphans releases resources of a failed deployment only after its own 
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
   const late = await create()
-  await expect.poll(() => readDue(late), pollOptions).toEqual({ reconcile_at: null })
+  await expect.poll(() => readDue(late)).toEqual({ reconcile_at: null })
   runtime.allocated.add(late)
   runtime.answer({ release: (id) => id === late })
   const busy = await create()

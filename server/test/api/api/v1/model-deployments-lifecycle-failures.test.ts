@@ -148,7 +148,7 @@ test('status_message reports the download and the start', async () => {
   const id = await create()
   for (const [at, message] of ['Half done.', 'Waking up.'].entries()) {
     phase = at
-    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBe(message)
+    await expect.poll(async () => (await read(id)).status_message).toBe(message)
     expect(await read(id)).toMatchObject({ status: 'deploying', progress: at === 0 ? 0.5 : null })
   }
   runtime.reset()
@@ -218,14 +218,14 @@ test.each([
       ensureEngine: () => ({ phase: 'starting', message: 'It starts again.' }),
     })
     await makeDue(id)
-    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBe('It starts again.')
+    await expect.poll(async () => (await read(id)).status_message).toBe('It starts again.')
     expect((await read(id)).status).toBe('running')
     expect(runtime.callsFor(id)).toContain('stopEngine')
     const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
     expect(answer.status).toBe(503)
     expect(answer.body.error.code).toBe('deployment_not_ready')
     runtime.reset()
-    await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
+    await expect.poll(async () => (await read(id)).status_message).toBeNull()
     const { items } = (await client.get(`${path}/${id}/events`)).body
     expect(items.at(-1)).toMatchObject({
       status: 'running',
@@ -242,15 +242,13 @@ test.each<EngineObservation>([
   await waitForStatus(client, id, 'running')
   runtime.answer({ observeEngine: () => seen, ensureEngine: () => seen })
   await makeDue(id)
-  await expect
-    .poll(async () => (await read(id)).status_message, pollOptions)
-    .toBe('Its node starts it again.')
+  await expect.poll(async () => (await read(id)).status_message).toBe('Its node starts it again.')
   const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
   expect(answer.status).toBe(503)
   expect(answer.headers.get('retry-after')).toBe('5')
   expect(answer.body.error.code).toBe('deployment_not_ready')
   runtime.reset()
-  await expect.poll(async () => (await read(id)).status_message, pollOptions).toBeNull()
+  await expect.poll(async () => (await read(id)).status_message).toBeNull()
   expect(runtime.callsFor(id)).not.toContain('stopEngine')
   const { items } = (await client.get(`${path}/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message).slice(-2)).toEqual([
@@ -280,7 +278,7 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
     })
     const id = await create()
     await expect
-      .poll(async () => (await read(id)).status_message, pollOptions)
+      .poll(async () => (await read(id)).status_message)
       .toBe('The compute backend returned an error. Retrying.')
     expect(server.logs.some((line) => line.includes('secret inner workings'))).toBe(true)
     expect(JSON.stringify((await client.get(`${path}/${id}/events`)).body)).not.toContain('secret')
@@ -296,7 +294,7 @@ test('a runtime that fails to provision for 10 minutes: failed with provision_ti
     },
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message, pollOptions).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).status_message).toMatch(/Retrying/)
   const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
     .updateTable('deployments')

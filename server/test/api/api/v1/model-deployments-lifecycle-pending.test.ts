@@ -24,7 +24,7 @@ async function createPending(): Promise<string> {
   runtime.answer({ provision: () => pending })
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
   await expect
-    .poll(async () => (await client.get(`${path}/${body.id}`)).body.status_message, { timeout: 20_000 })
+    .poll(async () => (await client.get(`${path}/${body.id}`)).body.status_message)
     .toBe(pending.message)
   return body.id
 }
@@ -58,7 +58,7 @@ test('an instance pending for an hour: failed with provision_timeout, and releas
     failure_stage: 'provisioning',
     failure_reason: 'provision_timeout: No instance became available within one hour. Waiting for a node.',
   })
-  await expect.poll(() => runtime.callsFor(id), { timeout: 20_000 }).toContain('release')
+  await expect.poll(() => runtime.callsFor(id)).toContain('release')
 })
 
 test('a runtime error does not fail a long-pending instance', async () => {
@@ -70,7 +70,7 @@ test('a runtime error does not fail a long-pending instance', async () => {
     },
   })
   const read = async () => (await client.get(`${path}/${id}`)).body
-  await expect.poll(async () => (await read()).status_message, { timeout: 20_000 }).toMatch(/Retrying/)
+  await expect.poll(async () => (await read()).status_message).toMatch(/Retrying/)
   expect((await read()).status).toBe('provisioning')
   runtime.reset()
   await waitForStatus(client, id, 'running')

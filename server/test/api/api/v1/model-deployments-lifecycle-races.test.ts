@@ -274,7 +274,7 @@ test.each([
     expect(await found.where('id', '=', id).executeTakeFirst()).toEqual({ isNow: isRequeued })
   })
   await notify(db, 'deployment_due', 'the last')
-  await expect.poll(() => woken.at(-1), { timeout: 20_000 }).toBe('the last')
+  await expect.poll(() => woken.at(-1)).toBe('the last')
   unsubscribe()
   expect(woken).toEqual(isRequeued ? [id, 'the last'] : ['the last'])
 })

@@ -65,7 +65,7 @@ async function waitUntilHandled(email: string, count = 1) {
     (await countJobs('request-password-reset')).filter(
       ({ data, state }) => data.email === email && state === 'completed',
     ).length
-  await expect.poll(done, { timeout: 15_000, interval: 20 }).toBe(count)
+  await expect.poll(done).toBe(count)
 }
 
 const invalidToken = { status: 400, code: 'invalid_or_expired_token' }

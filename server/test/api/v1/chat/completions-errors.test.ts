@@ -162,7 +162,7 @@ test('requests for a model go to the deployment with the fewest requests in flig
   const answers = []
   for (let sent = 1; sent <= 6; sent += 1) {
     answers.push(ask())
-    await expect.poll(() => counts()[0]! + counts()[1]!, { timeout: 20_000 }).toBe(sent)
+    await expect.poll(() => counts()[0]! + counts()[1]!).toBe(sent)
   }
   expect(counts()).toEqual([3, 3])
   held.resolve()

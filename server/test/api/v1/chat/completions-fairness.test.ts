@@ -109,7 +109,7 @@ test('beyond INFERENCE_MAX_IN_FLIGHT_PER_USER a request to any deployment is que
   release()
   for (const engine of engines) engine.answer((response) => answerJson(response, '{}'))
   await vi.waitFor(() => release(), patience)
-  await expect.poll(() => held.length + queued(), patience).toBe(0)
+  await expect.poll(() => held.length + queued()).toBe(0)
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
 })
 
@@ -144,7 +144,7 @@ test('three consecutive 500s open the circuit breaker of a deployment; after a p
   for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(200)
   expect(count()).toBe(before)
   broken = false
-  await expect.poll(async () => (await ask()).status === 200 && count() > before, patience).toBe(true)
+  await expect.poll(async () => (await ask()).status === 200 && count() > before).toBe(true)
   for (let asked = 0; asked < 3; asked += 1) expect((await ask()).status).toBe(200)
 })
 

@@ -11,7 +11,6 @@ import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
 const path = '/v1/chat/completions'
-const patience = { timeout: 20_000 }
 
 let engine: RecordingEngine
 let server: TestServer
@@ -248,11 +247,11 @@ test.each(['before', 'after'])(
     const answer = call(`{"model":"${id}","stream":true}`, { signal: leaving.signal })
     if (when === 'before') answer.catch(() => {})
     else await (await answer).body!.getReader().read()
-    await expect.poll(() => engine.requests.length, patience).toBe(before + 1)
+    await expect.poll(() => engine.requests.length).toBe(before + 1)
     expect(engine.last().aborted).toBe(false)
     leaving.abort()
-    await expect.poll(() => engine.last().aborted, patience).toBe(true)
-    await expect.poll(() => server.application.inference.inFlight.size, patience).toBe(0)
+    await expect.poll(() => engine.last().aborted).toBe(true)
+    await expect.poll(() => server.application.inference.inFlight.size).toBe(0)
   },
 )
 

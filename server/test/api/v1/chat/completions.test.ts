@@ -6,7 +6,6 @@ import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
 const path = '/v1/chat/completions'
-const patience = { timeout: 20_000 }
 const messages = [{ role: 'user', content: 'Hello, harbor!' }]
 
 let server: TestServer
@@ -44,7 +43,7 @@ test('POST /v1/chat/completions: the usage that the engine reports is metered, w
   expect(stream.body).toMatch(/^data: \{.*\}\n\n/)
   expect(stream.body).toMatch(/\n\ndata: \[DONE\]\n\n$/)
   expect(stream.body).not.toContain('"prompt_tokens"')
-  await expect.poll(usageOf, patience).toMatchObject({
+  await expect.poll(usageOf).toMatchObject({
     requests: 2,
     input_tokens: 2 * usage.prompt_tokens,
     output_tokens: 2 * usage.completion_tokens,
@@ -97,7 +96,7 @@ test('a stopped engine is a 502 upstream_unavailable, then the worker restarts i
   const first = await ask()
   expect(first.status).toBe(502)
   expect(first.body.error.code).toBe('upstream_unavailable')
-  await expect.poll(async () => (await ask()).status, patience).toBe(200)
+  await expect.poll(async () => (await ask()).status).toBe(200)
   const { items } = (await person.get(`/api/v1/model-deployments/${id}/events`)).body
   expect(items.map(({ message }: { message: string }) => message)).toContain(
     'The model is ready for requests again.',

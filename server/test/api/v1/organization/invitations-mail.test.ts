@@ -37,7 +37,7 @@ async function readToken(recipient: string, count = 1): Promise<string> {
 
 async function waitForListed(expected: object) {
   const list = async () => (await owner.get('/v1/organization/invitations')).body[0]
-  await expect.poll(list, { timeout: 15_000, interval: 20 }).toMatchObject(expected)
+  await expect.poll(list).toMatchObject(expected)
 }
 
 test('POST /v1/organization/invitations: the text and HTML email names inviter, invitee, organization, role and expiry', async () => {
@@ -146,7 +146,7 @@ test('invitation emails: a waiting email is not sent once a resend replaces it',
       .execute()
     return rows.map(({ status }) => status)
   }
-  await expect.poll(readStatuses, { timeout: 15_000, interval: 20 }).toEqual(['superseded', 'sent'])
+  await expect.poll(readStatuses).toEqual(['superseded', 'sent'])
   expect(mails.received.filter(({ recipients }) => recipients.includes(email))).toHaveLength(1)
 })
 

@@ -43,7 +43,7 @@ test('POST /v1/user/password: 204, the new password works, and the other session
       .select('kind')
       .where('recipient', '=', client.email)
     expect(await mails.execute()).toContainEqual({ kind: 'password_changed' })
-  })
+  }, 20_000)
 })
 
 test('POST /v1/user/password: a wrong current password is a 401 invalid_credentials, and ten of them a 429', async () => {

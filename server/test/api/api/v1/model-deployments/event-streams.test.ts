@@ -44,7 +44,7 @@ test('event streams above the limit of a user or a process are a 429 until other
     const stream = await follow(two)
     expect(stream.status).toBe(200)
     return stream
-  })
+  }, 20_000)
   for (const stream of [second, third, next]) stream.close()
 })
 
@@ -61,7 +61,7 @@ test('renaming an organization notifies its members only', async () => {
     expect((await client.request('PATCH', '/v1/organization', { name: 'Renamed' })).status).toBe(200)
     // Its notification follows those of the change.
     await listener.query(`SELECT pg_notify('session_revoked', 'last')`)
-    await vi.waitFor(() => expect(payloads).toContain('last'))
+    await vi.waitFor(() => expect(payloads).toContain('last'), 20_000)
     expect(payloads).toEqual([String(user.id), 'last'])
     expect((await client.get('/v1/auth/session')).body.user.organization).toBe('Renamed')
   } finally {

@@ -9,7 +9,6 @@ import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
-const pollOptions = { timeout: 20_000 }
 const nothing = { requests: 0, input_tokens: 0, output_tokens: 0 }
 
 let now = new Date('2026-03-01T10:59:50.000Z')
@@ -59,7 +58,7 @@ test('GET …/{id}/usage: no usage yet, but instance time runs until the release
     currency: 'usd',
   })
   await expect
-    .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds, pollOptions)
+    .poll(async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds)
     .toBeGreaterThan(first.instance_seconds)
   await client.delete(`${path}/${id}`)
   const ended = await waitForStatus(client, id, 'terminated')
@@ -77,9 +76,7 @@ test('GET …/{id}/usage: sums non-streamed responses', async () => {
   )
   await client.post('/v1/chat/completions', { model: id, messages: [] })
   await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 2, input_tokens: 6, output_tokens: 8 })
 })
 
 test('GET …/{id}/usage: embeddings have only input tokens', async () => {
@@ -88,9 +85,7 @@ test('GET …/{id}/usage: embeddings have only input tokens', async () => {
     answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
   )
   await client.post('/v1/embeddings', { model: id, input: 'a' })
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 5, output_tokens: 0 })
 })
 
 test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if the client does not receive that chunk', async () => {
@@ -107,14 +102,10 @@ test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if t
     )
   })
   await client.post('/v1/chat/completions', { model: id, messages: [], stream: true })
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 1, input_tokens: 11, output_tokens: 12 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 11, output_tokens: 12 })
   const stream_options = { include_usage: true }
   await client.post('/v1/chat/completions', { model: id, messages: [], stream: true, stream_options })
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 2, input_tokens: 22, output_tokens: 24 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 2, input_tokens: 22, output_tokens: 24 })
 })
 
 test('GET …/{id}/usage: a stream that the client left counts the chunks sent so far', async () => {
@@ -132,10 +123,8 @@ test('GET …/{id}/usage: a stream that the client left counts the chunks sent s
   })
   await response.body!.getReader().read()
   leaving.abort()
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 1, input_tokens: 0, output_tokens: 3 })
-  await expect.poll(() => engine.last().aborted, pollOptions).toBe(true)
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 0, output_tokens: 3 })
+  await expect.poll(() => engine.last().aborted).toBe(true)
 })
 
 test('GET …/{id}/usage: engine errors and invalid usage count nothing', async () => {
@@ -155,9 +144,7 @@ test('GET …/{id}/usage: engine errors and invalid usage count nothing', async 
   }
   engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":1}}'))
   await client.post('/v1/chat/completions', { model: id, messages: [] })
-  await expect
-    .poll(() => readUsage(id), pollOptions)
-    .toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
+  await expect.poll(() => readUsage(id)).toEqual({ requests: 1, input_tokens: 1, output_tokens: 1 })
 })
 
 test('usage is stored per UTC hour and summed over hours', async () => {
@@ -178,7 +165,7 @@ test('usage is stored per UTC hour and summed over hours', async () => {
         .select(['hour', 'input_tokens'])
         .orderBy('hour')
         .execute()
-    await expect.poll(rows, pollOptions).toEqual([
+    await expect.poll(rows).toEqual([
       { hour: new Date('2026-03-01T10:00:00.000Z'), input_tokens: 1 },
       { hour: new Date('2026-03-01T11:00:00.000Z'), input_tokens: 1 },
     ])
