@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify from 'fastify'
-import type { FastifyInstance } from 'fastify'
 import type { Application } from './application.ts'
 import { readConfig } from './config.ts'
 import type { Config } from './config.ts'
 import { listWarnings } from './config/warnings.ts'
 import { createApplication } from './create-application.ts'
 import type { App } from './http/app.ts'
+import { prepareClose } from './http/graceful-close.ts'
 import { differOnlyInLoopbackName } from './http/loopback.ts'
 import { openLog } from './log.ts'
 import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
@@ -66,42 +66,33 @@ interface Part {
 async function listen(application: Application, config: Config): Promise<Part> {
   const { host, port, publicUrl, metricsPort } = config
   const app = await buildServer(application)
+  const closeApp = prepareClose(app, drainMilliseconds)
   const listenAddress = await app.listen({ host, port })
   const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
   const address = isSameServer ? publicUrl.origin : listenAddress
-  const metricsApp = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
+  const closeMetrics = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
   if (config.apiProcesses === 1) application.log.info(`listening on ${address}`)
   else reportListening(address)
   return {
     async stop() {
-      await drain(app, config.drainDelaySeconds)
-      await metricsApp?.close()
+      // Fails `/readyz`, and serves requests until load balancers have noticed.
+      app.shuttingDown.abort()
+      await delay(config.drainDelaySeconds * 1000)
+      await closeApp()
+      await closeMetrics?.()
     },
   }
 }
 
-async function serveMetrics(app: App, host: string, port: number): Promise<FastifyInstance> {
+/** Serves the metrics on their own port, and returns a function that stops it. */
+async function serveMetrics(app: App, host: string, port: number): Promise<() => Promise<void>> {
   const metricsApp = Fastify()
   metricsApp.get('/metrics', async (_request, reply) =>
     reply.type(app.metrics.contentType).send(await app.readMetrics()),
   )
+  const close = prepareClose(metricsApp, 5_000)
   await metricsApp.listen({ host, port })
-  return metricsApp
-}
-
-/**
- * Graceful shutdown: fails `/readyz`, accepts requests for `delaySeconds` until load balancers have noticed, then waits up to 30 s for
- * requests in flight.
- */
-async function drain(app: App, delaySeconds: number): Promise<void> {
-  app.shuttingDown.abort()
-  await delay(delaySeconds * 1000)
-  // Idle keep-alive connections would delay the shutdown.
-  const closingIdle = setInterval(() => app.server.closeIdleConnections(), 100)
-  const closingAll = setTimeout(() => app.server.closeAllConnections(), drainMilliseconds)
-  await app.close()
-  clearInterval(closingIdle)
-  clearTimeout(closingAll)
+  return close
 }
 
 /** Aborts on the first SIGTERM or SIGINT. The second one exits at once. */

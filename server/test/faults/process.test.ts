@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deriveEngineKey } from '../../src/features/deployments/engine-spec.ts'
@@ -84,7 +86,7 @@ test('a second server with the same DATA_DIR exits with an error, and the first 
 })
 
 test(
-  'SIGTERM: no new requests, the stream in flight is completed, exit code 0, PostgreSQL stops',
+  'SIGTERM: no new requests, connections without one close, the stream in flight is completed, exit code 0, PostgreSQL stops',
   {
     // Below the 30 s after which a server closes open connections.
     timeout: 25_000,
@@ -117,6 +119,10 @@ test(
     })
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let received = (await reader.read()).value ?? ''
+    const { hostname, port } = new URL(url)
+    const silent = connect(Number(port), hostname)
+    const silentCloses = once(silent.resume(), 'close')
+    await once(silent, 'connect')
     // Freezes the engine in the middle of its response.
     signal(engine, 'SIGSTOP')
     server.child.kill('SIGTERM')
@@ -136,6 +142,7 @@ test(
         ),
       )
       .toBe('refused')
+    await silentCloses
     expect(received).not.toContain('[DONE]')
     expect(server.child.exitCode).toBeNull()
     signal(engine, 'SIGCONT')

@@ -1,0 +1,33 @@
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+const sweepMilliseconds = 100
+
+/**
+ * Returns a function that stops a server: it accepts no connections, closes those without a request, and waits for the requests in flight,
+ * at most `milliseconds`. Call this before the server listens.
+ */
+export function prepareClose(
+  app: Pick<FastifyInstance, 'server' | 'close'>,
+  milliseconds: number,
+): () => Promise<void> {
+  const { server } = app
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  const closeWaiting = () => {
+    server.closeIdleConnections()
+    // For Node, a connection is not idle before its first request.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
+  return async () => {
+    // Node reads requests that have arrived before it calls back.
+    const sweeping = setInterval(() => setImmediate(closeWaiting), sweepMilliseconds)
+    const closingAll = setTimeout(() => server.closeAllConnections(), milliseconds)
+    await app.close()
+    clearInterval(sweeping)
+    clearTimeout(closingAll)
+  }
+}
