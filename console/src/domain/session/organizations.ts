@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { OwnOrganization, Session } from '../../../../server/src/contract.ts'
+import type { HandOver, OwnOrganization, Session } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
@@ -15,8 +15,7 @@ export const organizationsQuery = queryOptions({
 
 /** Switches to another organization of the signed-in person, does `andThen` there, and opens the list of deployments. */
 export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
-  const queryClient = useQueryClient()
-  const navigate = useNavigate()
+  const open = useOpenOrganization()
   const toasts = useToasts()
   return useMutation({
     mutationFn: (chosen: OwnOrganization) =>
@@ -24,11 +23,32 @@ export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
     onSuccess: async (_session, chosen) => {
       notifyOtherTabs('switched')
       await andThen?.().catch(toasts.error)
-      // Almost all data belongs to an organization, so data of the previous one must not stay on screen.
-      await navigate({ to: '/deployments' })
-      await queryClient.resetQueries()
+      await open()
       toasts.success(text.shell.switchedTo(chosen.name))
     },
     onError: toasts.error,
   })
+}
+
+/** Leaves the current organization, and opens the list of deployments of the next one. `HandOver` names what happens to active deployments. */
+export function useLeaveOrganization() {
+  const open = useOpenOrganization()
+  return useMutation({
+    mutationFn: (handOver: HandOver) =>
+      callApi<undefined>('POST', '/v1/organization/leave', { query: handOver }),
+    onSuccess: () => {
+      notifyOtherTabs('switched')
+      return open()
+    },
+  })
+}
+
+/** Almost all data belongs to an organization, so data of the previous one must not stay on screen. */
+function useOpenOrganization() {
+  const queryClient = useQueryClient()
+  const navigate = useNavigate()
+  return async () => {
+    await navigate({ to: '/deployments' })
+    await queryClient.resetQueries()
+  }
 }

@@ -1,15 +1,17 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { callApi } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { PasskeySetup } from '../../domain/second-factors/passkey-setup.tsx'
 import { supportsPasskeys } from '../../domain/second-factors/passkeys.ts'
 import { TotpSetup } from '../../domain/second-factors/totp-setup.tsx'
-import { organizationsQuery, useSwitchOrganization } from '../../domain/session/organizations.ts'
-import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
+import {
+  organizationsQuery,
+  useLeaveOrganization,
+  useSwitchOrganization,
+} from '../../domain/session/organizations.ts'
 import { text } from '../../text/index.ts'
 import { AuthLayout, authLink } from './auth-layout.tsx'
 import { SignedInFooter } from './signed-in-footer.tsx'
@@ -57,15 +59,8 @@ function Setup() {
 function OtherOrganizations({ current }: { current: string }) {
   const { data: organizations = [] } = useQuery(organizationsQuery)
   const change = useSwitchOrganization()
-  const queryClient = useQueryClient()
+  const leave = useLeaveOrganization()
   const [leaving, setLeaving] = useState(false)
-  const leave = useMutation({
-    mutationFn: () => callApi<undefined>('POST', '/v1/organization/leave'),
-    onSuccess: () => {
-      notifyOtherTabs('switched')
-      return queryClient.resetQueries()
-    },
-  })
   return (
     <div className="grid justify-items-start gap-2 border-t pt-5">
       <p className="text-muted">{text.secondFactors.otherOrganizations}</p>
@@ -87,7 +82,7 @@ function OtherOrganizations({ current }: { current: string }) {
         confirmLabel={text.organization.leave}
         dangerous
         busy={leave.isPending}
-        onConfirm={() => leave.mutate()}
+        onConfirm={() => leave.mutate({})}
       >
         <ErrorMessage error={leave.error} />
       </ConfirmDialog>

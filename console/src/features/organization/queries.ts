@@ -1,5 +1,4 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import type {
   HandOver,
   Invitation,
@@ -11,7 +10,6 @@ import type {
   OrganizationChanges,
 } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
-import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 /** The members, in the order in which they joined. */
@@ -91,22 +89,12 @@ export function useChangeRole() {
   })
 }
 
-/** Removes a member, or leaves the organization when `memberId` is null. */
-export function useEndMembership() {
+export function useRemoveMember() {
   const queryClient = useQueryClient()
-  const navigate = useNavigate()
   return useMutation({
-    mutationFn: ({ memberId, handOver }: { memberId: number | null; handOver: HandOver }) =>
-      memberId === null
-        ? callApi<undefined>('POST', '/v1/organization/leave', { query: handOver })
-        : callApi<undefined>('DELETE', `/v1/organization/members/${memberId}`, { query: handOver }),
-    onSuccess: async (_nothing, { memberId }) => {
-      if (memberId !== null) return queryClient.invalidateQueries({ queryKey: membersQuery.queryKey })
-      notifyOtherTabs('switched')
-      // Data of the organization must not stay on screen.
-      await navigate({ to: '/deployments' })
-      await queryClient.resetQueries()
-    },
+    mutationFn: ({ id, handOver }: { id: number; handOver: HandOver }) =>
+      callApi<undefined>('DELETE', `/v1/organization/members/${id}`, { query: handOver }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey }),
   })
 }
 

@@ -7,8 +7,9 @@ import { ConfirmDialog } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/field.tsx'
 import { ErrorMessage, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
+import { useLeaveOrganization } from '../../domain/session/organizations.ts'
 import { text } from '../../text/index.ts'
-import { membersQuery, useEndMembership } from './queries.ts'
+import { membersQuery, useRemoveMember } from './queries.ts'
 
 interface RemoveMemberDialogProps {
   member: Member
@@ -22,10 +23,12 @@ const words = text.organization
 /** Removes a member, or leaves. If deployments are active, asks what happens to them. */
 export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialogProps) {
   const { data: organization } = useSuspenseQuery(organizationQuery)
-  const end = useEndMembership()
+  const leave = useLeaveOrganization()
+  const remove = useRemoveMember()
+  const { error, isPending } = isOwn ? leave : remove
   const toasts = useToasts()
   const [choice, setChoice] = useState('end')
-  const active = end.error instanceof ApiError && end.error.code === 'deployments_active'
+  const active = error instanceof ApiError && error.code === 'deployments_active'
   const [mustChoose, setMustChoose] = useState(false)
   if (active && !mustChoose) setMustChoose(true)
   const handOver = !mustChoose
@@ -33,6 +36,10 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
     : choice === 'end'
       ? { deployments: 'end' as const }
       : { deployments: 'transfer' as const, to: choice }
+  const onSuccess = () => {
+    toasts.success(isOwn ? words.left(organization.name) : words.removed(member.name))
+    onClose()
+  }
   return (
     <ConfirmDialog
       open
@@ -41,22 +48,16 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
       description={isOwn ? words.leaveDescription : words.removeDescription(organization.name)}
       confirmLabel={isOwn ? words.leave : words.remove}
       dangerous
-      busy={end.isPending}
+      busy={isPending}
       onConfirm={() =>
-        end.mutate(
-          { memberId: isOwn ? null : member.id, handOver },
-          {
-            onSuccess: () => {
-              toasts.success(isOwn ? words.left(organization.name) : words.removed(member.name))
-              onClose()
-            },
-          },
-        )
+        isOwn
+          ? leave.mutate(handOver, { onSuccess })
+          : remove.mutate({ id: member.id, handOver }, { onSuccess })
       }
     >
       <div className="grid gap-3">
         {mustChoose && <DeploymentsChoice member={member} value={choice} onChange={setChoice} />}
-        {!active && <ErrorMessage error={end.error} />}
+        {!active && <ErrorMessage error={error} />}
       </div>
     </ConfirmDialog>
   )
