@@ -172,8 +172,9 @@ export interface ProvisionedInstance {
 
 /** The instance that serves an engine now. It differs from the provisioned one after a loss or a restart. */
 export interface ServingInstance {
-  instanceId: string
-  gpuAllocationId: string
+  /** Absent if the engine was launched again in the place that `provision` reserved */
+  instanceId?: string | undefined
+  gpuAllocationId?: string | undefined
   /** When the runtime created the instance in place of its predecessor; billing of the predecessor ends here at the latest */
   createdAt: Date
   /** When the engine's process started; billing of a replacement starts here */
@@ -224,7 +225,8 @@ export interface EngineFailure {
 
 /** The current state of a deployment's engine. `message` is one sentence for a person. */
 export type EngineObservation =
-  | { phase: 'absent' }
+  /** `lostAt` is when a lost engine was last known to work. Its billing ends there, by default at the time of the observation. */
+  | { phase: 'absent'; lostAt?: Date | undefined }
   | {
       phase: 'downloading'
       message: string

@@ -13,6 +13,7 @@ import type { TestServer } from '../support/server.ts'
 const path = '/api/v1/model-deployments'
 const evening = new Date('2026-01-31T21:30:00.250Z')
 let now = evening
+const endpoint = { baseUrl: 'http://127.0.0.1:9' }
 const runtime = createScriptedRuntime(undefined, () => now)
 let server: TestServer
 let client: Client
@@ -108,17 +109,62 @@ test('a span across midnight and the end of a month is cut into hours, to the mi
   })
 })
 
+/** Makes the reconciler check a deployment now. */
+const checkEngine = (id: string) =>
+  server.application.db
+    .updateTable('deployments')
+    .set({ reconcile_at: new Date(0) })
+    .where('id', '=', id)
+    .execute()
+
+test('an engine that disappears: not billed until it runs again in its place', async () => {
+  const id = await deploy()
+  const read = async () => (await client.get(`${path}/${id}`)).body
+  pass({ minutes: 10 })
+  const lostAt = now
+  pass({ minutes: 1 })
+  runtime.answer({
+    observeEngine: () => ({ phase: 'absent', lostAt }),
+    ensureEngine: () => ({ phase: 'starting', message: 'Launching.' }),
+  })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBe('Launching.'), 20_000)
+  pass({ minutes: 5 })
+  const startedAt = now
+  pass({ minutes: 2 })
+  const instance = { createdAt: startedAt, startedAt, reason: null }
+  runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint, instance }) })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBeNull(), 20_000)
+  pass({ minutes: 3 })
+  await terminate(id)
+  const { body: usage } = await client.get(`${path}/${id}/usage`)
+  expect(usage.instance_seconds).toBe(600 + 120 + 180)
+  expect(await sumAmount(server.application, organizationId)).toBe('0.9')
+  await checkUsage(server.application)
+  await checkLedger(server.application)
+  expect((await summarize(...month)).openAnomalies).toBe(0)
+})
+
+test('an engine whose launch had to wait: billed from the launch', async () => {
+  runtime.answer({ ensureEngine: () => ({ phase: 'unreachable', message: 'No worker.', since: new Date() }) })
+  const id = await deploy('deploying')
+  pass({ minutes: 4 })
+  const startedAt = now
+  pass({ minutes: 1 })
+  const instance = { createdAt: startedAt, startedAt, reason: null }
+  runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint, instance }) })
+  await checkEngine(id)
+  await waitForStatus(client, id, 'running')
+  pass({ minutes: 1 })
+  await terminate(id)
+  expect(await sumAmount(server.application, organizationId)).toBe('0.12')
+})
+
 test('a lost instance is billed until its loss, and its replacement from the start of its engine', async () => {
   const id = await deploy()
   const read = async () => (await client.get(`${path}/${id}`)).body
   const readSeconds = async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds
-  const checkNow = () =>
-    server.application.db
-      .updateTable('deployments')
-      .set({ reconcile_at: new Date(0) })
-      .where('id', '=', id)
-      .execute()
-
   // The loss is noticed 110 seconds after the last heartbeat.
   pass({ minutes: 10 })
   const lostAt = now
@@ -134,7 +180,7 @@ test('a lost instance is billed until its loss, and its replacement from the sta
     }),
     ensureEngine: () => ({ phase: 'starting', message: 'Waiting for a node.' }),
   })
-  await checkNow()
+  await checkEngine(id)
   await vi.waitFor(async () => expect((await read()).status_message).toBe('Waiting for a node.'), 20_000)
   expect(await readSeconds()).toBe(600)
   pass({ minutes: 5 })
@@ -146,12 +192,11 @@ test('a lost instance is billed until its loss, and its replacement from the sta
   const startedAt = now
   pass({ minutes: 2 })
   const instance = { instanceId: 'pod-2', gpuAllocationId: 'node-2', createdAt, startedAt, reason: null }
-  const endpoint = { baseUrl: 'http://127.0.0.1:9' }
   runtime.answer({
     observeEngine: () => ({ phase: 'ready', endpoint, instance }),
     ensureEngine: () => ({ phase: 'ready', endpoint, instance }),
   })
-  await checkNow()
+  await checkEngine(id)
   await vi.waitFor(async () => {
     expect(await read()).toMatchObject({
       status: 'running',

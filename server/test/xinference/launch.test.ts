@@ -146,6 +146,12 @@ describe('failures', () => {
     ['OSError: [Errno 28] No space left on device', 'disk_full', 'model_download'],
     ["Failed to download model 'x' after multiple retries", 'download_failed', 'model_download'],
     ['Requested GPUs exceed the number of available devices', 'no_capacity', 'model_launch'],
+    [
+      'Remote server 127.0.0.1:45770 closed: 0 bytes read on a total of 11 expected',
+      'engine_crashed',
+      'runtime',
+    ],
+    ["[Errno 111] Connect call failed ('127.0.0.1', 45770)", 'engine_crashed', 'runtime'],
     ['Something else', 'launch_rejected', 'model_launch'],
   ])('%s', async (failure, code, stage) => {
     for (const version of ['2.11.0', '3.2.1']) {
@@ -154,8 +160,12 @@ describe('failures', () => {
       const spec = await provision(runtime)
       const observation = await waitForPhase(() => runtime.ensureEngine(spec), 'failed')
       const message = `Xinference could not run the model: ${failure}.`
-      expect(observation).toEqual({ phase: 'failed', code, stage, message })
-      expect(await runtime.ensureEngine(spec), 'not launched again automatically').toEqual(observation)
+      const lost = code === 'engine_crashed' ? { lostAt: expect.any(Date) } : {}
+      expect(observation).toEqual({ phase: 'failed', code, stage, message, ...lost })
+      expect(await runtime.ensureEngine(spec), 'not launched again automatically').toMatchObject({
+        code,
+        message,
+      })
       expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
     }
   })
@@ -272,7 +282,7 @@ describe('release', () => {
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
     await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId), 20_000)
     expect(simulator.models.get(spec.modelUid)?.status).toBe('TERMINATED')
-    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
+    expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
   })
 
   test('a launching model: cancelled, then terminated', async () => {

@@ -124,14 +124,50 @@ test('an unreachable supervisor: `since` stays the same, and nothing is launched
   expect(simulator.calls.filter((call) => call === 'POST /v1/models')).toHaveLength(1)
 })
 
+test('a restarted supervisor that records requests for a lost model as its errors: absent, then launched again', async () => {
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
+  const spec = await provision(runtime)
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+  await simulator.restart()
+  const content = `Model not found in the model list, uid: ${spec.modelUid}. Available model uids: []`
+  const event = { event_type: 'ERROR', event_ts: Date.now() / 1000, event_content: content }
+  simulator.intercept = ({ path }) => (path.endsWith('/events') ? { status: 200, body: [event] } : undefined)
+  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+})
+
 test('a restarted supervisor has lost its models: absent, then launched again', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator])
   const spec = await provision(runtime)
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   await simulator.restart()
-  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toEqual({ phase: 'absent' })
+  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'absent' })
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+})
+
+test('a supervisor that has just started: its models are unknown until the workers have reported them', async () => {
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
+  const spec = await provision(runtime)
+  await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
+  const models = [...simulator.models]
+  simulator.models.clear()
+  simulator.uptime = 3
+  const restarted = await openRuntime([simulator])
+  for (const each of [runtime, restarted]) {
+    expect(await each.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({
+      phase: 'unreachable',
+      message: expect.stringContaining('has just started'),
+    })
+    await expect(each.release(spec.deploymentId, spec.clusterId)).rejects.toThrow('has just started')
+  }
+  for (const [uid, model] of models) simulator.models.set(uid, model)
+  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'ready' })
+  simulator.uptime = 60
+  await vi.waitUntil(() => runtime.release(spec.deploymentId, spec.clusterId))
+  expect(await runtime.listDeploymentIds()).toEqual([])
 })
 
 test('a cluster without a worker: unreachable until a worker joins', async () => {

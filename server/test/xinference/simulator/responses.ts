@@ -11,6 +11,7 @@ export interface SimulatedCluster {
   workers: SimulatedWorker[]
   models: Map<string, SimulatedModel>
   occupied: Set<string>
+  uptime: number
 }
 
 /** One host without GPUs. */
@@ -97,7 +98,7 @@ export function readStatus(cluster: SimulatedCluster): unknown {
     const status = { cpu: { usage: 0.1 }, ...Object.fromEntries(gpus) }
     return [`${worker.ip}:41001`, { update_time: now(), failure_remaining_count: 5, status }]
   })
-  return { uptime: 60, workers: Object.fromEntries(workers) }
+  return { uptime: cluster.uptime, workers: Object.fromEntries(workers) }
 }
 
 /** `GET /v1/cluster/info`; video memory is text, or bytes with `detailed=true`. */

@@ -53,6 +53,8 @@ export interface XinferenceSimulator {
   intercept: Intercept | null
   /** GPUs, as `ip/index`, whose memory a process outside Xinference uses */
   occupied: Set<string>
+  /** Seconds since the start of the supervisor */
+  uptime: number
   /** Completes a launch that stopped at `heldAt` */
   proceed(uid: string): void
   /** Ends the engine of a READY model */
@@ -299,6 +301,7 @@ export async function startXinferenceSimulator(options: SimulatorOptions = {}): 
     brokenEngines: {},
     intercept: null,
     occupied: new Set(),
+    uptime: 60,
     proceed(uid) {
       const model = models.get(uid)
       if (model !== undefined) void startModel(model)

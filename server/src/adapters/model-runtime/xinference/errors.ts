@@ -49,7 +49,7 @@ const failureRules: { pattern: RegExp; code: FailureCode; stage: FailureStage }[
   },
   {
     pattern:
-      /process .*(died|exited|lost)|server ?closed|crash|actor.*(not exist|lost)|worker .*(died|lost|offline)/i,
+      /process .*(died|exited|lost)|server ?closed|remote server \S+ closed|connect call failed|crash|actor.*(not exist|lost)|worker .*(died|lost|offline)/i,
     code: 'engine_crashed',
     stage: 'runtime',
   },

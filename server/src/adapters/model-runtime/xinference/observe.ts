@@ -1,6 +1,7 @@
 import { formatFileSize } from '../../../format-bytes.ts'
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
+import type { ModelEvent } from './response-schemas.ts'
 import { toEngineFailure } from './errors.ts'
 import type { DefaultFailureCode } from './errors.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -23,13 +24,22 @@ export async function observeModel(
   uid: string,
   options: ObserveOptions,
 ): Promise<EngineObservation> {
-  const status = await supervisor.findStatus(uid)
+  const instance = await supervisor.findInstance(uid)
+  const status = instance?.status ?? null
   if (status === 'ERROR') {
     if (options.ignoresPastFailures) return { phase: 'absent' }
     return { phase: 'failed', ...toEngineFailure(await findReason(supervisor, uid), options.defaultCode) }
   }
   if (status === 'TERMINATING') return { phase: 'starting', message: 'Xinference is terminating the model.' }
-  if (status === null || status === 'READY') return observeUnlisted(supervisor, uid, options, status)
+  if (status === null || status === 'READY') {
+    const seen = await observeUnlisted(supervisor, uid, options, status)
+    return seen.phase === 'ready' && instance?.launchedAt != null
+      ? {
+          ...seen,
+          instance: { createdAt: instance.launchedAt, startedAt: instance.launchedAt, reason: null },
+        }
+      : seen
+  }
   return observeLaunch(supervisor, uid, options)
 }
 
@@ -44,9 +54,17 @@ async function observeUnlisted(
   if (state === 'served') return { phase: 'ready', endpoint: { baseUrl: supervisor.origin } }
   if (state === 'loading') return { phase: 'starting', message: 'Xinference is loading the model.' }
   if (status === 'READY' && !options.ignoresPastFailures) return { phase: 'starting', message: notYetListed }
-  const last = (await supervisor.listEvents(uid)).at(-1)
-  if (last?.event_type !== 'ERROR' || options.ignoresPastFailures) return { phase: 'absent' }
+  const last = (await supervisor.listEvents(uid)).findLast(isOfModel)
+  if (last?.event_type !== 'ERROR' || options.ignoresPastFailures) {
+    await supervisor.expectSettled()
+    return { phase: 'absent' }
+  }
   return { phase: 'failed', ...toEngineFailure(last.event_content, options.defaultCode) }
+}
+
+/** A supervisor that has lost a model also records requests for it as errors of the model. */
+function isOfModel({ event_content: content }: ModelEvent): boolean {
+  return !/not found in the model list/i.test(content)
 }
 
 /** Message while the instance is READY but the model is not listed. Normally lasts a moment. */

@@ -3,7 +3,10 @@ import { notYetListed } from './observe.ts'
 
 /** Tracks how long a deployment has been stalled or unreachable. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
-  /** Records an observation and returns it, or a failure if the download or start has stalled */
+  /**
+   * Records an observation and returns it, or a failure if the download or start has stalled. Adds the time since when a lost model
+   * may have been lost.
+   */
   record(deploymentId: string, observation: EngineObservation): EngineObservation
   /** True from `recordUnreachable` until the next `record` */
   isUnreachable(deploymentId: string): boolean
@@ -13,14 +16,22 @@ export interface ProgressTracker {
 
 /** A model whose instance is READY counts as absent if Xinference does not list it for this long. */
 const maxUnlistedMs = 30_000
+/** Unreachable deployments are checked every five seconds, each time by any of the workers. */
+const maxCheckGapMs = 30_000
 
 export function createProgressTracker(stallMs: number): ProgressTracker {
   const unchanged = new Map<string, { text: string; since: number }>()
-  const unreachableSince = new Map<string, Date>()
+  const unreachable = new Map<string, { since: Date; seenAt: number }>()
 
   return {
     record(deploymentId, observation) {
-      unreachableSince.delete(deploymentId)
+      const outage = unreachable.get(deploymentId)
+      unreachable.delete(deploymentId)
+      const isRecent = outage !== undefined && Date.now() - outage.seenAt < maxCheckGapMs
+      if (observation.phase === 'absent' || isCrash(observation)) {
+        unchanged.delete(deploymentId)
+        return { ...observation, lostAt: isRecent ? outage.since : new Date() }
+      }
       if (observation.phase !== 'downloading' && observation.phase !== 'starting') {
         unchanged.delete(deploymentId)
         return observation
@@ -33,7 +44,9 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
       }
       const elapsed = Date.now() - last.since
       const isUnlisted = observation.phase === 'starting' && observation.message === notYetListed
-      if (isUnlisted && elapsed > Math.min(maxUnlistedMs, stallMs)) return { phase: 'absent' }
+      if (isUnlisted && elapsed > Math.min(maxUnlistedMs, stallMs)) {
+        return { phase: 'absent', lostAt: new Date(last.since) }
+      }
       if (elapsed <= stallMs) return observation
       const minutes = Math.max(1, Math.round(stallMs / 60_000))
       const message = `No progress for ${minutes} minutes. Last state: ${observation.message.replace(/\.$/, '')}.`
@@ -42,17 +55,22 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
         : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
     },
 
-    isUnreachable: (deploymentId) => unreachableSince.has(deploymentId),
+    isUnreachable: (deploymentId) => unreachable.has(deploymentId),
 
     recordUnreachable(deploymentId, message) {
-      const since = unreachableSince.get(deploymentId) ?? new Date()
-      unreachableSince.set(deploymentId, since)
+      const since = unreachable.get(deploymentId)?.since ?? new Date()
+      unreachable.set(deploymentId, { since, seenAt: Date.now() })
       return { phase: 'unreachable', message, since }
     },
 
     clear(deploymentId) {
       unchanged.delete(deploymentId)
-      unreachableSince.delete(deploymentId)
+      unreachable.delete(deploymentId)
     },
   }
+}
+
+/** True if Xinference dropped the model, so that it holds nothing for the deployment until the next launch. */
+function isCrash(observation: EngineObservation): boolean {
+  return observation.phase === 'failed' && observation.code === 'engine_crashed'
 }

@@ -26,6 +26,8 @@ export const clusterInfo = z.array(
 )
 
 export const status = z.object({
+  /** Seconds */
+  uptime: z.number().nullish(),
   workers: z.record(
     z.string(),
     z.object({
@@ -61,6 +63,7 @@ export const instances = z.array(
     .object({
       model_uid: text,
       status: text,
+      instance_created_ts: z.number().nullish(),
       replica_statuses: z.array(replicaHasFailed).nullish(),
     })
     .transform(({ replica_statuses: replicas, ...instance }) => {

@@ -61,7 +61,8 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       try {
         const uid = toUid(deploymentId)
         const hasModel =
-          (await supervisor.findStatus(uid)) !== null || (await supervisor.describe(uid)).state !== 'unknown'
+          (await supervisor.findInstance(uid)) !== null ||
+          (await supervisor.describe(uid)).state !== 'unknown'
         if (!hasModel) continue
         locations.set(deploymentId, supervisor)
         return supervisor

@@ -26,12 +26,17 @@ export interface Supervisor {
   describe(
     uid: string,
   ): Promise<{ state: 'served'; modelName: string | null } | { state: 'loading' | 'unknown' }>
-  /** The status of a model's instance such as CREATING, READY or ERROR; null if it has none */
-  findStatus(uid: string): Promise<string | null>
+  /** A model's instance, with a status such as CREATING, READY or ERROR; null if it has none */
+  findInstance(uid: string): Promise<{ status: string; launchedAt: Date | null } | null>
+  /** Throws if the supervisor has just started, so that it may not know all models of its workers yet. */
+  expectSettled(): Promise<void>
   /** Empty for versions without events */
   listEvents(uid: string): Promise<schemas.ModelEvent[]>
   listReplicas(uid: string): Promise<z.output<typeof schemas.replicas>>
 }
+
+/** Workers report their models to a restarted supervisor every five seconds. */
+const settleSeconds = 20
 
 /** The first version that reports the progress of a launch. */
 const oldestVersion = [1, 5] as const
@@ -130,10 +135,20 @@ export function openSupervisor(origin: string, agent: Agent, settings: Xinferenc
       return { state: 'served', modelName: parseResponse(path, response, schemas.model).model_name ?? null }
     },
 
-    async findStatus(uid) {
+    async findInstance(uid) {
       const path = `/v1/models/instances?model_uid=${encodeURIComponent(uid)}`
       const found = (await get(path, schemas.instances)).find((instance) => instance.model_uid === uid)
-      return found === undefined || found.status === 'TERMINATED' ? null : found.status
+      if (found === undefined || found.status === 'TERMINATED') return null
+      const { status, instance_created_ts: seconds } = found
+      return { status, launchedAt: seconds == null ? null : new Date(seconds * 1000) }
+    },
+
+    async expectSettled() {
+      const { uptime } = await get('/status', schemas.status)
+      if (uptime == null || uptime >= settleSeconds) return
+      throw new SupervisorError(
+        `${host} has just started, and its workers have not reported their models yet`,
+      )
     },
 
     listEvents: (uid) => list(`/v1/models/${encodeURIComponent(uid)}/events`, schemas.events),

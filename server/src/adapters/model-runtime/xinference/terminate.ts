@@ -14,10 +14,14 @@ const launchingStatuses = new Set(['CREATING', 'UPDATING'])
 
 export function createTerminator(): Terminator {
   const cancelling = new Map<string, Promise<void>>()
+  /** Models that a supervisor knew and terminated. Their absence is certain. */
+  const terminated = new Set<string>()
+
+  const toKey = (supervisor: Supervisor, uid: string) => `${supervisor.origin} ${uid}`
 
   /** Starts a cancellation, or joins the one in flight, and waits for it briefly. */
   async function cancel(supervisor: Supervisor, uid: string): Promise<void> {
-    const key = `${supervisor.origin} ${uid}`
+    const key = toKey(supervisor, uid)
     const path = `/v1/models/${encodeURIComponent(uid)}/cancel`
     const cancellation =
       cancelling.get(key) ?? requestCancel(supervisor, path).finally(() => cancelling.delete(key))
@@ -40,7 +44,9 @@ export function createTerminator(): Terminator {
       }
       if (response.status === 403)
         throw new SupervisorError(`${supervisor.host} does not permit Berth's user to terminate models`)
-      const status = await supervisor.findStatus(uid)
+      const key = toKey(supervisor, uid)
+      if (response.status === 200) terminated.add(key)
+      const status = (await supervisor.findInstance(uid))?.status ?? null
       if (status !== null && launchingStatuses.has(status)) {
         await cancel(supervisor, uid)
         return false
@@ -48,7 +54,10 @@ export function createTerminator(): Terminator {
       // The instance of a model whose worker died stays READY forever.
       if (status !== null && status !== 'ERROR' && status !== 'READY') return false
       const { state } = await supervisor.describe(uid)
-      return state === 'unknown'
+      if (state !== 'unknown') return false
+      if (!terminated.has(key)) await supervisor.expectSettled()
+      terminated.delete(key)
+      return true
     },
   }
 }

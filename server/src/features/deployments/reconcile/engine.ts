@@ -69,7 +69,7 @@ export async function ensureRunning(context: ReconcileContext): Promise<StepResu
     const started = deployment.engine_url === null ? { engine: describeEngine(context) } : {}
     const changes = { ...change?.changes, ...started, engine_url: baseUrl, status_message: message }
     const again = 'The model is ready for requests again.'
-    const event = { stage: 'runtime', message: change === null ? again : `${change.reason} ${again}` }
+    const event = { stage: 'runtime', message: `${change?.reason ?? ''} ${again}`.trim() }
     await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
       await change?.moveSpan(transaction)
       await confirmInstanceSpan(transaction, deployment, at)
@@ -88,21 +88,28 @@ async function handleNotReady(
     case 'starting':
       return waitForStart(context, 'engine_startup', engine.message, null)
     case 'absent':
-      return restartEngine(context, {
+      return handleLoss(context, {
         stage: 'runtime',
         code: 'instance_lost',
         message: 'The engine has disappeared.',
+        lostAt: engine.lostAt ?? context.deps.clock(),
       })
-    case 'failed': {
-      const isNews = engine.lostAt !== undefined && context.deployment.instance_released_at === null
-      const deployment = isNews ? await recordLoss(context, engine.lostAt!) : context.deployment
-      return deployment === undefined
-        ? { next: undefined }
-        : restartEngine({ ...context, deployment }, engine)
-    }
+    case 'failed':
+      return handleLoss(context, engine)
     case 'unreachable':
       return waitForRuntime(context, engine)
   }
+}
+
+/** Restarts an engine. If its instance was lost, the instance's billing ends at that time. */
+async function handleLoss(
+  context: ReconcileContext,
+  failure: DeploymentFailure & { lostAt?: Date | undefined },
+): Promise<StepResult> {
+  const { lostAt } = failure
+  const isNews = lostAt !== undefined && context.deployment.instance_released_at === null
+  const deployment = isNews ? await recordLoss(context, lostAt) : context.deployment
+  return deployment === undefined ? { next: undefined } : restartEngine({ ...context, deployment }, failure)
 }
 
 /** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */

@@ -15,17 +15,22 @@ export interface InstanceSwitch {
   moveSpan: (transaction: DatabaseTransaction) => Promise<void>
 }
 
+/** A launch in a reserved place follows the reservation immediately. One that is later follows a loss. */
+const maxLaunchDelay = 5_000
+
 /** Compares the instance that serves the engine with the recorded one. Returns null if they are the same. */
 export function planInstanceSwitch(
   deployment: Deployment,
   instance: ServingInstance | undefined,
   now: Date,
 ): InstanceSwitch | null {
-  if (instance === undefined) return null
   const { instance_id: oldId, gpu_allocation_id: oldAllocation, instance_released_at: lostAt } = deployment
-  const { instanceId, gpuAllocationId, createdAt, reason } = instance
-  if (instanceId === oldId && gpuAllocationId === oldAllocation && lostAt === null) return null
-  const startedAt = latest(instance.startedAt, lostAt ?? createdAt)
+  if (instance === undefined && lostAt === null) return null
+  const serving: ServingInstance = instance ?? { createdAt: now, startedAt: now, reason: null }
+  const { instanceId = oldId, gpuAllocationId = oldAllocation, createdAt, reason } = serving
+  const isSame = instanceId === oldId && gpuAllocationId === oldAllocation
+  if (isSame && lostAt === null && !isRelaunched(deployment, serving)) return null
+  const startedAt = earliest(now, latest(serving.startedAt, lostAt ?? createdAt))
   return {
     changes: {
       instance_id: instanceId,
@@ -33,7 +38,7 @@ export function planInstanceSwitch(
       instance_started_at: startedAt,
       instance_released_at: null,
     },
-    reason: `${reason === null ? '' : `${reason} `}Instance ${instanceId} replaced ${oldId}.`,
+    reason: [reason, isSame ? null : `Instance ${instanceId} replaced ${oldId}.`].filter(Boolean).join(' '),
     async moveSpan(transaction) {
       await closeInstanceSpan(transaction, deployment, createdAt)
       const given = {
@@ -47,6 +52,18 @@ export function planInstanceSwitch(
       await openInstanceSpan(transaction, given, now)
     },
   }
+}
+
+/** True if a reserved place was empty for some time before this engine was launched in it. */
+function isRelaunched(
+  { instance_started_at: heldSince }: Deployment,
+  { instanceId, startedAt }: ServingInstance,
+): boolean {
+  return (
+    instanceId === undefined &&
+    heldSince !== null &&
+    startedAt.getTime() - heldSince.getTime() > maxLaunchDelay
+  )
 }
 
 /** Stops the billing of an instance that was lost at `lostAt`. Returns undefined if another writer changed the deployment first. */
