@@ -1,48 +1,10 @@
 // Runs the Kubernetes runtime and the manifests on a real cluster: that of KUBECONFIG, or one that the tool TEST_CLUSTER makes for the
 // run. CONTRIBUTING.md describes both, and the settings for nodes.
-import { execFile } from 'node:child_process'
-import { chmod, copyFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
-import { installLeaderWorkerSet } from './leader-worker-set.ts'
-import { findCacheFolder, runCommand, runSuite } from './suite.ts'
-
-const nodes = 5
-const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
-const engineImage = 'berth.local/llama-server:sid'
+import { openCluster } from './cluster.ts'
+import { runCommand, runSuite } from './suite.ts'
 
 await runSuite('kubernetes', async (cleanUps) => {
-  const tool = process.env['TEST_CLUSTER']
+  const environment = await openCluster(cleanUps)
   const files = process.argv.slice(2)
-  const runTests = (environment: Record<string, string> = {}) =>
-    runCommand('vitest', ['run', '--config', 'vitest.kubernetes.config.ts', ...files], environment)
-  if (process.env['KUBECONFIG'] !== undefined) return runTests()
-  if (tool === undefined) {
-    throw new Error(
-      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see CONTRIBUTING.md.',
-    )
-  }
-  const ask = async (...args: string[]) =>
-    (await promisify(execFile)(tool, args)).stdout.trim().split('\n').at(-1) ?? ''
-  const version = process.env['TEST_CLUSTER_VERSION']
-  cleanUps.push(() => runCommand(tool, ['down']))
-  const kubeconfig = await ask('up', ...(version === undefined ? [] : ['--version', version]))
-  for (let count = 0; count < nodes; count += 1) await runCommand(tool, ['node'])
-  const folder = findCacheFolder('llama-server')
-  await runCommand(tool, ['suite', folder, 'sid', 'llama.cpp'])
-  const config = JSON.stringify({ Entrypoint: ['/usr/bin/llama-server'], Env: ['PATH=/usr/bin:/bin'] })
-  // The tests of several nodes run this as vLLM.
-  await copyFile(join(nodeTests, 'vllm-stand-in.sh'), join(folder, 'usr/bin/vllm'))
-  await chmod(join(folder, 'usr/bin/vllm'), 0o755)
-  await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
-  const archive = process.env['TEST_SERVER_ARCHIVE']
-  if (archive !== undefined) await ask('image', 'load', archive)
-  const hasLeaderWorkerSet = await installLeaderWorkerSet(ask)
-  await runTests({
-    ...(hasLeaderWorkerSet ? { TEST_LWS_IMAGE: engineImage } : {}),
-    KUBECONFIG: kubeconfig,
-    TEST_KUBECTL: `${tool} kubectl`,
-    TEST_NODE_COMMAND: `${tool} node {node} exec`,
-    TEST_ENGINE_IMAGE: engineImage,
-  })
+  await runCommand('vitest', ['run', '--config', 'vitest.kubernetes.config.ts', ...files], environment)
 })

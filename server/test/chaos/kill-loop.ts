@@ -11,8 +11,9 @@ import {
   waitUntil,
 } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
-import { clientOf, createRandom, pickFrom, useServer, waitUntilSettled } from './load.ts'
+import { clientOf, createRandom, expectInference, pickFrom, useServer, waitUntilSettled } from './load.ts'
 import type { Load, LoadCounts, Tenant } from './load.ts'
+import { expectBilled } from './usage-checks.ts'
 
 /** Processes to kill in a round. `start` kills the server, and then its successor during the start. */
 const victims = ['server', 'server', 'start', 'engine', 'postgres', 'everything'] as const
@@ -38,7 +39,6 @@ export interface KillLoopSummary extends LoadCounts {
 
 const tenantCount = 2
 const callersPerTenant = 2
-const settleTimeoutMs = 60_000
 /** More kills within ten minutes would correctly fail the deployment. */
 const maxKillsPerEngine = 2
 
@@ -189,7 +189,7 @@ async function verify(loop: Loop, server: ServerProcess): Promise<string> {
     }
   }
   await expectEngines(loop, running)
-  for (const tenant of loop.tenants) await expectInference(url, tenant)
+  for (const tenant of loop.tenants) await expectInference(clientOf(url, tenant))
   return `${running.length} running`
 }
 
@@ -207,28 +207,6 @@ async function expectEngines({ dataDirectory }: Loop, running: readonly string[]
   )
 }
 
-async function expectInference(url: string, tenant: Tenant): Promise<void> {
-  const client = clientOf(url, tenant)
-  const { body } = await client.get('/api/v1/model-deployments?limit=500')
-  for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
-    const ask = () =>
-      model_name === 'berth-tiny'
-        ? client.post('/v1/chat/completions', {
-            model: id,
-            messages: [{ role: 'user', content: 'Hi' }],
-            max_tokens: 4,
-          })
-        : client.post('/v1/embeddings', { model: id, input: 'Hi' })
-    // A killed engine may be noticed, and restarted, only when a request fails.
-    let answer = await ask()
-    await waitUntil(
-      async () => answer.status === 200 || (answer = await ask()).status === 200,
-      settleTimeoutMs,
-      () => `${id} to answer 200; last response: ${answer.status} ${JSON.stringify(answer.body)}`,
-    )
-  }
-}
-
 /** Deletes all deployments, expects none to remain, and stops the server gracefully. */
 async function shutDown(loop: Loop, server: ServerProcess): Promise<void> {
   const url = await server.listening
@@ -240,30 +218,10 @@ async function shutDown(loop: Loop, server: ServerProcess): Promise<void> {
     }
   }
   await verify(loop, server)
-  for (const tenant of loop.tenants) await expectBilled(url, tenant)
+  for (const tenant of loop.tenants) await expectBilled(clientOf(url, tenant))
   server.child.kill('SIGTERM')
   const code = await server.exited
   if (code !== 0) throw new Error(`the server exited with ${code} after SIGTERM`)
-}
-
-/** Expects exactly the running time of all deployments to be billed, without anomalies. */
-async function expectBilled(url: string, tenant: Tenant): Promise<void> {
-  const client = clientOf(url, tenant)
-  const { body: page } = await client.get('/api/v1/model-deployments?limit=500')
-  let used = 0
-  for (const { id } of page.items) {
-    const { body: events } = await client.get(`/api/v1/model-deployments/${id}/events`)
-    if (!events.items.some(({ status }: any) => status === 'running')) continue
-    const { body: usage } = await client.get(`/api/v1/model-deployments/${id}/usage`)
-    used += Math.round(usage.instance_seconds * 1000)
-  }
-  const { body: summary } = await client.get('/v1/billing/usage-summary')
-  const billed = summary.usage_totals
-    .filter(({ meter }: any) => meter === 'gpu_instance_seconds')
-    .reduce((sum: number, total: any) => sum + Math.round(Number(total.total_quantity) * 1000), 0)
-  if (billed !== used || summary.open_anomalies !== 0) {
-    throw new Error(`used ${used} ms but billed ${billed} ms: ${JSON.stringify(summary)}`)
-  }
 }
 
 if (import.meta.main) {

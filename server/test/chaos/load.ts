@@ -45,10 +45,14 @@ export function clientOf(url: string, tenant: Tenant): Client {
   return client
 }
 
-const settleTimeoutMs = 60_000
+const defaultSettleMs = 60_000
 
 /** Waits until no deployment of the tenant changes anymore and all acknowledged deletions are done. Resolves to the deployments. */
-export async function waitUntilSettled(client: Client, tenant: Tenant): Promise<any[]> {
+export async function waitUntilSettled(
+  client: Client,
+  tenant: Tenant,
+  timeoutMs = defaultSettleMs,
+): Promise<any[]> {
   let items: any[] = []
   const haveSettled = async () => {
     const answer = await client.get('/api/v1/model-deployments?limit=500')
@@ -62,11 +66,45 @@ export async function waitUntilSettled(client: Client, tenant: Tenant): Promise<
   }
   await waitUntil(
     haveSettled,
-    settleTimeoutMs,
+    timeoutMs,
     () => `all deployments to settle: ${JSON.stringify(items, null, 2)}`,
   )
   return items
 }
+
+/** Waits until each running deployment of the tenant has answered a request. */
+export async function expectInference(client: Client, timeoutMs = defaultSettleMs): Promise<void> {
+  const { body } = await client.get('/api/v1/model-deployments?limit=500')
+  for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
+    const ask = () =>
+      model_name === 'berth-tiny'
+        ? client.post('/v1/chat/completions', {
+            model: id,
+            messages: [{ role: 'user', content: 'Hi' }],
+            max_tokens: 4,
+          })
+        : client.post('/v1/embeddings', { model: id, input: 'Hi' })
+    // A killed engine may be noticed, and restarted, only when a request fails.
+    let answer = await ask()
+    await waitUntil(
+      async () => answer.status === 200 || (answer = await ask()).status === 200,
+      timeoutMs,
+      () => `${id} to answer 200; last response: ${answer.status} ${JSON.stringify(answer.body)}`,
+    )
+  }
+}
+
+/** How much load there is. */
+export interface Pace {
+  /** Deployments of each tenant at a time */
+  live: number
+  /** The longest pause between two requests of a caller */
+  pauseMs: number
+  /** The share of requests that delete a deployment */
+  deletions: number
+}
+
+const defaultPace: Pace = { live: 2, pauseMs: 60, deletions: 0.1 }
 
 export interface Load {
   url: string
@@ -77,14 +115,16 @@ export interface Load {
   failures: string[]
   /** Models to deploy; default both bundled models */
   models?: readonly [string, string] | undefined
+  pace?: Pace | undefined
+  /** Set while engines are being killed: chats may break, but nothing else */
+  areEnginesKilled?: boolean
 }
-
-const livePerTenant = 2
 
 /** Creates, deletes, chats and reads in random order until the server is killed. */
 export async function useServer(load: Load, tenant: Tenant, random: () => number): Promise<void> {
   const client = clientOf(load.url, tenant)
   const { counts } = load
+  const { live: livePerTenant, pauseMs, deletions } = load.pace ?? defaultPace
   for (;;) {
     const live = [...tenant.deployments].flatMap(([id, known]) => (known === 'deletion answered' ? [] : [id]))
     const target = pickFrom(random, live)
@@ -93,7 +133,7 @@ export async function useServer(load: Load, tenant: Tenant, random: () => number
       if (live.length + tenant.creating < livePerTenant && (target === undefined || dice < 0.4)) {
         await create(load, client, tenant, random)
       } else if (target !== undefined) {
-        if (dice > 0.9) await remove(load, client, tenant, target)
+        if (dice > 1 - deletions) await remove(load, client, tenant, target)
         else if (dice > 0.5) await chat(load, client, tenant, target)
         else await read(load, client, target)
       }
@@ -103,7 +143,7 @@ export async function useServer(load: Load, tenant: Tenant, random: () => number
       counts.interrupted += 1
       return
     }
-    await delay(random() * 60)
+    await delay(random() * pauseMs)
   }
 }
 
@@ -132,6 +172,7 @@ async function remove(load: Load, client: Client, tenant: Tenant, id: string): P
 
 async function chat(load: Load, client: Client, tenant: Tenant, id: string): Promise<void> {
   const isDeleted = () => tenant.deployments.get(id) !== 'created'
+  const mayBreak = () => load.isKilling || load.areEnginesKilled === true
   const request = {
     model: id,
     messages: [{ role: 'user', content: 'Go on.' }],
@@ -139,13 +180,19 @@ async function chat(load: Load, client: Client, tenant: Tenant, id: string): Pro
     stream: true,
   }
   try {
-    const { status } = await client.post('/v1/chat/completions', request)
+    const { status, body } = await client.post('/v1/chat/completions', request)
     // 400: an embedding model. 502 and 503: starting or stopping. 404: terminated.
-    checkStatus(load, 'chat', status, isDeleted() ? [200, 400, 404, 502, 503] : [200, 400, 502, 503])
-    if (status === 200) load.counts.chats += 1
+    // The backend's own 5xx passes through.
+    if (!(mayBreak() && status >= 500))
+      checkStatus(load, 'chat', status, isDeleted() ? [200, 400, 404, 502, 503] : [200, 400, 502, 503])
+    if (status !== 200) return
+    const isComplete = String(body).includes('data: [DONE]')
+    if (isComplete) load.counts.chats += 1
+    else if (!isDeleted() && !mayBreak())
+      load.failures.push(`a stream of ${id} ended early: ${body.slice(-300)}`)
   } catch (error) {
     // Terminating the deployment may interrupt the stream.
-    if (!isDeleted() || load.isKilling) throw error
+    if (load.isKilling || !(isDeleted() || mayBreak())) throw error
   }
 }
 

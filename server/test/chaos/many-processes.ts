@@ -5,13 +5,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { query } from '../database/scratch.ts'
-import { registerClient } from '../support/client.ts'
-import { createDataDirectory, removeDataDirectory, spawnServer, waitUntil } from '../support/process.ts'
-import type { ServerProcess } from '../support/process.ts'
+import { waitUntil } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
 import type { XinferenceSimulator } from '../xinference/simulator/simulator.ts'
-import { clientOf, createRandom, pickFrom, useServer, waitUntilSettled } from './load.ts'
-import type { Load, LoadCounts, Tenant } from './load.ts'
+import {
+  callApis,
+  endCalls,
+  killMember,
+  lastLines,
+  registerTenants,
+  restartMember,
+  startMembers,
+  stopMembers,
+} from './fleet.ts'
+import type { Member } from './fleet.ts'
+import { clientOf, createRandom, pickFrom, waitUntilSettled } from './load.ts'
+import type { LoadCounts, Tenant } from './load.ts'
 
 export interface ManyProcessesOptions {
   /** An empty database */
@@ -26,13 +35,6 @@ export interface ManyProcessesSummary extends LoadCounts {
   kills: { api: number; worker: number }
   /** Number of launches on the cluster */
   launches: number
-}
-
-/** One of the four processes, with the settings for its restart. */
-interface Member {
-  role: 'api' | 'worker'
-  settings: Record<string, string>
-  server: ServerProcess
 }
 
 const tenantCount = 2
@@ -68,19 +70,16 @@ export async function runManyProcesses(options: ManyProcessesOptions): Promise<M
         `kill ${kill}: ${victim.role}, ${fleet.counts.created} created, ${fleet.counts.chats} chats`,
       )
     } catch (error) {
-      throw new Error(`Kill ${kill} of seed ${options.seed} (${victim.role}) failed:\n${lastLines(fleet)}`, {
-        cause: error,
-      })
+      throw new Error(
+        `Kill ${kill} of seed ${options.seed} (${victim.role}) failed:\n${lastLines(fleet.members)}`,
+        {
+          cause: error,
+        },
+      )
     }
   }
   await verify(fleet)
-  const stopped = fleet.members.map(async ({ server }) => {
-    server.child.kill('SIGTERM')
-    return server.exited
-  })
-  const codes = await Promise.all(stopped)
-  if (codes.some((code) => code !== 0))
-    throw new Error(`the servers exited with ${codes.join(', ')} after SIGTERM`)
+  await stopMembers(fleet.members)
   return { ...fleet.counts, kills: summary, launches: fleet.launches.length }
 }
 
@@ -91,38 +90,13 @@ async function startFleet(
   const simulator = await startXinferenceSimulator()
   cleanup.defer(() => simulator.close())
   const launches = recordLaunches(simulator)
-  const shared = {
-    DATABASE_URL: databaseUrl,
-    SECRET_KEY: 'a secret shared by all processes',
-    RUNTIME: 'xinference',
-    XINFERENCE_URLS: simulator.url,
-    API_PROCESSES: '1',
-    DRAIN_DELAY: '0',
-  }
-  const members: Member[] = []
-  cleanup.defer(() => killAll(members))
-  for (const role of ['api', 'api', 'worker', 'worker'] as const) {
-    const dataDirectory = await createDataDirectory()
-    cleanup.defer(() => removeDataDirectory(dataDirectory))
-    const settings: Record<string, string> = { ...shared, ROLE: role, DATA_DIR: dataDirectory }
-    const member = { role, settings, server: spawnServer(settings) }
-    members.push(member)
-    await waitForStart(member)
-    // Keep the port across restarts.
-    if (role === 'api') member.settings = { ...settings, PORT: new URL(await member.server.listening).port }
-  }
-  const url = await members[0]!.server.listening
-  const tenants: Tenant[] = []
-  while (tenants.length < tenantCount) {
-    tenants.push({ cookie: (await registerClient(url)).cookie(), creating: 0, deployments: new Map() })
-  }
+  const members = await startMembers(
+    { DATABASE_URL: databaseUrl, RUNTIME: 'xinference', XINFERENCE_URLS: simulator.url },
+    cleanup,
+  )
+  const tenants = await registerTenants(await members[0]!.server.listening, tenantCount)
   const counts = { created: 0, deleted: 0, chats: 0, reads: 0, interrupted: 0 }
   return { members, tenants, counts, random: createRandom(seed), simulator, databaseUrl, launches }
-}
-
-async function killAll(members: readonly Member[]): Promise<void> {
-  for (const { server } of members) server.child.kill('SIGKILL')
-  await Promise.all(members.map(({ server }) => server.exited))
 }
 
 function recordLaunches({ models }: XinferenceSimulator): string[] {
@@ -135,33 +109,16 @@ function recordLaunches({ models }: XinferenceSimulator): string[] {
   return launches
 }
 
-async function waitForStart({ role, server }: Member): Promise<void> {
-  if (role === 'api') return void (await server.listening)
-  await waitUntil(() => server.output().includes('"working"'), settleTimeoutMs, 'a worker to start')
-}
-
 /** Calls both APIs, kills the victim and restarts it. Requests to the other API must not fail. */
 async function killUnderLoad(fleet: Fleet, victim: Member): Promise<void> {
-  const { members, tenants, counts, random } = fleet
-  const loads: { member: Member; load: Load }[] = []
-  const callers: Promise<void>[] = []
-  for (const member of members.filter(({ role }) => role === 'api')) {
-    const url = await member.server.listening
-    // Chat models only: Xinference answers 500 to a chat with an embedding model, which would hide real errors.
-    const load: Load = { url, counts, isKilling: false, failures: [], models: ['berth-tiny', 'berth-tiny'] }
-    loads.push({ member, load })
-    for (const tenant of tenants) callers.push(useServer(load, tenant, createRandom(random() * 2 ** 32)))
-  }
+  const { random } = fleet
+  // Chat models only: Xinference answers 500 to a chat with an embedding model, which would hide real errors.
+  const loads = await callApis(fleet, { models: ['berth-tiny', 'berth-tiny'] })
   await delay(500 + random() * maxUptimeMs)
   for (const { member, load } of loads) if (member === victim) load.isKilling = true
-  victim.server.child.kill('SIGKILL')
-  await victim.server.exited
-  victim.server = spawnServer(victim.settings)
-  await waitForStart(victim)
-  for (const { load } of loads) load.isKilling = true
-  await Promise.all(callers)
-  const failures = loads.flatMap(({ load }) => load.failures)
-  if (failures.length > 0) throw new Error(failures.join('\n'))
+  await killMember(victim)
+  await restartMember(victim)
+  await endCalls(loads)
 }
 
 /** Expects all deployments to settle in their acknowledged state, provisioned and launched once. */
@@ -177,7 +134,7 @@ async function verify(fleet: Fleet): Promise<void> {
       if (!allowed.includes(statuses.get(id))) {
         const { body } = await clientOf(url, tenant).get(`/api/v1/model-deployments/${id}/events`)
         const events = JSON.stringify(body, null, 2)
-        throw new Error(`${id} (${known}) is ${statuses.get(id) ?? 'lost'}: ${events}\n${lastLines(fleet)}`)
+        throw new Error(`${id} (${known}) is ${statuses.get(id) ?? 'lost'}: ${events}\n${lastLines(members)}`)
       }
     }
   }
@@ -205,11 +162,6 @@ async function verify(fleet: Fleet): Promise<void> {
     settleTimeoutMs,
     () => `the cluster to run [${wanted.join(', ')}]; it runs [${held.join(', ')}]`,
   )
-}
-
-function lastLines({ members }: Fleet): string {
-  const tail = (text: string) => text.split('\n').slice(-12).join('\n')
-  return members.map(({ role, server }) => `--- ${role}\n${tail(server.output())}`).join('\n')
 }
 
 if (import.meta.main) {

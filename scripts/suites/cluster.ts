@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { chmod, copyFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { installLeaderWorkerSet } from './leader-worker-set.ts'
+import { findCacheFolder, runCommand } from './suite.ts'
+
+const nodes = 5
+const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
+const engineImage = 'berth.local/llama-server:sid'
+
+/**
+ * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of programs that use it; empty if
+ * KUBECONFIG already names one. CONTRIBUTING.md describes both.
+ */
+export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Promise<Record<string, string>> {
+  const tool = process.env['TEST_CLUSTER']
+  if (process.env['KUBECONFIG'] !== undefined) return {}
+  if (tool === undefined) {
+    throw new Error(
+      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see CONTRIBUTING.md.',
+    )
+  }
+  const ask = async (...args: string[]) =>
+    (await promisify(execFile)(tool, args)).stdout.trim().split('\n').at(-1) ?? ''
+  const version = process.env['TEST_CLUSTER_VERSION']
+  cleanUps.push(() => runCommand(tool, ['down']))
+  const kubeconfig = await ask('up', ...(version === undefined ? [] : ['--version', version]))
+  for (let count = 0; count < nodes; count += 1) await runCommand(tool, ['node'])
+  const folder = findCacheFolder('llama-server')
+  await runCommand(tool, ['suite', folder, 'sid', 'llama.cpp'])
+  const config = JSON.stringify({ Entrypoint: ['/usr/bin/llama-server'], Env: ['PATH=/usr/bin:/bin'] })
+  // The tests of several nodes run this as vLLM.
+  await copyFile(join(nodeTests, 'vllm-stand-in.sh'), join(folder, 'usr/bin/vllm'))
+  await chmod(join(folder, 'usr/bin/vllm'), 0o755)
+  await ask('image', 'load', await ask('image', 'make', folder, engineImage, config))
+  const archive = process.env['TEST_SERVER_ARCHIVE']
+  if (archive !== undefined) await ask('image', 'load', archive)
+  const hasLeaderWorkerSet = await installLeaderWorkerSet(ask)
+  return {
+    ...(hasLeaderWorkerSet ? { TEST_LWS_IMAGE: engineImage } : {}),
+    KUBECONFIG: kubeconfig,
+    TEST_KUBECTL: `${tool} kubectl`,
+    TEST_NODE_COMMAND: `${tool} node {node} exec`,
+    TEST_ENGINE_IMAGE: engineImage,
+  }
+}

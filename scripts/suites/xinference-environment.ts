@@ -1,0 +1,10 @@
+import { installPython } from './python.ts'
+
+/** The newest version, and the last one before 3.0 */
+export const xinferenceVersions = ['3.5.0', '2.12.0'] as const
+const engine = 'xllamacpp==2026.10.11549'
+
+/** Installs a version of Xinference from PyPI (about 6 GB, mostly PyTorch) and returns the folder of its virtual environment. */
+export function installXinference(version: string): Promise<string> {
+  return installPython(`xinference-${version}`, [`xinference==${version}`, engine])
+}

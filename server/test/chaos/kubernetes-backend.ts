@@ -1,0 +1,124 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { V1Pod } from '@kubernetes/client-node'
+import { engineImage, openNodeTestBed } from '../kubernetes/nodes/support.ts'
+import type { NodeTestBed } from '../kubernetes/nodes/support.ts'
+import type { Backend, Component } from './components.ts'
+import { pickFrom } from './load.ts'
+
+const idLabel = 'berth.dev/deployment-id'
+
+const instanceTypes = (namespace: string) => `
+currency: usd
+gpus:
+  - model: NVIDIA L4
+    vendor: nvidia
+    usable_gib: 22.5
+    compute_capability: 8.9
+    node_selector: { "berth.dev/test": ${namespace} }
+    types: [{ name: l4-x1, gpu_count: 1, region: here, price_per_hour: "0.80" }]
+`
+
+/** A namespace on the real nodes of the cluster `KUBECONFIG`. */
+export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Promise<Backend> {
+  const testBed = await openNodeTestBed()
+  cleanup.defer(() => testBed.close())
+  const { cluster, proxy, nodes } = testBed
+  const folder = await mkdtemp(join(tmpdir(), 'berth-kubernetes-backend-'))
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }))
+  const typesFile = join(folder, 'types.yaml')
+  await writeFile(typesFile, instanceTypes(cluster.namespace))
+  const listPods = async () =>
+    (await cluster.admin.core.listNamespacedPod({ namespace: cluster.namespace })).items
+
+  /** Kills processes of a random engine's pod. Where there is no engine, nothing is killed. */
+  const killInPod = async (random: () => number, what: string, script: (uid: string) => string) => {
+    const pod = pickFrom(random, (await listPods()).filter(isServing))
+    if (pod === undefined) return `${what} of no pod`
+    const { name = '', uid = '' } = pod.metadata ?? {}
+    await testBed.runOnNode(pod.spec?.nodeName ?? '', script(uid))
+    return `${what} of ${name} on ${pod.spec?.nodeName}`
+  }
+  const inPod = (uid: string) =>
+    `for p in /proc/[0-9]*; do grep -q '${uid}' $p/cgroup 2>/dev/null && echo "\${p#/proc/} $(cat $p/comm)"; done`
+  const engine: Component = {
+    name: 'engine process',
+    carriesEngines: true,
+    killAndRestart: (random) =>
+      killInPod(
+        random,
+        'the engine',
+        (uid) => `${inPod(uid)} | awk '/llama-server/ {print $1}' | xargs -r kill -KILL`,
+      ),
+  }
+  const enginePod: Component = {
+    name: 'engine pod',
+    carriesEngines: true,
+    killAndRestart: (random) =>
+      killInPod(random, 'all processes', (uid) => `${inPod(uid)} | awk '{print $1}' | xargs -r kill -KILL`),
+  }
+  const kubelet: Component = {
+    name: 'kubelet',
+    // Engines don't need it to serve.
+    carriesEngines: false,
+    async killAndRestart(random) {
+      const used = (await listPods()).flatMap(({ spec }) => spec?.nodeName ?? [])
+      const node = pickFrom(random, used.length > 0 ? used : nodes) ?? ''
+      // The node starts it again.
+      await testBed.runOnNode(node, 'pkill -KILL -x kubelet')
+      return `the kubelet of ${node}`
+    },
+  }
+
+  return {
+    settings: {
+      RUNTIME: 'kubernetes',
+      INSTANCE_TYPES_FILE: typesFile,
+      KUBECONFIG: cluster.kubeconfig,
+      KUBERNETES_NAMESPACE: cluster.namespace,
+      KUBERNETES_ENGINE_ADDRESS: proxy.serviceUrl,
+      KUBERNETES_LLAMACPP_IMAGE: engineImage,
+      KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
+    },
+    components: [engine, enginePod, kubelet],
+    // The cluster reports whole seconds, and a release is checked every five seconds at most.
+    toleranceMs: 8_000,
+    async observe() {
+      return (await listPods()).filter(isHeld).map((pod) => ({
+        deploymentId: pod.metadata?.labels?.[idLabel] ?? '',
+        isServing: isServing(pod),
+      }))
+    },
+    listRemains: () => listRemains(testBed),
+  }
+}
+
+function isHeld({ spec, status }: V1Pod): boolean {
+  return spec?.nodeName !== undefined && (status?.phase === 'Pending' || status?.phase === 'Running')
+}
+
+function isServing({ metadata, status }: V1Pod): boolean {
+  const isReady = status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
+  return isReady && metadata?.deletionTimestamp === undefined
+}
+
+/** Deployments with any object of Berth in the namespace. */
+async function listRemains({ cluster }: NodeTestBed): Promise<string[]> {
+  const { core, apps } = cluster.admin
+  const query = { namespace: cluster.namespace, labelSelector: idLabel }
+  const lists = await Promise.all([
+    core.listNamespacedPod(query),
+    core.listNamespacedService(query),
+    core.listNamespacedSecret(query),
+    core.listNamespacedConfigMap(query),
+    core.listNamespacedPersistentVolumeClaim(query),
+    apps.listNamespacedDeployment(query),
+    apps.listNamespacedReplicaSet(query),
+    apps.listNamespacedStatefulSet(query),
+  ])
+  const ids = lists.flatMap(({ items }) =>
+    items.map(({ metadata }) => metadata?.labels?.[idLabel] ?? metadata?.name ?? ''),
+  )
+  return [...new Set(ids)]
+}
