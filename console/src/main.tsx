@@ -13,6 +13,12 @@ import { ToastProvider } from './components/toast.tsx'
 import { createAppRouter, fetchFirstPage } from './router.tsx'
 import { followOtherTabs, redirectToSignIn } from './shell/session-end.ts'
 
+// The development server sends the page as it is; Berth's server sets the theme.
+if (import.meta.env.DEV) {
+  const { readTheme } = await import('./theme.ts')
+  document.documentElement.dataset.theme = readTheme()
+}
+
 // Radix adds a style element while a dialog is open. The content security policy requires its nonce.
 setNonce(document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '')
 
