@@ -49,7 +49,7 @@ const tenantCount = 2
 const settleTimeoutMs = 240_000
 const maxUptimeMs = 4_000
 /** Real engines take seconds to start. Two callers per tenant delete one of their deployments every twenty seconds. */
-const pace: Pace = { live: 2, pauseMs: 1_000, deletions: 0.02 }
+const pace: Omit<Pace, 'live'> = { pauseMs: 1_000, deletions: 0.02 }
 /** Failures that an engine's repeated loss explains. */
 const losses = /^(instance_lost|engine_crashed|engine_unreachable): /
 
@@ -137,7 +137,10 @@ function toComponents(members: readonly Member[]): Component[] {
 /** Kills a component under load, and expects everything to work afterwards. Resolves to a summary. */
 async function runRound(installation: Installation, victim: Component): Promise<string> {
   const { random, summary, members, counts } = installation
-  const loads = await callApis(installation, { models: ['berth-tiny', 'berth-tiny'], pace })
+  const loads = await callApis(installation, {
+    models: ['berth-tiny', 'berth-tiny'],
+    pace: { ...pace, live: installation.backend.deploymentsPerTenant },
+  })
   await delay(500 + random() * maxUptimeMs)
   for (const { load } of loads) load.areEnginesKilled = victim.carriesEngines
   const killedAt = performance.now()

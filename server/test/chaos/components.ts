@@ -19,6 +19,8 @@ export interface Holding {
 export interface Backend {
   settings: Record<string, string>
   components: Component[]
+  /** Deployments of each of the two tenants at a time */
+  deploymentsPerTenant: number
   /** Reads what the backend holds at this moment. Throws if that can't be known. */
   observe(): Promise<Holding[]>
   /** Ids of deployments with anything left on the backend: models, processes, pods or other objects */

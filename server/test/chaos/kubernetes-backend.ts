@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { V1Pod } from '@kubernetes/client-node'
-import { engineImage, openNodeTestBed } from '../kubernetes/nodes/support.ts'
+import { engineImage, openNodeTestBed, setGpus } from '../kubernetes/nodes/support.ts'
 import type { NodeTestBed } from '../kubernetes/nodes/support.ts'
 import type { Backend, Component } from './components.ts'
 import { pickFrom } from './load.ts'
@@ -29,6 +29,8 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
   cleanup.defer(() => rm(folder, { recursive: true, force: true }))
   const typesFile = join(folder, 'types.yaml')
   await writeFile(typesFile, instanceTypes(cluster.namespace))
+  const keeping = setInterval(() => void keepGpus(testBed).catch(() => {}), 2_000)
+  cleanup.defer(() => clearInterval(keeping))
   const listPods = async () =>
     (await cluster.admin.core.listNamespacedPod({ namespace: cluster.namespace })).items
 
@@ -82,6 +84,8 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
       KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
     },
     components: [engine, enginePod, kubelet],
+    // Each engine takes a node.
+    deploymentsPerTenant: 1,
     // The cluster reports whole seconds, and a release is checked every five seconds at most.
     toleranceMs: 8_000,
     async observe() {
@@ -91,6 +95,15 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
       }))
     },
     listRemains: () => listRemains(testBed),
+  }
+}
+
+/** A restarted kubelet reports no GPUs. */
+async function keepGpus({ cluster, nodes }: NodeTestBed): Promise<void> {
+  const { core } = cluster.admin
+  for (const { metadata, status } of (await core.listNode()).items) {
+    const name = metadata?.name ?? ''
+    if (nodes.includes(name) && status?.allocatable?.['nvidia.com/gpu'] !== '8') await setGpus(core, name)
   }
 }
 

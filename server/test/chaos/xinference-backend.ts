@@ -48,6 +48,7 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
   return {
     settings: { RUNTIME: 'xinference', XINFERENCE_URLS: cluster.url },
     components: [supervisor, worker],
+    deploymentsPerTenant: 2,
     toleranceMs: 15_000,
     async observe() {
       if (workerSince === Infinity) return []

@@ -54,11 +54,7 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
       { name, body: { metadata: { labels: { 'berth.dev/test': cluster.namespace } } } },
       asMergePatch,
     )
-    const gpus = { 'nvidia.com/gpu': '8' }
-    await core.patchNodeStatus(
-      { name, body: { status: { capacity: gpus, allocatable: gpus } } },
-      asMergePatch,
-    )
+    await setGpus(core, name)
   }
   const host = new URL(readServer(kubeconfig)).hostname
   const weights = await startWeightServer(host)
@@ -113,6 +109,12 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
       await weights.close()
     },
   }
+}
+
+/** Gives a node 8 GPUs, as a device plugin does after each start of the kubelet. */
+export async function setGpus(core: TestCluster['admin']['core'], name: string): Promise<void> {
+  const gpus = { 'nvidia.com/gpu': '8' }
+  await core.patchNodeStatus({ name, body: { status: { capacity: gpus, allocatable: gpus } } }, asMergePatch)
 }
 
 /** A spec whose weights are the bundled model, copied to the pod. */
