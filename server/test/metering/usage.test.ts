@@ -159,6 +159,7 @@ test('an engine whose launch had to wait: billed from the launch', async () => {
   pass({ minutes: 1 })
   await terminate(id)
   expect(await sumAmount(server.application, organizationId)).toBe('0.12')
+  expect((await client.get(`${path}/${id}/usage`)).body.instance_seconds).toBe(120)
 })
 
 test('a lost instance is billed until its loss, and its replacement from the start of its engine', async () => {

@@ -33,10 +33,13 @@ export async function readDeploymentUsage(
 async function sumInstanceSeconds(db: Database, deploymentId: string, now: Date): Promise<number> {
   const spans = await db
     .selectFrom('instance_spans')
-    .select(['started_at', 'ended_at'])
+    .select(['started_at', 'ended_at', 'voided_at'])
     .where('deployment_id', '=', deploymentId)
     .execute()
-  const milliseconds = spans.map(({ started_at: startedAt, ended_at: endedAt }) =>
+  const billed = spans.filter(({ voided_at: voidedAt }) => voidedAt === null)
+  // Instances that never became ready are free. They count only until one did.
+  const counted = billed.length > 0 ? billed : spans
+  const milliseconds = counted.map(({ started_at: startedAt, ended_at: endedAt }) =>
     Math.max(0, (endedAt ?? now).getTime() - startedAt.getTime()),
   )
   return milliseconds.reduce((sum, each) => sum + each, 0) / 1000
