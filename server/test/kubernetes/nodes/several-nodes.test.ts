@@ -103,10 +103,13 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
     const before = await listPods(spec)
     await testBed.runOnNode(before[1]?.spec?.nodeName ?? '', "pkill -KILL -f '[-]-headless'")
     await waitForPhase(() => runtime.observeEngine(spec.deploymentId), 'starting')
+    // The kubelet may restart the worker before LeaderWorkerSet replaces the group.
+    await vi.waitFor(async () => {
+      const after = await listPods(spec)
+      expect(after.map(nameOf)).toEqual(before.map(nameOf))
+      expect(uidsOf(after).filter((uid) => uidsOf(before).includes(uid))).toEqual([])
+    }, waitOptions)
     await waitForPhase(() => runtime.observeEngine(spec.deploymentId), 'ready')
-    const after = await listPods(spec)
-    expect(after.map(nameOf)).toEqual(before.map(nameOf))
-    for (const [index, uid] of uidsOf(after).entries()) expect(uid).not.toBe(uidsOf(before)[index])
   })
 
   test('a quota that has room for the leader alone refuses the deployment', async () => {
