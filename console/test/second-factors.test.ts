@@ -170,23 +170,26 @@ test('a person without their passkey signs in with a recovery code', async () =>
   await other.waitForURL('**/deployments')
 })
 
-test('an owner requires a second factor, and a member is led to it while they work', async () => {
+test('an owner requires a second factor; members are led to it while they work, and may leave instead', async () => {
   const owner = createPerson('Grace Hopper')
   const member = createPerson('Mary Allen')
   const { page, allowPageErrors } = await site.visit()
   allowPageErrors(/409/)
   await register(page, owner)
-  const { page: office, allowPageErrors: allow } = await site.visit()
-  allow(/403/)
-  const { id } = await callByApi<{ id: number }>(page.request, 'POST', '/v1/organization/invitations', {
-    email: member.email,
-  })
-  const path = `/v1/organization/invitations/${id}/link`
-  const { url } = await callByApi<{ url: string }>(page.request, 'POST', path)
-  await office.goto(new URL(url).pathname)
-  await office.getByLabel('Password', { exact: true }).fill(member.password)
-  await office.getByRole('button', { name: 'Create account and join' }).click()
-  await office.waitForURL('**/deployments')
+  const join = async ({ email, password }: Person) => {
+    const { page: own, allowPageErrors: allow } = await site.visit()
+    allow(/403/)
+    const invitations = '/v1/organization/invitations'
+    const { id } = await callByApi<{ id: number }>(page.request, 'POST', invitations, { email })
+    const { url } = await callByApi<{ url: string }>(page.request, 'POST', `${invitations}/${id}/link`)
+    await own.goto(new URL(url).pathname)
+    await own.getByLabel('Password', { exact: true }).fill(password)
+    await own.getByRole('button', { name: 'Create account and join' }).click()
+    await own.waitForURL('**/deployments')
+    return own
+  }
+  const office = await join(member)
+  const home = await join(createPerson('Kay McNulty'))
 
   await page.goto('/organization?tab=settings')
   await page.getByRole('button', { name: 'Require a second factor' }).click()
@@ -211,4 +214,15 @@ test('an owner requires a second factor, and a member is led to it while they wo
   await office.getByRole('button', { name: 'I have saved them' }).click()
   await office.waitForURL('**/deployments')
   await seeGone(heading(office, 'Set up a second factor'))
+  await office.goto('/organization')
+  await office.getByRole('button', { name: /^Actions for mary/i }).click()
+  await office.getByRole('menuitem', { name: 'Leave' }).click()
+  await office.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
+  await office.waitForURL('**/deployments')
+
+  await home.goto('/catalog')
+  await home.getByRole('button', { name: `Leave ${owner.organization}` }).click()
+  await home.getByRole('dialog').getByRole('button', { name: 'Leave' }).click()
+  await home.waitForURL('**/deployments')
+  expect(await callByApi<unknown[]>(page.request, 'GET', '/v1/organization/members')).toHaveLength(1)
 })
