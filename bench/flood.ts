@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import getPort from 'get-port'
 import { Agent, request } from 'undici'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 import { awaitTurn, takeCores } from './machine.ts'
 import type { Cores } from './machine.ts'
-import { findFreePort, runBenchmark, startProgram, waitForPort } from './processes.ts'
+import { runBenchmark, startProgram, waitForPort } from './processes.ts'
 
 const mostSlowdown = 3
 const { values } = parseArgs({
@@ -86,7 +87,7 @@ async function startServer(cores: Cores, folder: string, cleanup: AsyncDisposabl
   await chmod(home, 0o755)
   const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
   cleanup.defer(() => database.stop())
-  const port = await findFreePort()
+  const port = await getPort({ host: '127.0.0.1' })
   const server = startProgram({
     name: 'berth',
     core: cores.gateway,

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, readdirSync } from 'node:fs'
-import { createServer, connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -77,15 +76,6 @@ export async function runBenchmark(run: (cleanup: AsyncDisposableStack) => Promi
     console.error(`\n${first instanceof Error ? first.message : first}`)
     process.exit(1)
   }
-}
-
-/** Finds a free port on loopback. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 /** Waits until a program listens. Throws with the end of its log when the program exits first or takes too long. */

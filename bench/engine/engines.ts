@@ -4,7 +4,8 @@ import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findFreePort, readResident } from '../processes.ts'
+import getPort from 'get-port'
+import { readResident } from '../processes.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../engine/src/main.ts')
 const NONCE = '0123456789abcdef'
@@ -71,7 +72,7 @@ export const startEmbedded: StartEngine = async (launch) => {
 export function startLlamaServer(program: string): StartEngine {
   return async ({ model, type, contextTokens, parallel, threads }) => {
     const folder = mkdtempSync(join(tmpdir(), 'berth-bench-llama-server-'))
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const flags = {
       '--host': '127.0.0.1',
       '--port': port,

@@ -2,16 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import getPort from 'get-port'
 import pg from 'pg'
 import { startEmbeddedDatabase } from '../../server/src/database/embedded.ts'
-import {
-  findByCommandLine,
-  findFreePort,
-  isAlive,
-  listFamily,
-  startProgram,
-  waitForPort,
-} from '../processes.ts'
+import { findByCommandLine, isAlive, listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
@@ -56,7 +50,7 @@ export async function prepareBerth(
     ...settings,
   }
   const run = async (role: 'all' | 'api', core: number) => {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name: `berth-${role}`,
       core,

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import getPort from 'get-port'
+import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 /** haproxy with one thread and shared upstream connections. */
@@ -11,7 +12,7 @@ export async function startHaproxy({
   cleanup,
 }: Surroundings): Promise<() => Promise<Running>> {
   return async () => {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const file = join(folder, `haproxy-${port}.cfg`)
     await writeFile(file, compose(port, upstreamPort))
     const program = startProgram({

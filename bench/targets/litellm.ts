@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import getPort from 'get-port'
 import { installPython } from '../../scripts/suites/python.ts'
-import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 /** The version of the Python package `litellm`. */
@@ -20,7 +21,7 @@ export async function startLiteLlm({
   const config = join(folder, 'litellm.json')
   await writeFile(config, JSON.stringify(compose(upstreamPort)))
   return async () => {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name: 'litellm',
       core: cores.gateway,

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findFreePort, listFamily, startProgram, waitForPort } from '../processes.ts'
+import getPort from 'get-port'
+import { listFamily, startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 /** nginx as a proxy with upstream keep-alive, per its documentation: one worker, and no buffering on the port for streams. */
@@ -11,7 +12,10 @@ export async function startNginx(
 ): Promise<() => Promise<Running>> {
   const name = accessLog ? 'nginx-log' : 'nginx'
   return async () => {
-    const ports = { whole: await findFreePort(), stream: await findFreePort() }
+    const ports = {
+      whole: await getPort({ host: '127.0.0.1' }),
+      stream: await getPort({ host: '127.0.0.1' }),
+    }
     const home = join(folder, `${name}-${ports.whole}`)
     await mkdir(home)
     const log = accessLog ? `${join(home, 'access.log')} combined` : 'off'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import getPort from 'get-port'
+import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 /** A program in `parts/`: a building block of a Node gateway without Berth. */
@@ -8,7 +9,7 @@ export async function startPart(
   name: 'node-http' | 'fastify' | 'undici',
 ): Promise<() => Promise<Running>> {
   return async () => {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name,
       core: cores.gateway,

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import getPort from 'get-port'
+import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 const folderOfPeers = resolve(import.meta.dirname, '..')
@@ -21,7 +22,7 @@ export async function startPortkey({
     })
   }
   return async () => {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const gateway = startProgram({
       name: 'portkey',
       core: cores.gateway,

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import getPort from 'get-port'
 import { installPython } from '../../scripts/suites/python.ts'
-import { findFreePort, startProgram, waitForPort } from '../processes.ts'
+import { startProgram, waitForPort } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 /** The version of the Python package `smg`, which contains a program in Rust. */
@@ -17,8 +18,8 @@ export async function startSmg({
 }: Surroundings): Promise<() => Promise<Running>> {
   const environment = await installPython(`smg-${smgVersion}`, [`smg==${smgVersion}`])
   return async () => {
-    const port = await findFreePort()
-    const metricsPort = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
+    const metricsPort = await getPort({ host: '127.0.0.1' })
     const program = startProgram({
       name: 'smg',
       core: cores.gateway,

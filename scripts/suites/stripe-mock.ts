@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePorts } from '../../server/test/support/listen.ts'
+import getPort from 'get-port'
 import { findCacheFolder, runCommand, runSuite, waitForUrl } from './suite.ts'
 
 /** The newest release. It knows the API version 2026-08-26.dahlia, which precedes that of our `stripe` package. */
@@ -15,7 +15,7 @@ await runSuite('stripe-mock', async (cleanUps) => {
   if (!existsSync(program)) {
     await runCommand('go', ['install', `github.com/stripe/stripe-mock@${version}`], { GOBIN: folder })
   }
-  const [port] = await findFreePorts(1)
+  const port = await getPort({ host: '127.0.0.1' })
   const address = `http://127.0.0.1:${port}`
   const mock = spawn(program, ['-http-addr', `127.0.0.1:${port}`], { stdio: 'ignore' })
   cleanUps.push(() => void mock.kill())

@@ -1,9 +1,7 @@
 import { randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import getPort, { portNumbers } from 'get-port'
 import { simpleParser } from 'mailparser'
 import {
   createDataDirectory,
@@ -36,7 +34,9 @@ export interface ConsoleServer {
 
 /** Starts a server with these settings; otherwise with the defaults of an installation. */
 export async function startConsoleServer(settings: Record<string, string> = {}): Promise<ConsoleServer> {
-  const port = await findFreePort()
+  // Below the range that systems assign to connections, so that nothing takes it before or between starts of the server.
+  const ports = portNumbers(randomInt(20_000, 31_000), 32_000)
+  const port = await getPort({ host: '127.0.0.1', port: ports })
   let url = ''
   const dataDirectory = await createDataDirectory()
   let running: ServerProcess | null = null
@@ -78,20 +78,6 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
       await waitUntil(hasArrived, waitTimeout, `an email to ${recipient} about “${subject}”`)
       return link ?? ''
     },
-  }
-}
-
-/** A port below the range that systems assign to connections, so that nothing takes it before or between starts of the server. */
-async function findFreePort(): Promise<number> {
-  const probe = createServer()
-  try {
-    probe.listen(randomInt(20_000, 32_000), '127.0.0.1')
-    await once(probe, 'listening')
-    return (probe.address() as AddressInfo).port
-  } catch {
-    return await findFreePort()
-  } finally {
-    probe.close()
   }
 }
 

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { stat, type FileHandle } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import getPort from 'get-port'
 import pg from 'pg'
 import { chooseAccount, runningAsRoot } from './embedded/account.ts'
 import { describeBinaries, findBinaries, prepareBinaries, type Binaries } from './embedded/binaries.ts'
@@ -11,7 +12,6 @@ import { lockFile } from './embedded/file-lock.ts'
 import { locateHome, writePointer, type Home } from './embedded/location.ts'
 import {
   resetPidFile,
-  findFreePort,
   isPostmaster,
   openLog,
   readLog,
@@ -163,7 +163,7 @@ async function start(instance: Instance, lock: FileHandle, deadline: number): Pr
   await trimLog(logFile)
   const program = join(instance.binaries.directory, 'bin', 'postgres')
   for (let attempt = 1; ; attempt++) {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const log = await openLog(logFile)
     const offset = (await log.stat()).size
     const settings = { ...serverSettings(port), ...options.settings }

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import getPort from 'get-port'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
-import { findFreePort, readPidFile, serverSettings } from '../../src/database/embedded/postmaster.ts'
+import { readPidFile, serverSettings } from '../../src/database/embedded/postmaster.ts'
 import {
   createScratch,
   killHard,
@@ -152,7 +153,7 @@ test('a PostgreSQL started by hand is refused and keeps running', async () => {
   const data = join(dataDirectory, 'postgres', 'cluster', 'data')
   await (await start(dataDirectory)).stop()
   const { directory } = await findBinaries()
-  const settings = Object.entries(serverSettings(await findFreePort()))
+  const settings = Object.entries(serverSettings(await getPort({ host: '127.0.0.1' })))
   const options = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const byHand = spawn(join(directory, 'bin', 'postgres'), ['-D', data, ...options], {
     ...serviceAccount,

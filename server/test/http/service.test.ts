@@ -1,8 +1,8 @@
+import getPort from 'get-port'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { findFreePorts } from '../support/listen.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -81,7 +81,7 @@ test.each([
 test('METRICS_PORT: /metrics is served on its own port and not by the API', async () => {
   const database = await createTestDatabase()
   const dataDirectory = await createDataDirectory()
-  const [metricsPort] = await findFreePorts(1)
+  const metricsPort = await getPort({ host: '127.0.0.1' })
   const process = spawnServer({
     DATABASE_URL: database.url,
     DATA_DIR: dataDirectory,

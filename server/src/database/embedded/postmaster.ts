@@ -2,7 +2,6 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, open, readFile, rename, rm, truncate, type FileHandle } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EmbeddedDatabaseError, systemErrorCode } from './error.ts'
@@ -120,18 +119,6 @@ export function serverSettings(port: number): Record<string, string> {
     log_error_verbosity: 'terse',
     log_min_error_statement: 'panic',
   }
-}
-
-/** Returns a free TCP port of the loopback interface. */
-export function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
 
 /** Opens the server's log for appending. */

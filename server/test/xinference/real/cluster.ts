@@ -6,7 +6,7 @@ import { createWriteStream } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findFreePorts } from '../../support/listen.ts'
+import getPort from 'get-port'
 
 const weights = resolve(import.meta.dirname, '../../../../catalog/weights')
 
@@ -32,7 +32,8 @@ export async function openCluster(environment: Record<string, string> = {}): Pro
     await copyFile(join(weights, name), join(folder, 'weights', name))
   }
   await writeFile(join(folder, 'weights/broken.gguf'), 'GGUF, but nothing else')
-  const [port, supervisorPort] = await findFreePorts(2)
+  const port = await getPort({ host: '127.0.0.1' })
+  const supervisorPort = await getPort({ host: '127.0.0.1' })
   const url = `http://127.0.0.1:${port}`
   const processes = new Map<string, ChildProcess>()
   const log = createWriteStream(join(folder, 'xinference.log'), { flags: 'a' })

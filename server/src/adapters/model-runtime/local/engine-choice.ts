@@ -1,12 +1,13 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import getPort from 'get-port'
 import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
 import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
 import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
 import type { EngineStart } from './engine-control.ts'
 import { chooseThreads } from './host.ts'
-import { findFreePort, findLlamaServerVersion, findVllmVersion, type Command } from './programs.ts'
+import { findLlamaServerVersion, findVllmVersion, type Command } from './programs.ts'
 import { DEFAULT_STATE_CACHE_BYTES } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
@@ -85,7 +86,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
     { model, projector }: LocalWeights,
     { gpus }: EnginePlace,
   ): Promise<Omit<EngineStart, 'apiKey'>> {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const share = Math.floor((totalmem() * PROMPT_CACHE_SHARE) / expectedEngines / MEBIBYTE)
     const args = buildLlamaServerArguments({
       spec,
@@ -109,7 +110,7 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
     { model }: LocalWeights,
     { gpus, gpuModel, computeCapability }: EnginePlace,
   ): Promise<Omit<EngineStart, 'apiKey'>> {
-    const port = await findFreePort()
+    const port = await getPort({ host: '127.0.0.1' })
     const args = buildVllmArguments({
       spec,
       model,

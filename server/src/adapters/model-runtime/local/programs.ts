@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { open } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
@@ -45,16 +44,4 @@ async function readStart(path: string): Promise<string> {
   } finally {
     await file.close()
   }
-}
-
-/** A free port on the loopback interface. Another program may take it first: engines are identified by their key. */
-export async function findFreePort(): Promise<number> {
-  const server = createServer()
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject).listen({ host: '127.0.0.1', port: 0 }, resolve)
-  await promise
-  const address = server.address()
-  await new Promise((closed) => server.close(closed))
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
-  return address.port
 }
