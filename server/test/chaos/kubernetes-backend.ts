@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import type { V1Pod } from '@kubernetes/client-node'
 import { engineImage, openNodeTestBed, setGpus } from '../kubernetes/nodes/support.ts'
 import type { NodeTestBed } from '../kubernetes/nodes/support.ts'
+import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
 import { pickFrom } from './load.ts'
 
+const startTimeoutMs = 120_000
 const idLabel = 'berth.dev/deployment-id'
 
 const instanceTypes = (namespace: string) => `
@@ -34,13 +36,17 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
   const listPods = async () =>
     (await cluster.admin.core.listNamespacedPod({ namespace: cluster.namespace })).items
 
-  /** Kills processes of a random engine's pod. Where there is no engine, nothing is killed. */
+  /** Kills processes of the pod of a random engine, as soon as there is one. */
   const killInPod = async (random: () => number, what: string, script: (uid: string) => string) => {
-    const pod = pickFrom(random, (await listPods()).filter(isServing))
-    if (pod === undefined) return `${what} of no pod`
-    const { name = '', uid = '' } = pod.metadata ?? {}
-    await testBed.runOnNode(pod.spec?.nodeName ?? '', script(uid))
-    return `${what} of ${name} on ${pod.spec?.nodeName}`
+    let pod: V1Pod | undefined
+    const findPod = async () => {
+      pod = pickFrom(random, (await listPods()).filter(isServing))
+      return pod !== undefined
+    }
+    await waitUntil(findPod, startTimeoutMs, 'an engine to serve')
+    const { name = '', uid = '' } = pod?.metadata ?? {}
+    await testBed.runOnNode(pod?.spec?.nodeName ?? '', script(uid))
+    return `${what} of ${name} on ${pod?.spec?.nodeName}`
   }
   const inPod = (uid: string) =>
     `for p in /proc/[0-9]*; do grep -q '${uid}' $p/cgroup 2>/dev/null && echo "\${p#/proc/} $(cat $p/comm)"; done`
