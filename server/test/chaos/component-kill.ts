@@ -136,13 +136,16 @@ function toComponents(members: readonly Member[]): Component[] {
 
 /** Kills a component under load, and expects everything to work afterwards. Resolves to a summary. */
 async function runRound(installation: Installation, victim: Component): Promise<string> {
-  const { random, summary, members, counts } = installation
+  const { random, summary, members, counts, backend } = installation
   const loads = await callApis(installation, {
     models: ['berth-tiny', 'berth-tiny'],
-    pace: { ...pace, live: installation.backend.deploymentsPerTenant },
+    pace: { ...pace, live: backend.deploymentsPerTenant },
   })
   await delay(500 + random() * maxUptimeMs)
-  for (const { load } of loads) load.areEnginesKilled = victim.carriesEngines
+  for (const { load } of loads) {
+    load.areEnginesKilled = victim.carriesEngines
+    load.areLogsCut = backend.components.includes(victim)
+  }
   const killedAt = performance.now()
   const killed = await victim.killAndRestart(random, loads)
   summary.kills[victim.name] = (summary.kills[victim.name] ?? 0) + 1
