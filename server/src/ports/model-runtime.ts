@@ -225,7 +225,7 @@ export interface EngineFailure {
 
 /** The current state of a deployment's engine. `message` is one sentence for a person. */
 export type EngineObservation =
-  /** `lostAt` is when a lost engine was last known to work. Its billing ends there, by default at the time of the observation. */
+  /** `lostAt` is when an engine that took its instance with it was last known to work. The instance's billing ends there. */
   | { phase: 'absent'; lostAt?: Date | undefined }
   | {
       phase: 'downloading'

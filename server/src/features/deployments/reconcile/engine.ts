@@ -92,7 +92,7 @@ async function handleNotReady(
         stage: 'runtime',
         code: 'instance_lost',
         message: 'The engine has disappeared.',
-        lostAt: engine.lostAt ?? context.deps.clock(),
+        lostAt: engine.lostAt,
       })
     case 'failed':
       return handleLoss(context, engine)
@@ -101,7 +101,7 @@ async function handleNotReady(
   }
 }
 
-/** Restarts an engine. If its instance was lost, the instance's billing ends at that time. */
+/** Restarts an engine. If its instance was lost with it, the instance's billing ends at that time. */
 async function handleLoss(
   context: ReconcileContext,
   failure: DeploymentFailure & { lostAt?: Date | undefined },
