@@ -292,6 +292,13 @@ describe('objects', () => {
     expect(policy.spec.egress).toHaveLength(3)
   })
 
+  test('vLLM on a single GPU has shared memory for its queue of messages', () => {
+    const { volumes, containers } = build(1).workload.spec.template.spec
+    const emptyDir = { medium: 'Memory', sizeLimit: String(2 ** 29) }
+    expect(volumes).toContainEqual({ name: 'shared-memory', emptyDir })
+    expect(containers[0].volumeMounts).toContainEqual({ name: 'shared-memory', mountPath: '/dev/shm' })
+  })
+
   test('the same spec builds the same objects', () => {
     expect(build(2)).toEqual(build(2))
   })

@@ -50,17 +50,21 @@ export function listEngines(images: KubernetesRuntimeSettings['images']): Runtim
 }
 
 const gibibyte = 2 ** 30
-/** Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs */
-const vllmMemory = { process: 8 * gibibyte, shared: 4 * gibibyte }
+/**
+ * Host memory of one GPU's process in vLLM, and its shared memory with the processes of other GPUs in the pod. The queue of messages between
+ * vLLM's processes has 160 MiB; the 64 MiB that a pod has by default are too few.
+ */
+const vllmMemory = { process: 8 * gibibyte, shared: 4 * gibibyte, queue: gibibyte / 2 }
 /** Host memory of llama-server besides its prompt cache, and the prompt cache */
 const llamaCppMemory = { process: 2 * gibibyte, promptCache: 8 * gibibyte }
 
-/** Shared memory of a pod in bytes; vLLM's processes exchange tensors through it. 0 with a single GPU. */
+/** Shared memory of a pod in bytes; vLLM's processes exchange messages and tensors through it. 0 for llama-server. */
 export function getSharedMemoryBytes({
   engine,
   gpusPerPod,
 }: Pick<EnginePlan, 'engine' | 'gpusPerPod'>): number {
-  return engine === 'vllm' && gpusPerPod > 1 ? vllmMemory.shared * gpusPerPod : 0
+  if (engine !== 'vllm') return 0
+  return gpusPerPod > 1 ? vllmMemory.shared * gpusPerPod : vllmMemory.queue
 }
 
 const loadingSeconds = 20 * 60
