@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { installLeaderWorkerSet } from './leader-worker-set.ts'
 import { findCacheFolder, runCommand } from './suite.ts'
+import { loadVllmImage } from './vllm-image.ts'
 
 const nodes = 5
 const nodeTests = resolve(import.meta.dirname, '../../server/test/kubernetes/nodes')
@@ -26,7 +27,9 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
   const version = process.env['TEST_CLUSTER_VERSION']
   cleanUps.push(() => runCommand(tool, ['down']))
   const kubeconfig = await ask('up', ...(version === undefined ? [] : ['--version', version]))
-  for (let count = 0; count < nodes; count += 1) await runCommand(tool, ['node'])
+  await runCommand(tool, ['node'])
+  const vllm = process.env['TEST_VLLM_POD'] === 'yes' ? await loadVllmImage(ask) : {}
+  for (let count = 1; count < nodes; count += 1) await runCommand(tool, ['node'])
   const folder = findCacheFolder('llama-server')
   await runCommand(tool, ['suite', folder, 'sid', 'llama.cpp'])
   const config = JSON.stringify({ Entrypoint: ['/usr/bin/llama-server'], Env: ['PATH=/usr/bin:/bin'] })
@@ -38,6 +41,7 @@ export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Pro
   if (archive !== undefined) await ask('image', 'load', archive)
   const hasLeaderWorkerSet = await installLeaderWorkerSet(ask)
   return {
+    ...vllm,
     ...(hasLeaderWorkerSet ? { TEST_LWS_IMAGE: engineImage } : {}),
     KUBECONFIG: kubeconfig,
     TEST_KUBECTL: `${tool} kubectl`,
