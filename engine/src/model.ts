@@ -26,13 +26,16 @@ const WEIGHTS_PER_THREAD = 32 * 2 ** 20
 /** Values that llama.cpp's AVX-512 code for F16 takes at once. It takes fewer ones singly. */
 const F16_STEP = 64
 /**
- * Makes attention with small heads fast on the CPU: flash attention and F16 would take the values of a head singly, which is half as
- * fast. An exact cache of F32 has twice the bytes, which are few in such models.
+ * Makes attention with small heads fast on the CPU: flash attention and F16 would take the values of a head singly. The cache of a chat
+ * model is exact in F32 and has twice the bytes, which are few in such models; an embedding model reads its cache once.
  */
 const smallHeadAttention = {
-  defaultContextFlashAttention: false,
-  experimentalDefaultContextKvCacheKeyType: 'F32',
-  experimentalDefaultContextKvCacheValueType: 'F32',
+  embedding: { defaultContextFlashAttention: false },
+  chat: {
+    defaultContextFlashAttention: false,
+    experimentalDefaultContextKvCacheKeyType: 'F32',
+    experimentalDefaultContextKvCacheValueType: 'F32',
+  },
 } as const
 
 /** A loaded model with its contexts. */
@@ -82,7 +85,7 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
       }),
     ])
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
-    const attention = llama.gpu === false && hasSmallHeads(file) ? smallHeadAttention : {}
+    const attention = llama.gpu === false && hasSmallHeads(file) ? smallHeadAttention[settings.type] : {}
     return await load(llama, { ...settings, threads }, attention, log)
   } catch (error) {
     throw toLoadError(error, complaints)
