@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { createLog } from './log.ts'
 import { loadModel, LoadError } from './model.ts'
+import { buildServer } from './server.ts'
 import { parseSettings } from './settings.ts'
 import { createStateWriter, isStillWanted } from './state.ts'
 
@@ -50,14 +51,6 @@ process.on('SIGHUP', () => {})
 writeState({})
 setInterval(leaveIfNotWanted, WATCH_MS)
 
-log(
-  `pid ${process.pid} serving ${settings.alias} (${settings.type}): context ${settings.contextTokens}, parallel ${settings.parallel}, ` +
-    `threads ${settings.threads}, gpu layers ${settings.gpuLayers}, model ${settings.modelPath}`,
-)
-const started = performance.now()
-const loading = loadModel(settings, log).catch(fail)
-// node-llama-cpp first tries its binary in another process. Meanwhile this one loads the HTTP server.
-const { buildServer } = await import('./server.ts')
 const server = buildServer({ key, log })
 const stop = (): void => {
   log('received a signal; shutting down')
@@ -67,11 +60,18 @@ const stop = (): void => {
 process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
 
+const { alias, type, contextTokens, parallel, threads, gpuLayers } = settings
+log(
+  `pid ${process.pid} serving ${alias} (${type}): context ${contextTokens}, parallel ${parallel}, ` +
+    `threads ${threads}, gpu layers ${gpuLayers}, model ${settings.modelPath}`,
+)
 await server.fastify.listen({ host: '127.0.0.1', port: 0 })
 const { port } = server.fastify.server.address() as AddressInfo
 writeState({ port })
 log(`listening on 127.0.0.1:${port}`)
 
-server.setModel(await loading)
+const started = performance.now()
+const loaded = await loadModel(settings, log).catch(fail)
+server.setModel(loaded)
 writeState({ phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)

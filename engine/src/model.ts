@@ -68,22 +68,20 @@ export async function loadModel(settings: Settings, log: Log): Promise<LoadedMod
   // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
   const threads = Math.min(settings.threads, availableParallelism())
   try {
-    const [file, llama] = await Promise.all([
-      checkFile(settings.modelPath),
-      // Use only the binaries that npm installed: no download, no build.
-      getLlama({
-        build: 'never',
-        skipDownload: true,
-        progressLogs: false,
-        gpu: settings.gpuLayers === 0 ? false : 'auto',
-        maxThreads: threads,
-        logLevel: LlamaLogLevel.warn,
-        logger: (level, message) => {
-          if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
-          log(`llama.cpp ${level}: ${message}`)
-        },
-      }),
-    ])
+    const file = await checkFile(settings.modelPath)
+    // Use only the binaries that npm installed: no download, no build.
+    const llama = await getLlama({
+      build: 'never',
+      skipDownload: true,
+      progressLogs: false,
+      gpu: settings.gpuLayers === 0 ? false : 'auto',
+      maxThreads: threads,
+      logLevel: LlamaLogLevel.warn,
+      logger: (level, message) => {
+        if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
+        log(`llama.cpp ${level}: ${message}`)
+      },
+    })
     log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
     const attention = llama.gpu === false && hasSmallHeads(file) ? smallHeadAttention[settings.type] : {}
     return await load(llama, { ...settings, threads }, attention, log)
@@ -141,13 +139,11 @@ async function load(
     await (await loaded.embeddings()).getEmbeddingFor('warm')
     return loaded
   }
-  const creating = model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
-  // Both take a quarter of a second: this on JavaScript's thread, that on llama.cpp's.
-  const wrapper = resolveChatWrapper(model)
-  const context = await creating
+  const context = await model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
   const warm = context.getSequence()
   await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
   await warm.dispose()
+  const wrapper = resolveChatWrapper(model)
   const canCallTools = templateTakesTools(model, wrapper)
   log(
     `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
