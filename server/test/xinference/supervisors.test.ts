@@ -170,6 +170,15 @@ test('a supervisor that has just started: its models are unknown until the worke
   expect(await runtime.listDeploymentIds()).toEqual([])
 })
 
+test('a worker that has just joined offers nothing until it has reported its resources', async () => {
+  const worker = { ip: '10.0.0.8', gpus: [], memoryBytes: 0 }
+  const simulator = await openSimulator({ workers: [worker] })
+  const runtime = await openRuntime([simulator])
+  await expect(runtime.listOffers()).rejects.toThrow('no reachable Xinference cluster has a worker')
+  worker.memoryBytes = 8 * 2 ** 30
+  expect(await runtime.listOffers()).toMatchObject([{ instanceType: 'xinference-cpu' }])
+})
+
 test('a cluster without a worker: unreachable until a worker joins', async () => {
   const simulator = await openSimulator()
   const runtime = await openRuntime([simulator])

@@ -45,11 +45,15 @@ export async function readNodes(supervisor: Supervisor): Promise<ClusterNode[]> 
     )
     const facts = info.find(({ node_type, ip_address }) => isWorker(node_type) && toHost(ip_address) === host)
     const reported = readGpus(worker.status ?? {}, used)
+    const gpus = reported.length > 0 ? reported : divideEvenly(facts, used)
+    const memoryBytes = facts?.mem_total ?? 0
+    // A worker that has just joined has not reported its resources yet.
+    if (gpus.length === 0 && memoryBytes === 0) continue
     nodes.set(host, {
       supervisor,
       host,
-      gpus: reported.length > 0 ? reported : divideEvenly(facts, used),
-      memoryBytes: facts?.mem_total ?? 0,
+      gpus,
+      memoryBytes,
       availableMemoryBytes: facts?.mem_available ?? 0,
       models: uids,
     })
