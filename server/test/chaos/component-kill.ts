@@ -1,9 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
 import {
@@ -13,6 +9,7 @@ import {
   lastLines,
   registerTenants,
   restartMember,
+  runOnEmptyDatabase,
   startMembers,
   stopMembers,
 } from './fleet.ts'
@@ -240,14 +237,8 @@ if (import.meta.main) {
   const openBackend = backends[values.runtime ?? '']
   if (openBackend === undefined) throw new RangeError('--runtime must be xinference or kubernetes')
   console.log(`seed ${seed}`)
-  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-components-'))
-  await chmod(dataDirectory, 0o755)
-  const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
-  try {
+  await runOnEmptyDatabase(async (databaseUrl) => {
     const report = (line: string) => console.log(line)
-    console.log(await runComponentKill({ openBackend, databaseUrl: database.url, rounds, seed, report }))
-  } finally {
-    await database.stop()
-    await rm(dataDirectory, { recursive: true, force: true })
-  }
+    console.log(await runComponentKill({ openBackend, databaseUrl, rounds, seed, report }))
+  })
 }

@@ -1,3 +1,7 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { registerClient } from '../support/client.ts'
 import { createDataDirectory, removeDataDirectory, spawnServer, waitUntil } from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
@@ -12,6 +16,19 @@ export interface Member {
 }
 
 const startTimeoutMs = 60_000
+
+/** Runs a program with an empty embedded database of its own, which it removes at the end. */
+export async function runOnEmptyDatabase(run: (databaseUrl: string) => Promise<void>): Promise<void> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-fleet-'))
+  await chmod(dataDirectory, 0o755)
+  const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
+  try {
+    await run(database.url)
+  } finally {
+    await database.stop()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}
 
 /** Starts two APIs and two workers with the same settings. The cleanup kills them. */
 export async function startMembers(
@@ -62,7 +79,7 @@ export async function stopMembers(members: readonly Member[]): Promise<void> {
     throw new Error(`the servers exited with ${codes.join(', ')} after SIGTERM`)
 }
 
-/** Registers accounts, each with an organization of its own. */
+/** Registers accounts, in separate organizations. */
 export async function registerTenants(url: string, count: number): Promise<Tenant[]> {
   const tenants: Tenant[] = []
   while (tenants.length < count) {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { V1Pod } from '@kubernetes/client-node'
-import { engineImage, openNodeTestBed, setGpus } from '../kubernetes/nodes/support.ts'
+import { configureServer, openNodeTestBed, setGpus } from '../kubernetes/nodes/support.ts'
 import type { NodeTestBed } from '../kubernetes/nodes/support.ts'
 import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
@@ -11,26 +11,14 @@ import { pickFrom } from './load.ts'
 const startTimeoutMs = 120_000
 const idLabel = 'berth.dev/deployment-id'
 
-const instanceTypes = (namespace: string) => `
-currency: usd
-gpus:
-  - model: NVIDIA L4
-    vendor: nvidia
-    usable_gib: 22.5
-    compute_capability: 8.9
-    node_selector: { "berth.dev/test": ${namespace} }
-    types: [{ name: l4-x1, gpu_count: 1, region: here, price_per_hour: "0.80" }]
-`
-
 /** A namespace on the real nodes of the cluster `KUBECONFIG`. */
 export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Promise<Backend> {
   const testBed = await openNodeTestBed()
   cleanup.defer(() => testBed.close())
-  const { cluster, proxy, nodes } = testBed
+  const { cluster, nodes } = testBed
   const folder = await mkdtemp(join(tmpdir(), 'berth-kubernetes-backend-'))
   cleanup.defer(() => rm(folder, { recursive: true, force: true }))
-  const typesFile = join(folder, 'types.yaml')
-  await writeFile(typesFile, instanceTypes(cluster.namespace))
+  const settings = await configureServer(testBed, folder)
   const keeping = setInterval(() => void keepGpus(testBed).catch(() => {}), 2_000)
   cleanup.defer(() => clearInterval(keeping))
   const listPods = async () =>
@@ -80,15 +68,7 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
   }
 
   return {
-    settings: {
-      RUNTIME: 'kubernetes',
-      INSTANCE_TYPES_FILE: typesFile,
-      KUBECONFIG: cluster.kubeconfig,
-      KUBERNETES_NAMESPACE: cluster.namespace,
-      KUBERNETES_ENGINE_ADDRESS: proxy.serviceUrl,
-      KUBERNETES_LLAMACPP_IMAGE: engineImage,
-      KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
-    },
+    settings,
     components: [engine, enginePod, kubelet],
     // Each engine takes a node.
     deploymentsPerTenant: 1,

@@ -1,9 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { query } from '../database/scratch.ts'
 import { waitUntil } from '../support/process.ts'
 import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
@@ -15,6 +11,7 @@ import {
   lastLines,
   registerTenants,
   restartMember,
+  runOnEmptyDatabase,
   startMembers,
   stopMembers,
 } from './fleet.ts'
@@ -170,14 +167,8 @@ if (import.meta.main) {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
   if (!(kills >= 1) || !(seed >= 0)) throw new RangeError('--kills and --seed must be numbers')
   console.log(`seed ${seed}`)
-  const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-many-'))
-  await chmod(dataDirectory, 0o755)
-  const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })
-  try {
+  await runOnEmptyDatabase(async (databaseUrl) => {
     const report = (line: string) => console.log(line)
-    console.log(await runManyProcesses({ databaseUrl: database.url, kills, seed, report }))
-  } finally {
-    await database.stop()
-    await rm(dataDirectory, { recursive: true, force: true })
-  }
+    console.log(await runManyProcesses({ databaseUrl, kills, seed, report }))
+  })
 }

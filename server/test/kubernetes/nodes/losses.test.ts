@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -8,19 +8,8 @@ import { waitForStatus } from '../../support/deployments.ts'
 import { startTestServer } from '../../support/server.ts'
 import type { TestServer } from '../../support/server.ts'
 import { waitOptions } from '../cluster/support.ts'
-import { engineImage, nodeCommand, openNodeTestBed } from './support.ts'
+import { configureServer, nodeCommand, openNodeTestBed } from './support.ts'
 import type { NodeTestBed } from './support.ts'
-
-const instanceTypes = (namespace: string) => `
-currency: usd
-gpus:
-  - model: NVIDIA L4
-    vendor: nvidia
-    usable_gib: 22.5
-    compute_capability: 8.9
-    node_selector: { "berth.dev/test": ${namespace} }
-    types: [{ name: l4-x1, gpu_count: 1, region: here, price_per_hour: "0.80" }]
-`
 
 /** Stops a node without a word to the cluster: its kubelet, its container runtime, and every engine on it. */
 const freeze = 'pkill -STOP -x kubelet; pkill -STOP containerd; pkill -STOP -x llama-server'
@@ -34,19 +23,7 @@ describe.skipIf(nodeCommand === undefined)('losses on real nodes', () => {
   beforeAll(async () => {
     testBed = await openNodeTestBed()
     folder = await mkdtemp(join(tmpdir(), 'berth-nodes-'))
-    const typesFile = join(folder, 'types.yaml')
-    await writeFile(typesFile, instanceTypes(testBed.cluster.namespace))
-    server = await startTestServer({
-      settings: {
-        INSTANCE_TYPES_FILE: typesFile,
-        RUNTIME: 'kubernetes',
-        KUBECONFIG: testBed.cluster.kubeconfig,
-        KUBERNETES_NAMESPACE: testBed.cluster.namespace,
-        KUBERNETES_ENGINE_ADDRESS: testBed.proxy.serviceUrl,
-        KUBERNETES_LLAMACPP_IMAGE: engineImage,
-        KUBERNETES_MODEL_CACHE: 'emptydir:64Mi',
-      },
-    })
+    server = await startTestServer({ settings: await configureServer(testBed, folder) })
     client = await registerClient(server.url)
   })
   afterAll(async () => {
