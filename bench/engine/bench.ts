@@ -70,7 +70,7 @@ async function measureGroup(group: readonly Row[], round: number): Promise<void>
     figures.get(row)!.cpu.push(cpu)
     const [ours, theirs] = measured.map(Math.round)
     process.stderr.write(
-      `${round + 1}/${rounds} ${row.name}: ${ours} and ${theirs} ${row.unit}, CPU ${cpu.join(' and ')} ticks\n`,
+      `${round + 1}/${rounds} ${row.name}: ${ours} and ${theirs} ${row.unit}, CPU ${cpu.map((seconds) => seconds.toFixed(2)).join(' and ')} s\n`,
     )
   }
 }

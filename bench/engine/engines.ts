@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
-import { readResident } from '../processes.ts'
+import { readCpuTime, readResident } from '../processes.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../engine/src/main.ts')
 const NONCE = '0123456789abcdef'
@@ -35,7 +35,7 @@ export interface Engine {
   startMs: number
   /** Resident memory in MiB */
   memory: () => number
-  /** CPU time used so far, in clock ticks */
+  /** CPU time used so far, in seconds */
   cpu: () => number
   stop: () => Promise<void>
 }
@@ -119,7 +119,7 @@ async function start(
         key: KEY,
         startMs: performance.now() - began,
         memory: () => readResident(pid) / 1024,
-        cpu: () => readCpu(pid),
+        cpu: () => readCpuTime([pid]),
         stop,
       }
     }
@@ -130,9 +130,4 @@ async function start(
     }
     await delay(10)
   }
-}
-
-function readCpu(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return Number(fields[11]) + Number(fields[12])
 }
