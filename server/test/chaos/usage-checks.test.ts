@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { compareUsage } from './usage-checks.ts'
 
 const deploymentId = 'one'
-/** Samples of every second until 60 s: what the backend held. */
+/** What the backend held, sampled every second for 60 s. */
 const sample = (isHeld: (second: number) => boolean, isServing = isHeld) =>
   Array.from({ length: 60 }, (_, second) => ({
     at: second * 1000,

@@ -80,7 +80,7 @@ export function useChangeRole() {
   return useMutation({
     mutationFn: ({ id, role }: { id: number } & MemberChanges) =>
       callApi<Member>('PATCH', `/v1/organization/members/${id}`, { body: { role } }),
-    // A changed role of one's own changes the permissions.
+    // If the caller's own role changed, so did their permissions.
     onSettled: () =>
       Promise.all([
         queryClient.invalidateQueries({ queryKey: organizationQuery.queryKey }),

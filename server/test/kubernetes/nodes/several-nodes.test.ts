@@ -66,7 +66,7 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
       expect(log.includes('--headless')).toBe(rank > 0)
       expect(log).toContain('LWS_GROUP_SIZE=2\n')
     }
-    // DNS knows pods by name only where a Service without an address of its own lists them.
+    // Only a headless Service gives its pods names in DNS.
     const service = await admin.core.readNamespacedService({ name: `${name}-0`, namespace })
     expect(service.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true })
     const slices = await admin.objects.list<{ metadata: object; endpoints: V1Endpoint[] } & object>(
