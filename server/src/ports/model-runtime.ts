@@ -235,7 +235,8 @@ export type EngineObservation =
       /** Progress from 0 to 1, for runtimes that report a fraction instead of bytes */
       fraction?: number | undefined
     }
-  | { phase: 'starting'; message: string }
+  /** `lostAt` as above, if the engine was lost and may come back by itself */
+  | { phase: 'starting'; message: string; lostAt?: Date | undefined }
   /** From `ensureEngine`: the engine has also answered one inference request */
   | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
   /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */

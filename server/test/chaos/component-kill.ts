@@ -152,10 +152,24 @@ async function runRound(installation: Installation, victim: Component): Promise<
   for (const tenant of installation.tenants) await verify(installation, url, tenant)
   await expectRemains(installation)
   const { differences } = await installation.compare()
-  if (differences.length > 0) throw new Error(differences.join('\n'))
+  if (differences.length > 0) {
+    const histories = await Promise.all(installation.tenants.map((tenant) => readHistories(url, tenant)))
+    throw new Error([...differences, ...histories].join('\n'))
+  }
   const seconds = (performance.now() - killedAt) / 1000
   summary.recoverySeconds.push(seconds)
   return `killed ${killed}, recovered in ${seconds.toFixed(1)} s, ${JSON.stringify(counts)}`
+}
+
+/** The events of a tenant's deployments that still exist, one line for each. */
+async function readHistories(url: string, tenant: Tenant): Promise<string> {
+  const client = clientOf(url, tenant)
+  const existing = [...tenant.deployments].filter(([, known]) => known === 'created')
+  const lines = existing.map(async ([id]) => {
+    const { body } = await client.get(`/api/v1/model-deployments/${id}/events`)
+    return body.items.map((event: any) => `${id} ${event.at} ${event.status}: ${event.message}`)
+  })
+  return (await Promise.all(lines)).flat().join('\n')
 }
 
 /** Expects the acknowledged state of all deployments, and responses from those that run. */

@@ -117,14 +117,17 @@ const checkEngine = (id: string) =>
     .where('id', '=', id)
     .execute()
 
-test('an engine that disappears: not billed until it runs again in its place', async () => {
+test.each([
+  ['an engine that disappears', { phase: 'absent' }],
+  ['an engine that was lost and may come back by itself', { phase: 'starting', message: 'Launching.' }],
+] as const)('%s: not billed until it runs again in its place', async (_name, lost) => {
   const id = await deploy()
   const read = async () => (await client.get(`${path}/${id}`)).body
   pass({ minutes: 10 })
   const lostAt = now
   pass({ minutes: 1 })
   runtime.answer({
-    observeEngine: () => ({ phase: 'absent', lostAt }),
+    observeEngine: () => ({ ...lost, lostAt }),
     ensureEngine: () => ({ phase: 'starting', message: 'Launching.' }),
   })
   await checkEngine(id)

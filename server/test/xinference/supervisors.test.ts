@@ -198,8 +198,10 @@ test('a READY instance without a model: absent after a timeout', async () => {
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   simulator.intercept = ({ path }) =>
     path === `/v1/models/${spec.modelUid}` ? { status: 400, body: { detail: 'Model not found' } } : undefined
-  expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'starting' })
-  await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+  const unlisted = await runtime.observeEngine(spec.deploymentId, spec.clusterId)
+  expect(unlisted).toMatchObject({ phase: 'starting', lostAt: expect.any(Date) })
+  const absent = await waitForPhase(() => runtime.observeEngine(spec.deploymentId, spec.clusterId), 'absent')
+  expect(absent).toEqual({ phase: 'absent', lostAt: (unlisted as { lostAt: Date }).lostAt })
 })
 
 describe('a worker dies with its model', () => {

@@ -20,7 +20,7 @@ const maxUnlistedMs = 30_000
 const maxCheckGapMs = 30_000
 
 export function createProgressTracker(stallMs: number): ProgressTracker {
-  const unchanged = new Map<string, { text: string; since: number }>()
+  const unchanged = new Map<string, { text: string; since: number; lostAt: Date }>()
   const unreachable = new Map<string, { since: Date; seenAt: number }>()
 
   return {
@@ -28,24 +28,26 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
       const outage = unreachable.get(deploymentId)
       unreachable.delete(deploymentId)
       const isRecent = outage !== undefined && Date.now() - outage.seenAt < maxCheckGapMs
+      const lostAt = isRecent ? outage.since : new Date()
       if (observation.phase === 'absent' || isCrash(observation)) {
         unchanged.delete(deploymentId)
-        return { ...observation, lostAt: isRecent ? outage.since : new Date() }
+        return { ...observation, lostAt }
       }
       if (observation.phase !== 'downloading' && observation.phase !== 'starting') {
         unchanged.delete(deploymentId)
         return observation
       }
+      const isUnlisted = observation.phase === 'starting' && observation.message === notYetListed
       const text = JSON.stringify(observation)
       const last = unchanged.get(deploymentId)
       if (last?.text !== text) {
-        unchanged.set(deploymentId, { text, since: Date.now() })
-        return observation
+        unchanged.set(deploymentId, { text, since: Date.now(), lostAt })
+        return isUnlisted ? { ...observation, lostAt } : observation
       }
       const elapsed = Date.now() - last.since
-      const isUnlisted = observation.phase === 'starting' && observation.message === notYetListed
-      if (isUnlisted && elapsed > Math.min(maxUnlistedMs, stallMs)) {
-        return { phase: 'absent', lostAt: new Date(last.since) }
+      if (isUnlisted) {
+        const isAbsent = elapsed > Math.min(maxUnlistedMs, stallMs)
+        return { ...(isAbsent ? { phase: 'absent' } : observation), lostAt: last.lostAt }
       }
       if (elapsed <= stallMs) return observation
       const minutes = Math.max(1, Math.round(stallMs / 60_000))

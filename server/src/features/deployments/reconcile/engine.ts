@@ -86,7 +86,7 @@ async function handleNotReady(
     case 'downloading':
       return waitForStart(context, 'model_download', engine.message, getProgress(engine))
     case 'starting':
-      return waitForStart(context, 'engine_startup', engine.message, null)
+      return handleRestart(context, engine)
     case 'absent':
       return handleLoss(context, {
         stage: 'runtime',
@@ -106,10 +106,19 @@ async function handleLoss(
   context: ReconcileContext,
   failure: DeploymentFailure & { lostAt?: Date | undefined },
 ): Promise<StepResult> {
-  const { lostAt } = failure
-  const isNews = lostAt !== undefined && context.deployment.instance_released_at === null
-  const deployment = isNews ? await recordLoss(context, lostAt) : context.deployment
+  const deployment = await recordLoss(context, failure.lostAt)
   return deployment === undefined ? { next: undefined } : restartEngine({ ...context, deployment }, failure)
+}
+
+/** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */
+async function handleRestart(
+  context: ReconcileContext,
+  { message, lostAt }: Extract<EngineObservation, { phase: 'starting' }>,
+): Promise<StepResult> {
+  const hasServed = context.deployment.engine_url !== null
+  const deployment = await recordLoss(context, hasServed ? lostAt : undefined)
+  if (deployment === undefined) return { next: undefined }
+  return waitForStart({ ...context, deployment }, 'engine_startup', message, null)
 }
 
 /** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */

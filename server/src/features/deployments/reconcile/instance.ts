@@ -66,12 +66,16 @@ function isRelaunched(
   )
 }
 
-/** Stops the billing of an instance that was lost at `lostAt`. Returns undefined if another writer changed the deployment first. */
+/**
+ * Stops the billing of an instance that was lost at `lostAt`, unless its loss is already recorded. Returns undefined if another writer
+ * changed the deployment first.
+ */
 export async function recordLoss(
   { deps, deployment, lease }: ReconcileContext,
-  lostAt: Date,
+  lostAt: Date | undefined,
 ): Promise<Deployment | undefined> {
-  const { status, instance_started_at: startedAt } = deployment
+  const { status, instance_started_at: startedAt, instance_released_at: releasedAt } = deployment
+  if (lostAt === undefined || releasedAt !== null) return deployment
   const at = earliest(deps.clock(), latest(lostAt, startedAt ?? lostAt))
   return updateDeployment(
     deps.db,
