@@ -1,5 +1,7 @@
 // The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See engine/README.md.
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createLog } from './log.ts'
 import { loadModel, LoadError } from './model.ts'
 import { buildServer } from './server.ts'
@@ -73,5 +75,13 @@ log(`listening on 127.0.0.1:${port}`)
 const started = performance.now()
 const loaded = await loadModel(settings, log).catch(fail)
 server.setModel(loaded)
+releaseMemory()
 writeState({ phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)
+
+/** Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine allocates little. */
+function releaseMemory(): void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as NonNullable<typeof gc>
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
