@@ -13,6 +13,8 @@ const EXIT_BAD_SETTINGS = 2
 const EXIT_NOT_WANTED = 3
 const WATCH_MS = 1000
 const SHUTDOWN_MS = 1500
+/** Later than the first request, which Berth sends to an engine as soon as it is ready. */
+const RELEASE_MEMORY_MS = 1000
 
 const log = createLog()
 const parsed = parseSettings(process.argv.slice(2), process.env['BERTH_ENGINE_KEY'])
@@ -75,9 +77,9 @@ log(`listening on 127.0.0.1:${port}`)
 const started = performance.now()
 const loaded = await loadModel(settings, log).catch(fail)
 server.setModel(loaded)
-releaseMemory()
 writeState({ phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)
+setTimeout(releaseMemory, RELEASE_MEMORY_MS)
 
 /** Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine allocates little. */
 function releaseMemory(): void {
