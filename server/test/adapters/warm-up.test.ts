@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { withWarmUp } from '../../src/adapters/model-runtime/warm-up.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
@@ -16,7 +17,7 @@ const completion = JSON.stringify({ choices: [{ index: 0, message: { role: 'assi
 const routerError = JSON.stringify({
   error: { code: 503, message: 'model is not loaded', type: 'unavailable_error' },
 })
-const timeouts = { wait: 5_000, request: 5_000, total: 60_000 }
+const timeouts = { wait: 5_000, request: 5_000, unavailable: 60_000, total: 60_000 }
 
 let engine: RecordingEngine
 let scripted: ScriptedRuntime
@@ -111,6 +112,25 @@ describe('withWarmUp', () => {
       phase: 'failed',
       message: expect.stringContaining('no response in time'),
     })
+  })
+
+  test('only answers of 503: failed with engine_unreachable, which a restart may fix', async () => {
+    const brief = withWarmUp(scripted, { ...timeouts, unavailable: 50 })
+    engine.answer(refuses)
+    expect(await brief.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
+    engine.answer((response) => answerJson(response, '{}', 500))
+    await sleep(60)
+    expect(await brief.ensureEngine(spec), 'another error').toMatchObject({ phase: 'starting' })
+    engine.answer(refuses)
+    expect(await brief.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
+    await sleep(60)
+    expect(await brief.ensureEngine(spec)).toEqual({
+      phase: 'failed',
+      stage: 'health_check',
+      code: 'engine_unreachable',
+      message: expect.stringContaining('HTTP 503: model is not loaded'),
+    })
+    expect(await brief.ensureEngine(spec), 'after the restart').toMatchObject({ phase: 'starting' })
   })
 
   test('stopEngine aborts the request, and the next start warms up again', async () => {

@@ -139,6 +139,24 @@ describe('progress', () => {
   })
 })
 
+test('a model that Xinference lists while its engine still loads: starting until the replica is ready', async () => {
+  const simulator = await openSimulator()
+  const runtime = await openRuntime([simulator])
+  const spec = await provision(runtime)
+  const path = `/v1/models/${spec.modelUid}/replicas`
+  const replica = { replica_id: 0, status: 'CREATING', error_message: null }
+  simulator.intercept = (request) =>
+    request.path === path && simulator.models.get(spec.modelUid)?.status === 'READY'
+      ? { status: 200, body: [replica] }
+      : undefined
+  await runtime.ensureEngine(spec)
+  await vi.waitUntil(() => simulator.models.get(spec.modelUid)?.status === 'READY', 20_000)
+  const message = 'Xinference is loading the model.'
+  expect(await runtime.ensureEngine(spec)).toEqual({ phase: 'starting', message })
+  replica.status = 'READY'
+  expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'ready' })
+})
+
 describe('failures', () => {
   test.each([
     ['CUDA out of memory. Tried to allocate 2.00 GiB', 'out_of_memory', 'model_launch'],

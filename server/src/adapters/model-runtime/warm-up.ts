@@ -7,11 +7,18 @@ export interface WarmUpTimeouts {
   wait: number
   /** For one request: the first request of some engines compiles kernels */
   request: number
+  /** How long an engine may answer 503 before a restart is due: the launch of its model may have been cut off */
+  unavailable: number
   /** From the first request until an engine without a successful response counts as failed */
   total: number
 }
 
-const defaultTimeouts: WarmUpTimeouts = { wait: 2_000, request: 120_000, total: 5 * 60_000 }
+const defaultTimeouts: WarmUpTimeouts = {
+  wait: 2_000,
+  request: 120_000,
+  unavailable: 90_000,
+  total: 5 * 60_000,
+}
 /** Callers repeat `ensureEngine` every few seconds. An older warm-up belongs to an earlier start of the engine. */
 const staleAfter = 60_000
 const maxResponseBytes = 2 ** 20
@@ -21,11 +28,16 @@ interface WarmUp {
   startedAt: number
   checkedAt: number
   cancellation: AbortController
-  /** The request in flight; resolves to null on success, otherwise to the error */
-  request: Promise<string | null> | null
+  /** The request in flight */
+  request: Promise<Outcome> | null
+  /** When the engine began to answer 503; null if its last answer was another */
+  unavailableSince: number | null
   /** A header that the engine answered with 401 */
   refusedAuthorization: string | null
 }
+
+/** The outcome of a request: null on success, otherwise the error, and the status if the engine answered. */
+type Outcome = { message: string; status?: number } | null
 
 /**
  * Adds a warm-up to a runtime: `ensureEngine` reports `ready` only after the engine has answered one inference request. A health
@@ -49,13 +61,14 @@ export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = def
       checkedAt: now,
       cancellation: new AbortController(),
       request: null,
+      unavailableSince: null,
       refusedAuthorization: null,
     }
     warmUps.set(deploymentId, warmUp)
     return warmUp
   }
 
-  async function send(spec: EngineSpec, warmUp: WarmUp): Promise<string | null> {
+  async function send(spec: EngineSpec, warmUp: WarmUp): Promise<Outcome> {
     try {
       const authorization =
         runtime.authorizeEngine === undefined
@@ -64,9 +77,10 @@ export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = def
       const signal = AbortSignal.any([warmUp.cancellation.signal, AbortSignal.timeout(timeouts.request)])
       const { status, text } = await sendWarmUpRequest(spec, warmUp.baseUrl, authorization, signal)
       warmUp.refusedAuthorization = status === 401 ? authorization : null
-      return describeFailure(spec, status, text)
+      const message = describeFailure(spec, status, text)
+      return message === null ? null : { message, status }
     } catch (error) {
-      return describeError(error)
+      return { message: describeError(error) }
     }
   }
 
@@ -90,10 +104,15 @@ export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = def
       cancel(deploymentId)
       return observation
     }
-    const message = `The engine is healthy, but its test request failed: ${error}.`
-    if (performance.now() - warmUp.startedAt < timeouts.total) return { phase: 'starting', message }
+    const message = `The engine is healthy, but its test request failed: ${error.message}.`
+    const at = performance.now()
+    warmUp.unavailableSince = error.status === 503 ? (warmUp.unavailableSince ?? now) : null
+    const isUnavailable =
+      warmUp.unavailableSince !== null && at - warmUp.unavailableSince >= timeouts.unavailable
+    if (!isUnavailable && at - warmUp.startedAt < timeouts.total) return { phase: 'starting', message }
     cancel(deploymentId)
-    return { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
+    const code = isUnavailable ? 'engine_unreachable' : 'readiness_timeout'
+    return { phase: 'failed', stage: 'health_check', code, message }
   }
 
   return {

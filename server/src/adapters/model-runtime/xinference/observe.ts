@@ -1,15 +1,15 @@
 import { formatFileSize } from '../../../format-bytes.ts'
-import type { EngineObservation } from '../../../ports/model-runtime.ts'
+import type { EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
 import type { ModelEvent } from './response-schemas.ts'
 import { toEngineFailure } from './errors.ts'
-import type { DefaultFailureCode } from './errors.ts'
 import type { Supervisor } from './supervisor.ts'
 
 export interface ObserveOptions {
   /** Ignore failures that Xinference still reports from before Berth terminated the model */
   ignoresPastFailures: boolean
-  defaultCode: DefaultFailureCode
+  /** The deployment waits for its first request. An unclassified failure is then one of the launch. */
+  isLaunch: boolean
 }
 
 /** Xinference reports the download as the first 80 % of a launch. */
@@ -28,7 +28,7 @@ export async function observeModel(
   const status = instance?.status ?? null
   if (status === 'ERROR') {
     if (options.ignoresPastFailures) return { phase: 'absent' }
-    return { phase: 'failed', ...toEngineFailure(await findReason(supervisor, uid), options.defaultCode) }
+    return { phase: 'failed', ...toFailure(await findReason(supervisor, uid), options) }
   }
   if (status === 'TERMINATING') return { phase: 'starting', message: 'Xinference is terminating the model.' }
   if (status === null || status === 'READY') {
@@ -51,15 +51,26 @@ async function observeUnlisted(
   status: 'READY' | null,
 ): Promise<EngineObservation> {
   const { state } = await supervisor.describe(uid)
+  if (state === 'loading' || (state === 'served' && options.isLaunch && (await isLoading(supervisor, uid))))
+    return { phase: 'starting', message: 'Xinference is loading the model.' }
   if (state === 'served') return { phase: 'ready', endpoint: { baseUrl: supervisor.origin } }
-  if (state === 'loading') return { phase: 'starting', message: 'Xinference is loading the model.' }
   if (status === 'READY' && !options.ignoresPastFailures) return { phase: 'starting', message: notYetListed }
   const last = (await supervisor.listEvents(uid)).findLast(isOfModel)
   if (last?.event_type !== 'ERROR' || options.ignoresPastFailures) {
     await supervisor.expectSettled()
     return { phase: 'absent' }
   }
-  return { phase: 'failed', ...toEngineFailure(last.event_content, options.defaultCode) }
+  return { phase: 'failed', ...toFailure(last.event_content, options) }
+}
+
+/** True while engines that load in the background, such as vLLM, refuse requests. Xinference already lists their model. */
+async function isLoading(supervisor: Supervisor, uid: string): Promise<boolean> {
+  const replicas = await supervisor.listReplicas(uid)
+  return replicas.some(({ status }) => status === 'CREATING' || status === 'LOADING')
+}
+
+function toFailure(text: string, { isLaunch }: ObserveOptions): EngineFailure {
+  return toEngineFailure(text, isLaunch ? 'launch_rejected' : 'engine_crashed')
 }
 
 /** A supervisor that has lost a model also records requests for it as errors of the model. */
@@ -81,10 +92,8 @@ async function observeLaunch(
   ])
   const failed = replicas.find(({ status }) => status === 'ERROR')
   if (failed !== undefined) {
-    return {
-      phase: 'failed',
-      ...toEngineFailure(failed.error_message || (await findReason(supervisor, uid)), options.defaultCode),
-    }
+    const reason = failed.error_message || (await findReason(supervisor, uid))
+    return { phase: 'failed', ...toFailure(reason, options) }
   }
   return describeProgress(progress)
 }

@@ -11,7 +11,6 @@ import { createSerialQueue } from '../serial-queue.ts'
 import type { ModelEvent } from './response-schemas.ts'
 import { listLaunched, readNodes } from './cluster.ts'
 import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
-import type { DefaultFailureCode } from './errors.ts'
 import { maxResponseBytes } from './http.ts'
 import { chooseEngine, toLaunchBody } from './launch.ts'
 import { observeModel } from './observe.ts'
@@ -95,11 +94,11 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   function observe(
     supervisor: Supervisor,
     deploymentId: string,
-    defaultCode: DefaultFailureCode,
+    { isLaunch }: { isLaunch: boolean },
   ): Promise<EngineObservation> {
     return observeModel(supervisor, toUid(deploymentId), {
       ignoresPastFailures: terminated.has(deploymentId),
-      defaultCode,
+      isLaunch,
     })
   }
 
@@ -110,7 +109,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       const message = 'The Xinference supervisor of this deployment is no longer in XINFERENCE_URLS.'
       return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
     }
-    const observation = await observe(supervisor, deploymentId, 'launch_rejected')
+    const observation = await observe(supervisor, deploymentId, { isLaunch: true })
     return observation.phase === 'absent' ? launch(supervisor, spec) : observation
   }
 
@@ -172,7 +171,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
       return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
     }
     terminated.delete(spec.deploymentId)
-    return observe(supervisor, spec.deploymentId, 'launch_rejected')
+    return observe(supervisor, spec.deploymentId, { isLaunch: true })
   }
 
   function reserve(spec: EngineSpec, { node }: NodeOffer): void {
@@ -274,7 +273,8 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     observeEngine: (deploymentId, clusterId) =>
       track(deploymentId, async () => {
         const supervisor = await locate(deploymentId, clusterId)
-        return supervisor === null ? { phase: 'absent' } : observe(supervisor, deploymentId, 'engine_crashed')
+        if (supervisor === null) return { phase: 'absent' }
+        return observe(supervisor, deploymentId, { isLaunch: false })
       }),
     stopEngine: (deploymentId, clusterId) =>
       runSerially(deploymentId, () => stopEngine(deploymentId, clusterId)),
