@@ -18,6 +18,16 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
   await cluster.startSupervisor()
   await cluster.startWorker()
   await cluster.register('LLM', describeChatModel(cluster.folder))
+  /** Launches whose model has answered a request, as uid and time */
+  const answered = new Set<string>()
+
+  /** True if a listed model answers. After a launch that was cut off, a model refuses every request. */
+  async function serves({ uid, isListed, launchedAt }: Model): Promise<boolean> {
+    const launch = `${uid} ${launchedAt}`
+    if (isListed && !answered.has(launch) && (await answers(cluster, uid))) answered.add(launch)
+    return isListed && answered.has(launch)
+  }
+
   /** When the worker started in milliseconds; Infinity while it is down */
   let workerSince = Date.now()
 
@@ -54,9 +64,13 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
       if (workerSince === Infinity) return []
       const models = await readModels(cluster)
       // The supervisor does not know immediately that a worker died with its models.
-      return models
-        .filter(({ launchedAt }) => launchedAt >= workerSince - 1_000)
-        .map(({ uid, isServing }) => ({ deploymentId: toDeploymentId(uid), isServing }))
+      const held = models.filter(({ launchedAt }) => launchedAt >= workerSince - 1_000)
+      return Promise.all(
+        held.map(async (model) => ({
+          deploymentId: toDeploymentId(model.uid),
+          isServing: await serves(model),
+        })),
+      )
     },
     async listRemains() {
       return (await readModels(cluster)).map(({ uid }) => toDeploymentId(uid))
@@ -66,7 +80,7 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
 
 interface Model {
   uid: string
-  isServing: boolean
+  isListed: boolean
   /** In milliseconds; 0 if unknown */
   launchedAt: number
 }
@@ -81,17 +95,30 @@ async function readModels({ url }: XinferenceCluster): Promise<Model[]> {
     }),
   )
   if (Object.keys(status.workers).length === 0) throw new Error('the supervisor has no worker')
-  const served = new Set<string>(models.data.map(({ id }: any) => id))
+  const listed = new Set<string>(models.data.map(({ id }: any) => id))
   const launches = new Map<string, number>()
   for (const { model_uid: uid, status: state, instance_created_ts: seconds } of instances) {
-    if (served.has(uid) || ['CREATING', 'UPDATING', 'TERMINATING'].includes(state))
+    if (listed.has(uid) || ['CREATING', 'UPDATING', 'TERMINATING'].includes(state))
       launches.set(uid, seconds * 1000)
   }
-  return [...new Set([...served, ...launches.keys()])].map((uid) => ({
+  return [...new Set([...listed, ...launches.keys()])].map((uid) => ({
     uid,
-    isServing: served.has(uid),
+    isListed: listed.has(uid),
     launchedAt: launches.get(uid) ?? 0,
   }))
+}
+
+/** True if a model answers a request for one token. */
+async function answers({ url }: XinferenceCluster, uid: string): Promise<boolean> {
+  const body = { model: uid, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 }
+  const answer = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(10_000),
+  })
+  await answer.body?.cancel()
+  return answer.ok
 }
 
 function toDeploymentId(uid: string): string {
