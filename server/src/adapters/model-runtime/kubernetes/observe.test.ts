@@ -134,6 +134,19 @@ describe('evaluateEngine', () => {
       /^No node had capacity for the engine within 120 seconds: 0\/3 nodes are available: 3 Insufficient nvidia\.com\/gpu\.$/,
     ],
     [
+      'no capacity, according to the scheduler of Kubernetes 1.36',
+      makeSnapshot({
+        node: null,
+        created: 121,
+        unschedulable:
+          "0/6 nodes are available: 1 Insufficient nvidia.com/gpu, 5 node(s) didn't match Pod's node affinity/selector. " +
+          'no new claims to deallocate, preemption: 0/6 nodes are available: 6 Preemption is not helpful for scheduling.',
+      }),
+      'provisioning',
+      'no_capacity',
+      /: 0\/6 nodes are available: 1 Insufficient nvidia\.com\/gpu, 5 .* affinity\/selector\.$/,
+    ],
+    [
       'no matching node',
       makeSnapshot({
         node: null,

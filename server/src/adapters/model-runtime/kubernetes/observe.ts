@@ -146,7 +146,7 @@ function diagnoseUnscheduled(
   { pod, events }: PodSnapshot,
   { now, capacityWaitMs }: StartTimeouts,
 ): EngineFailure | null {
-  const reason = findCondition(pod, 'PodScheduled')?.message
+  const reason = readSchedulerReason(pod)
   if (reason === undefined) return null
   if (/persistentvolumeclaim .* not found/.test(reason)) {
     const message = `The volume claim for model weights does not exist: ${sentence(reason)}`
@@ -158,6 +158,12 @@ function diagnoseUnscheduled(
   const seconds = Math.round(timeout / 1000)
   const message = `No node had capacity for the engine within ${seconds} seconds: ${sentence(reason)}`
   return { stage: 'provisioning', code: 'no_capacity', message }
+}
+
+/** Why no node takes a pod. Newer schedulers add that no preemption would help, which is no news: engines have no priority. */
+function readSchedulerReason(pod: V1Pod): string | undefined {
+  const message = findCondition(pod, 'PodScheduled')?.message
+  return message?.split(/ (?:no new claims to deallocate, )?preemption: /)[0]
 }
 
 function diagnoseScheduled(snapshot: PodSnapshot, { now }: StartTimeouts): EngineFailure | null {
@@ -209,7 +215,7 @@ function describeProgress(pods: readonly PodSnapshot[]): string {
   if (snapshot === undefined) return "The engine's pod is being created."
   const { pod } = snapshot
   if (!isScheduled(pod)) {
-    const reason = findCondition(pod, 'PodScheduled')?.message
+    const reason = readSchedulerReason(pod)
     return `The engine's pod is waiting for a node${reason === undefined ? '.' : `: ${sentence(reason)}`}`
   }
   const engine = findEngine(pod)
