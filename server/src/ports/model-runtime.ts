@@ -223,10 +223,15 @@ export interface EngineFailure {
   message: string
 }
 
+/**
+ * When an engine that took its instance with it was last known to work; billing of the instance ends there. `unknown` if only the
+ * observations tell: the engine is lost since the first one that did not find it. Undefined if the instance remains.
+ */
+export type LossTime = Date | 'unknown' | undefined
+
 /** The current state of a deployment's engine. `message` is one sentence for a person. */
 export type EngineObservation =
-  /** `lostAt` is when an engine that took its instance with it was last known to work. The instance's billing ends there. */
-  | { phase: 'absent'; lostAt?: Date | undefined }
+  | { phase: 'absent'; lostAt?: LossTime }
   | {
       phase: 'downloading'
       message: string
@@ -235,14 +240,13 @@ export type EngineObservation =
       /** Progress from 0 to 1, for runtimes that report a fraction instead of bytes */
       fraction?: number | undefined
     }
-  /** `lostAt` as above, if the engine was lost and may come back by itself */
-  | { phase: 'starting'; message: string; lostAt?: Date | undefined }
+  /** With `lostAt` if the engine was lost and may come back by itself */
+  | { phase: 'starting'; message: string; lostAt?: LossTime }
   /** From `ensureEngine`: the engine has also answered one inference request */
   | { phase: 'ready'; endpoint: EngineEndpoint; instance?: ServingInstance | undefined }
   /** The machine or cluster is unreachable, so the state of the engine is unknown. The engine may still be serving. */
-  | { phase: 'unreachable'; message: string; since: Date }
-  /** `lostAt` is when a lost instance was last known to work. Billing of the instance ends there. */
-  | ({ phase: 'failed'; lostAt?: Date | undefined } & EngineFailure)
+  | { phase: 'unreachable'; message: string }
+  | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
 
 export interface LogLine {
   at: Date

@@ -149,8 +149,41 @@ test.each([
   expect((await summarize(...month)).openAnomalies).toBe(0)
 })
 
+test('an engine that is found lost after an outage: billed until the start of the outage', async () => {
+  const id = await deploy()
+  const read = async () => (await client.get(`${path}/${id}`)).body
+  pass({ minutes: 10 })
+  runtime.answer({ observeEngine: () => ({ phase: 'unreachable', message: 'No answer.' }) })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBe('No answer.'), 20_000)
+  pass({ minutes: 5 })
+  runtime.answer({
+    observeEngine: () => ({ phase: 'absent', lostAt: 'unknown' }),
+    ensureEngine: () => ({ phase: 'starting', message: 'Launching.' }),
+  })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBe('Launching.'), 20_000)
+  pass({ minutes: 1 })
+  const instance = { createdAt: now, startedAt: now, reason: null }
+  runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint, instance }) })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBeNull(), 20_000)
+  pass({ minutes: 3 })
+  // The next outage begins anew: an engine that answers again was never lost.
+  runtime.answer({ observeEngine: () => ({ phase: 'unreachable', message: 'No answer.' }) })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBe('No answer.'), 20_000)
+  pass({ minutes: 2 })
+  runtime.answer({ observeEngine: () => ({ phase: 'ready', endpoint, instance }) })
+  await checkEngine(id)
+  await vi.waitFor(async () => expect((await read()).status_message).toBeNull(), 20_000)
+  await terminate(id)
+  const { body: usage } = await client.get(`${path}/${id}/usage`)
+  expect(usage.instance_seconds).toBe((10 + 3 + 2) * 60)
+})
+
 test('an engine whose launch had to wait: billed from the launch', async () => {
-  runtime.answer({ ensureEngine: () => ({ phase: 'unreachable', message: 'No worker.', since: new Date() }) })
+  runtime.answer({ ensureEngine: () => ({ phase: 'unreachable', message: 'No worker.' }) })
   const id = await deploy('deploying')
   pass({ minutes: 4 })
   const startedAt = now

@@ -178,7 +178,7 @@ describe('failures', () => {
       const spec = await provision(runtime)
       const observation = await waitForPhase(() => runtime.ensureEngine(spec), 'failed')
       const message = `Xinference could not run the model: ${failure}.`
-      const lost = code === 'engine_crashed' ? { lostAt: expect.any(Date) } : {}
+      const lost = code === 'engine_crashed' ? { lostAt: 'unknown' } : {}
       expect(observation).toEqual({ phase: 'failed', code, stage, message, ...lost })
       expect(await runtime.ensureEngine(spec), 'not launched again automatically').toMatchObject({
         code,

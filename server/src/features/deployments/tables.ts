@@ -43,6 +43,7 @@ export interface DeploymentsTable {
   gpu_allocation_id: string | null
   instance_started_at: Date | null
   instance_released_at: Date | null
+  unreachable_since: Date | null
   ran_at: Date | null
   engine_url: string | null
   engine: ColumnType<ServingEngine | null, string | null, string | null>

@@ -1,37 +1,24 @@
 import type { EngineObservation } from '../../../ports/model-runtime.ts'
 import { notYetListed } from './observe.ts'
 
-/** Tracks how long a deployment has been stalled or unreachable. Kept in memory, so a restart of Berth resets it. */
+/** Tracks how long a deployment has been stalled. Kept in memory, so a restart of Berth resets it. */
 export interface ProgressTracker {
-  /**
-   * Records an observation and returns it, or a failure if the download or start has stalled. Adds the time since when a lost model
-   * may have been lost.
-   */
+  /** Records an observation and returns it, or a failure if the download or start has stalled. Marks losses. */
   record(deploymentId: string, observation: EngineObservation): EngineObservation
-  /** True from `recordUnreachable` until the next `record` */
-  isUnreachable(deploymentId: string): boolean
-  recordUnreachable(deploymentId: string, message: string): EngineObservation
   clear(deploymentId: string): void
 }
 
 /** A model whose instance is READY counts as absent if Xinference does not list it for this long. */
 const maxUnlistedMs = 30_000
-/** Unreachable deployments are checked every five seconds, each time by any of the workers. */
-const maxCheckGapMs = 30_000
 
 export function createProgressTracker(stallMs: number): ProgressTracker {
-  const unchanged = new Map<string, { text: string; since: number; lostAt: Date }>()
-  const unreachable = new Map<string, { since: Date; seenAt: number }>()
+  const unchanged = new Map<string, { text: string; since: number }>()
 
   return {
     record(deploymentId, observation) {
-      const outage = unreachable.get(deploymentId)
-      unreachable.delete(deploymentId)
-      const isRecent = outage !== undefined && Date.now() - outage.seenAt < maxCheckGapMs
-      const lostAt = isRecent ? outage.since : new Date()
       if (observation.phase === 'absent' || isCrash(observation)) {
         unchanged.delete(deploymentId)
-        return { ...observation, lostAt }
+        return { ...observation, lostAt: 'unknown' }
       }
       if (observation.phase !== 'downloading' && observation.phase !== 'starting') {
         unchanged.delete(deploymentId)
@@ -41,13 +28,13 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
       const text = JSON.stringify(observation)
       const last = unchanged.get(deploymentId)
       if (last?.text !== text) {
-        unchanged.set(deploymentId, { text, since: Date.now(), lostAt })
-        return isUnlisted ? { ...observation, lostAt } : observation
+        unchanged.set(deploymentId, { text, since: Date.now() })
+        return isUnlisted ? { ...observation, lostAt: 'unknown' } : observation
       }
       const elapsed = Date.now() - last.since
       if (isUnlisted) {
         const isAbsent = elapsed > Math.min(maxUnlistedMs, stallMs)
-        return { ...(isAbsent ? { phase: 'absent' } : observation), lostAt: last.lostAt }
+        return { ...(isAbsent ? { phase: 'absent' } : observation), lostAt: 'unknown' }
       }
       if (elapsed <= stallMs) return observation
       const minutes = Math.max(1, Math.round(stallMs / 60_000))
@@ -57,18 +44,7 @@ export function createProgressTracker(stallMs: number): ProgressTracker {
         : { phase: 'failed', stage: 'health_check', code: 'readiness_timeout', message }
     },
 
-    isUnreachable: (deploymentId) => unreachable.has(deploymentId),
-
-    recordUnreachable(deploymentId, message) {
-      const since = unreachable.get(deploymentId)?.since ?? new Date()
-      unreachable.set(deploymentId, { since, seenAt: Date.now() })
-      return { phase: 'unreachable', message, since }
-    },
-
-    clear(deploymentId) {
-      unchanged.delete(deploymentId)
-      unreachable.delete(deploymentId)
-    },
+    clear: (deploymentId) => void unchanged.delete(deploymentId),
   }
 }
 

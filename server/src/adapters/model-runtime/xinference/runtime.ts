@@ -45,6 +45,8 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   const tracker = createProgressTracker(settings.stallMs ?? defaultStallMs)
   const locations = new Map<string, Supervisor>()
   const reservations = new Map<string, Reservation>()
+  /** Deployments whose supervisor did not respond the last time; the log has it once */
+  const unreachable = new Set<string>()
   /** Deployments whose model Berth terminated and has not launched since. Failures from before are ignored. */
   const terminated = new Set<string>()
 
@@ -81,13 +83,15 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
   ): Promise<EngineObservation> {
     try {
       const observation = await observe()
-      return observation.phase === 'unreachable' ? observation : tracker.record(deploymentId, observation)
+      unreachable.delete(deploymentId)
+      return tracker.record(deploymentId, observation)
     } catch (error) {
       if (!(error instanceof SupervisorError)) throw error
-      if (!tracker.isUnreachable(deploymentId)) {
+      if (!unreachable.has(deploymentId)) {
         settings.logger.warn({ deploymentId, err: error }, 'a Xinference supervisor is unreachable')
       }
-      return tracker.recordUnreachable(deploymentId, `Xinference is unreachable: ${error.message}.`)
+      unreachable.add(deploymentId)
+      return { phase: 'unreachable', message: `Xinference is unreachable: ${error.message}.` }
     }
   }
 
@@ -119,7 +123,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     if ('code' in choice) return { phase: 'failed', ...choice }
     const nodes = await readNodes(supervisor)
     if (nodes.length === 0)
-      return tracker.recordUnreachable(deploymentId, `${supervisor.host} has no worker at the moment.`)
+      return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
     const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
     const placement = findPlacement(offers, spec, [...reservations.values()])
     if (placement === null) {
@@ -148,7 +152,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     if (response.status === 400 && /already in the model list/i.test(response.detail))
       return adoptExisting(supervisor, spec)
     if (response.status === 503 && isNoWorkerError(response.detail)) {
-      return tracker.recordUnreachable(deploymentId, `${supervisor.host} has no worker at the moment.`)
+      return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
     }
     // A response without JSON is an internal error of Xinference. A retry may succeed.
     if (response.body === null) {
@@ -224,6 +228,7 @@ export async function createXinferenceRuntime(settings: XinferenceSettings): Pro
     if (supervisor !== null && !(await terminator.terminate(supervisor, toUid(deploymentId)))) return false
     terminated.add(deploymentId)
     tracker.clear(deploymentId)
+    unreachable.delete(deploymentId)
     return true
   }
 

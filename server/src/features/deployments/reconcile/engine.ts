@@ -1,4 +1,4 @@
-import type { EngineObservation, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { EngineObservation, FailureCode, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import { needsResize, resizeMessage } from '../resize.ts'
@@ -41,6 +41,7 @@ export async function ensureReady(context: ReconcileContext): Promise<StepResult
       engine_url: engine.endpoint.baseUrl,
       engine: describeEngine(context),
       ran_at: at,
+      unreachable_since: null,
     },
     { stage: null, message: `The model is ready for requests. ${durations}`.trimEnd() },
     async (transaction) => {
@@ -67,7 +68,13 @@ export async function ensureRunning(context: ReconcileContext): Promise<StepResu
   if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== message) {
     // Only a new engine has the version that the runtime starts now.
     const started = deployment.engine_url === null ? { engine: describeEngine(context) } : {}
-    const changes = { ...change?.changes, ...started, engine_url: baseUrl, status_message: message }
+    const changes = {
+      ...change?.changes,
+      ...started,
+      engine_url: baseUrl,
+      status_message: message,
+      unreachable_since: null,
+    }
     const again = 'The model is ready for requests again.'
     const event = { stage: 'runtime', message: `${change?.reason ?? ''} ${again}`.trim() }
     await updateDeployment(deps.db, lease, 'running', changes, event, at, async (transaction) => {
@@ -84,9 +91,8 @@ async function handleNotReady(
 ): Promise<StepResult> {
   switch (engine.phase) {
     case 'downloading':
-      return waitForStart(context, 'model_download', engine.message, getProgress(engine))
     case 'starting':
-      return handleRestart(context, engine)
+      return handleStart(context, engine)
     case 'absent':
       return handleLoss(context, {
         stage: 'runtime',
@@ -97,28 +103,31 @@ async function handleNotReady(
     case 'failed':
       return handleLoss(context, engine)
     case 'unreachable':
-      return waitForRuntime(context, engine)
+      return waitForRuntime(context, engine.message)
   }
 }
 
 /** Restarts an engine. If its instance was lost with it, the instance's billing ends at that time. */
 async function handleLoss(
   context: ReconcileContext,
-  failure: DeploymentFailure & { lostAt?: Date | undefined },
+  failure: DeploymentFailure & { lostAt?: LossTime },
 ): Promise<StepResult> {
   const deployment = await recordLoss(context, failure.lostAt)
   return deployment === undefined ? { next: undefined } : restartEngine({ ...context, deployment }, failure)
 }
 
 /** Waits for an engine that starts. If it served before and was lost, its billing ends at that time. */
-async function handleRestart(
+async function handleStart(
   context: ReconcileContext,
-  { message, lostAt }: Extract<EngineObservation, { phase: 'starting' }>,
+  engine: Extract<EngineObservation, { phase: 'downloading' | 'starting' }>,
 ): Promise<StepResult> {
-  const hasServed = context.deployment.engine_url !== null
-  const deployment = await recordLoss(context, hasServed ? lostAt : undefined)
+  const isLost = engine.phase === 'starting' && context.deployment.engine_url !== null
+  const deployment = await recordLoss(context, isLost ? engine.lostAt : undefined)
   if (deployment === undefined) return { next: undefined }
-  return waitForStart({ ...context, deployment }, 'engine_startup', message, null)
+  const next = { ...context, deployment }
+  return engine.phase === 'downloading'
+    ? waitForStart(next, 'model_download', engine.message, getProgress(engine))
+    : waitForStart(next, 'engine_startup', engine.message, null)
 }
 
 /** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
@@ -150,12 +159,16 @@ function getProgress({
  * An unreachable engine may still be serving requests, so a running deployment stays `running` and only reports the problem. A
  * deployment that has never run fails after the timeout.
  */
-async function waitForRuntime(
-  context: ReconcileContext,
-  { message, since }: Extract<EngineObservation, { phase: 'unreachable' }>,
-): Promise<StepResult> {
-  const { status } = context.deployment
-  if (status === 'deploying' && Date.now() - since.getTime() > unreachableTimeout) {
+async function waitForRuntime(context: ReconcileContext, message: string): Promise<StepResult> {
+  const now = context.deps.clock()
+  const { status, unreachable_since: since } = context.deployment
+  if (since === null) {
+    const deployment = await recordChanges(context, { unreachable_since: now }, null)
+    return deployment === undefined
+      ? { next: undefined }
+      : waitForRuntime({ ...context, deployment }, message)
+  }
+  if (status === 'deploying' && now.getTime() - since.getTime() > unreachableTimeout) {
     return failDeployment(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
   await reportProgress(context, status === 'deploying' ? 'engine_startup' : 'runtime', message)

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../../database/tables.ts'
-import type { ServingInstance } from '../../../ports/model-runtime.ts'
+import type { LossTime, ServingInstance } from '../../../ports/model-runtime.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { updateDeployment } from '../change-store.ts'
 import type { DeploymentChanges } from '../change-store.ts'
@@ -67,24 +67,24 @@ function isRelaunched(
 }
 
 /**
- * Stops the billing of an instance that was lost at `lostAt`, unless its loss is already recorded. Returns undefined if another writer
- * changed the deployment first.
+ * Stops the billing of an instance that was lost at `lostAt`, unless its loss is already recorded, and ends an outage of the runtime.
+ * Returns undefined if another writer changed the deployment first.
  */
 export async function recordLoss(
   { deps, deployment, lease }: ReconcileContext,
-  lostAt: Date | undefined,
+  lostAt: LossTime,
 ): Promise<Deployment | undefined> {
-  const { status, instance_started_at: startedAt, instance_released_at: releasedAt } = deployment
-  if (lostAt === undefined || releasedAt !== null) return deployment
-  const at = earliest(deps.clock(), latest(lostAt, startedAt ?? lostAt))
-  return updateDeployment(
-    deps.db,
-    lease,
-    status,
-    { instance_released_at: at },
-    null,
-    deps.clock(),
-    (transaction) => closeInstanceSpan(transaction, deployment, at),
+  const { status, instance_started_at: startedAt, unreachable_since: outage } = deployment
+  const now = deps.clock()
+  if (lostAt === undefined || deployment.instance_released_at !== null) {
+    if (outage === null) return deployment
+    return updateDeployment(deps.db, lease, status, { unreachable_since: null }, null, now)
+  }
+  const reported = lostAt === 'unknown' ? (outage ?? now) : lostAt
+  const at = earliest(now, latest(reported, startedAt ?? reported))
+  const changes = { instance_released_at: at, unreachable_since: null }
+  return updateDeployment(deps.db, lease, status, changes, null, now, (transaction) =>
+    closeInstanceSpan(transaction, deployment, at),
   )
 }
 

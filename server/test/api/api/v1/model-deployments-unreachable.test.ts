@@ -2,26 +2,33 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { EngineObservation } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
+import { createTestClock, hour } from '../../../support/clock.ts'
 import { waitForStatus } from '../../../support/deployments.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
-const runtime = createScriptedRuntime()
+const clock = createTestClock()
+const runtime = createScriptedRuntime(undefined, clock.now)
 const path = '/api/v1/model-deployments'
+const minute = 60_000
 let server: TestServer
 let client: Client
 
 beforeAll(async () => {
-  server = await startTestServer({ runtime, settings: { BILLING_TRIAL_MAX_ACTIVE: '100' } })
+  server = await startTestServer({
+    runtime,
+    clock: clock.now,
+    settings: { BILLING_TRIAL_MAX_ACTIVE: '100' },
+  })
   client = await registerClient(server.url)
 })
 afterAll(() => server.close())
 
-function unreachableFor(minutes: number): EngineObservation {
-  const since = new Date(Date.now() - minutes * 60_000)
-  return { phase: 'unreachable', message: 'The cluster is unreachable.', since }
-}
+const unreachable = (): EngineObservation => ({
+  phase: 'unreachable',
+  message: 'The cluster is unreachable.',
+})
 
 async function waitForMessage(id: string, expected: string | null): Promise<any> {
   return vi.waitFor(
@@ -38,8 +45,14 @@ test('a running deployment stays running while its runtime is unreachable, and r
   runtime.reset()
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
   await waitForStatus(client, body.id, 'running')
-  runtime.answer({ observeEngine: () => unreachableFor(60 * 24) })
+  runtime.answer({ observeEngine: unreachable })
   expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('running')
+  clock.advance(hour)
+  await vi.waitFor(
+    () =>
+      expect(runtime.callsFor(body.id).filter((name) => name === 'observeEngine').length).toBeGreaterThan(2),
+    60_000,
+  )
   runtime.reset()
   expect((await waitForMessage(body.id, null)).status).toBe('running')
   expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine')).toHaveLength(1)
@@ -47,10 +60,17 @@ test('a running deployment stays running while its runtime is unreachable, and r
 
 test('a deployment that has never run fails after ten minutes without its runtime', async () => {
   runtime.reset()
-  runtime.answer({ ensureEngine: () => unreachableFor(9) })
+  runtime.answer({ ensureEngine: unreachable })
   const { body } = await client.post(path, { model_name: 'berth-tiny' })
   expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('deploying')
-  runtime.answer({ ensureEngine: () => unreachableFor(11) })
+  clock.advance(9 * minute)
+  await vi.waitFor(
+    () =>
+      expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine').length).toBeGreaterThan(2),
+    60_000,
+  )
+  expect((await client.get(`${path}/${body.id}`)).body.status).toBe('deploying')
+  clock.advance(2 * minute)
   const failed = await waitForStatus(client, body.id, 'failed')
   expect(failed.failure_stage).toBe('engine_startup')
   expect(failed.failure_reason).toBe('engine_unreachable: The cluster is unreachable.')
