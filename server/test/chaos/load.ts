@@ -200,8 +200,8 @@ async function chat(load: Load, client: Client, tenant: Tenant, id: string): Pro
 
 async function read(load: Load, client: Client, id: string): Promise<void> {
   for (const path of ['', `/${id}`, `/${id}/events`, `/${id}/logs`, `/${id}/usage`]) {
-    const mayFail = path.endsWith('/logs') && load.areLogsCut === true
     const { status } = await client.get(`/api/v1/model-deployments${path}`)
+    const mayFail = path.endsWith('/logs') && load.areLogsCut === true
     checkStatus(load, `read ${path}`, status, mayFail ? [200, 503] : [200])
     load.counts.reads += 1
   }
