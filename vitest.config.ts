@@ -28,6 +28,7 @@ export default defineConfig({
             'server/test/kubernetes/{cluster,nodes}/**',
             'server/test/xinference/real/**',
             'server/test/vllm/**',
+            'server/test/gpu/**',
           ],
           globalSetup: ['server/test/support/global-setup.ts'],
           expect: { poll: { timeout: 30_000 } },

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { awaitTurn, describeMachine } from '../machine.ts'
 import { median } from '../samples.ts'
 import { startEmbedded, startLlamaServer, type Launch, type StartEngine } from './engines.ts'
-import { prepareRandomModel } from './random-model.ts'
+import { prepareRandomModel, shapes } from './random-model.ts'
 import { rows as allRows, type Row } from './rows.ts'
 
 const weights = resolve(import.meta.dirname, '../../catalog/weights')
@@ -27,7 +27,7 @@ const rows = allRows.filter(({ name }) => options.only?.some((word) => name.incl
 
 await awaitTurn()
 const models = {
-  random: await prepareRandomModel(tiny),
+  random: await prepareRandomModel(tiny, shapes.half),
   tiny,
   embedding: `${weights}/berth-tiny-embedding.gguf`,
 }

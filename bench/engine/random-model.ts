@@ -2,13 +2,59 @@ import { createCipheriv } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { readGgufFileInfo } from 'node-llama-cpp'
 
-/** The shape of Qwen2.5-0.5B-Instruct (config.json of the model). */
-const SHAPE = { layers: 24, width: 896, heads: 14, kvHeads: 2, inner: 4864, vocabulary: 151_936 }
-const CONTEXT = 32_768
-const HEAD = SHAPE.width / SHAPE.heads
+/** The shape of a model of the family Qwen2. */
+export interface ModelShape {
+  name: string
+  layers: number
+  width: number
+  heads: number
+  kvHeads: number
+  /** Width of the feed-forward layers */
+  inner: number
+  vocabulary: number
+  /** The output layer uses the embeddings of the input */
+  isTied: boolean
+}
+
+/** The shapes of three models, from their config.json. */
+export const shapes = {
+  half: {
+    name: 'qwen2.5-0.5b',
+    layers: 24,
+    width: 896,
+    heads: 14,
+    kvHeads: 2,
+    inner: 4864,
+    vocabulary: 151_936,
+    isTied: true,
+  },
+  oneAndHalf: {
+    name: 'qwen2.5-1.5b',
+    layers: 28,
+    width: 1536,
+    heads: 12,
+    kvHeads: 2,
+    inner: 8960,
+    vocabulary: 151_936,
+    isTied: true,
+  },
+  seven: {
+    name: 'qwen2.5-7b',
+    layers: 28,
+    width: 3584,
+    heads: 28,
+    kvHeads: 4,
+    inner: 18_944,
+    vocabulary: 152_064,
+    isTied: false,
+  },
+} satisfies Record<string, ModelShape>
+
+/** The longest context of the models, in tokens. */
+export const CONTEXT = 32_768
 const ALIGNMENT = 32
 
 /** The numbers of the GGUF format, version 3: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
@@ -16,29 +62,25 @@ const TYPES = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 }
 const TENSOR = { f32: 0, q8_0: 8 }
 const BLOCK = { values: 32, bytes: 34 }
 
-const FILE = join(
-  process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-  'berth-bench',
-  'random-qwen2.5-0.5b-q8_0.gguf',
-)
-
 /**
- * Resolves to the path of a GGUF file with the shape of Qwen2.5-0.5B, random weights, and the padded vocabulary and chat template of
+ * Resolves to the path of a GGUF file (Q8_0) with this shape, random weights, and the padded vocabulary and chat template of
  * `tokenizerFile`. Writes the file to the user's cache on first use. Its speed is that of the real model; its text is noise.
  */
-export async function prepareRandomModel(tokenizerFile: string): Promise<string> {
-  if (existsSync(FILE)) return FILE
+export async function prepareRandomModel(tokenizerFile: string, shape: ModelShape): Promise<string> {
+  const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth-bench')
+  const path = join(folder, `random-${shape.name}-q8_0.gguf`)
+  if (existsSync(path)) return path
   const { metadata } = await readGgufFileInfo(tokenizerFile)
   const { chat_template: template, ggml } = metadata.tokenizer
-  const padding = Array.from({ length: SHAPE.vocabulary - ggml.tokens.length }, (_, index) => `pad${index}`)
+  const padding = Array.from({ length: shape.vocabulary - ggml.tokens.length }, (_, index) => `pad${index}`)
   const header: readonly (readonly [string, Buffer])[] = [
     ['general.architecture', string('qwen2')],
-    ['qwen2.block_count', number('uint32', SHAPE.layers)],
+    ['qwen2.block_count', number('uint32', shape.layers)],
     ['qwen2.context_length', number('uint32', CONTEXT)],
-    ['qwen2.embedding_length', number('uint32', SHAPE.width)],
-    ['qwen2.feed_forward_length', number('uint32', SHAPE.inner)],
-    ['qwen2.attention.head_count', number('uint32', SHAPE.heads)],
-    ['qwen2.attention.head_count_kv', number('uint32', SHAPE.kvHeads)],
+    ['qwen2.embedding_length', number('uint32', shape.width)],
+    ['qwen2.feed_forward_length', number('uint32', shape.inner)],
+    ['qwen2.attention.head_count', number('uint32', shape.heads)],
+    ['qwen2.attention.head_count_kv', number('uint32', shape.kvHeads)],
     ['qwen2.attention.layer_norm_rms_epsilon', number('float32', 1e-6)],
     ['qwen2.rope.freq_base', number('float32', 1e6)],
     ['tokenizer.ggml.model', string('gpt2')],
@@ -51,11 +93,11 @@ export async function prepareRandomModel(tokenizerFile: string): Promise<string>
     ['tokenizer.ggml.add_bos_token', Buffer.concat([int32(TYPES.bool), Buffer.from([0])])],
     ['tokenizer.chat_template', string(String(template))],
   ]
-  await mkdir(dirname(FILE), { recursive: true })
-  const unfinished = `${FILE}.${process.pid}`
+  await mkdir(folder, { recursive: true })
+  const unfinished = `${path}.${process.pid}`
   const file = await open(unfinished, 'w')
   try {
-    const tensors = listTensors()
+    const tensors = listTensors(shape)
     const head = Buffer.concat([
       Buffer.from('GGUF'),
       int32(3),
@@ -69,8 +111,8 @@ export async function prepareRandomModel(tokenizerFile: string): Promise<string>
   } finally {
     await file.close()
   }
-  await rename(unfinished, FILE)
-  return FILE
+  await rename(unfinished, path)
+  return path
 }
 
 interface Tensor {
@@ -78,8 +120,8 @@ interface Tensor {
   write: () => Buffer
 }
 
-function listTensors(): Tensor[] {
-  const { layers, width, kvHeads, inner, vocabulary } = SHAPE
+function listTensors({ layers, width, heads, kvHeads, inner, vocabulary, isTied }: ModelShape): Tensor[] {
+  const head = width / heads
   const tensors: Tensor[] = []
   let offset = 0
   const add = (
@@ -108,14 +150,15 @@ function listTensors(): Tensor[] {
   }
   matrix('token_embd.weight', width, vocabulary)
   vector('output_norm.weight', width, 1)
+  if (!isTied) matrix('output.weight', width, vocabulary)
   for (let layer = 0; layer < layers; layer++) {
     const at = `blk.${layer}`
     vector(`${at}.attn_norm.weight`, width, 1)
     vector(`${at}.ffn_norm.weight`, width, 1)
     for (const [name, rows] of [
       ['q', width],
-      ['k', kvHeads * HEAD],
-      ['v', kvHeads * HEAD],
+      ['k', kvHeads * head],
+      ['v', kvHeads * head],
     ] as const) {
       matrix(`${at}.attn_${name}.weight`, width, rows)
       vector(`${at}.attn_${name}.bias`, rows, 0)

@@ -1,0 +1,13 @@
+// Runs deployments on the NVIDIA GPUs of this host, which must be idle. Writes random weights with the shapes of three models to the
+// user's cache (10 GB). With LLAMA_SERVER_COMMAND, llama-server serves them instead of the embedded engine.
+import { execFileSync } from 'node:child_process'
+import { runCommand, runSuite } from './suite.ts'
+
+await runSuite('gpu', async () => {
+  try {
+    process.stdout.write(execFileSync('nvidia-smi', ['-L'], { encoding: 'utf8' }))
+  } catch {
+    throw new Error('nvidia-smi found no GPU. This suite needs a host with an NVIDIA GPU.')
+  }
+  await runCommand('vitest', ['run', '--config', 'vitest.gpu.config.ts'])
+})
