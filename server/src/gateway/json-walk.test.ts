@@ -103,3 +103,16 @@ test('nesting has no limit', () => {
   const depth = 100_000
   expect(find(`{"a":${'['.repeat(depth)}${']'.repeat(depth)},"model":1}`)).toEqual([['model', '1']])
 })
+
+test('every level closes with its own bracket, in long runs of one kind too', () => {
+  // 127 levels of one kind fit into a byte.
+  const kinds = [1, 126, 127, 128, 129, 300, 1].flatMap((length, index) => Array(length).fill(index % 2))
+  const open = kinds.map((kind) => (kind === 0 ? '[' : '{"a":')).join('')
+  const closers = kinds.map((kind) => (kind === 0 ? ']' : '}')).toReversed()
+  const toText = (closing: readonly string[]) => `{"a":${open}1${closing.join('')},"model":1}`
+  expect(find(toText(closers))).toEqual([['model', '1']])
+  for (const wrong of closers.keys()) {
+    const swapped = closers.with(wrong, closers[wrong] === ']' ? '}' : ']')
+    expect(() => find(toText(swapped)), String(wrong)).toThrow('invalid')
+  }
+})

@@ -18,6 +18,7 @@ const closeBrace = 0x7d
 const burst = 256
 const maxNumberBytes = 1_024
 const maxMembers = 100
+const longestRun = 127
 
 // What the walk expects next. Numbers, because a document may have millions of tokens.
 const value = 0
@@ -51,8 +52,11 @@ export class MemberWalk {
   depth = 0
   /** The innermost level is an object */
   inObject = false
-  /** One bit per level: 1 for an object. Level 0 is the document. */
-  levels: Uint8Array = new Uint8Array(64)
+  /** Consecutive levels of the innermost kind, arrays or objects. Level 0 is the document, which counts as an array. */
+  run = 1
+  /** The runs around it, one byte each: the number of levels, plus 128 for objects */
+  runs: Uint8Array = new Uint8Array(64)
+  runCount = 0
   inString = false
   stringStart = 0
   nextQuote = -1
@@ -72,7 +76,7 @@ export class MemberWalk {
     const { body } = this
     const end = Math.min(to, body.length)
     // Local variables and few calls: fields and methods would double the time.
-    let { position, expected, depth, inObject, inString, levels } = this
+    let { position, expected, depth, inObject, inString, run, runs, runCount } = this
     while (position < end) {
       if (inString) {
         position = this.continueString(position)
@@ -111,19 +115,27 @@ export class MemberWalk {
           const endsEmpty = expected === (inObject ? nameOrEnd : valueOrEnd)
           if (depth === 0 || !(endsEmpty || expected === commaOrEnd)) fail(position)
           depth -= 1
-          inObject = ((levels[depth >> 3]! >> (depth & 7)) & 1) === 1
+          run -= 1
+          if (run === 0) {
+            runCount -= 1
+            run = runs[runCount]! & longestRun
+            inObject = runs[runCount]! > longestRun
+          }
           position += 1
         } else {
           if (expected > valueOrEnd) fail(position)
           if (depth === 1) this.valueStart = position
           if (byte === openBrace || byte === openBracket) {
-            inObject = byte === openBrace
+            if ((byte === openBrace) === inObject && run < longestRun) run += 1
+            else {
+              if (runCount === runs.length) runs = this.growRuns()
+              runs[runCount] = inObject ? run + longestRun + 1 : run
+              runCount += 1
+              run = 1
+              inObject = byte === openBrace
+            }
             if (depth === 0) this.isObject = inObject
             depth += 1
-            if (depth >> 3 === levels.length) levels = this.growLevels()
-            const bit = 1 << (depth & 7)
-            if (inObject) levels[depth >> 3]! |= bit
-            else levels[depth >> 3]! &= ~bit
             expected = inObject ? nameOrEnd : valueOrEnd
             position += 1
             continue
@@ -137,7 +149,7 @@ export class MemberWalk {
       expected = depth === 0 ? nothing : commaOrEnd
       if (depth === 1 && this.name !== null) this.addMember(this.name, position)
     }
-    Object.assign(this, { position, expected, depth, inObject })
+    Object.assign(this, { position, expected, depth, inObject, run, runCount })
     if (position < body.length) return false
     if (expected !== nothing) throw new JsonError('the JSON is incomplete')
     return true
@@ -181,10 +193,10 @@ export class MemberWalk {
     if (this.members.length > maxMembers) throw new JsonError('a member occurs too often')
   }
 
-  growLevels(): Uint8Array {
-    const larger = new Uint8Array(2 * this.levels.length)
-    larger.set(this.levels)
-    return (this.levels = larger)
+  growRuns(): Uint8Array {
+    const larger = new Uint8Array(2 * this.runs.length)
+    larger.set(this.runs)
+    return (this.runs = larger)
   }
 }
 
