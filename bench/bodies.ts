@@ -12,6 +12,8 @@ import { prepareBerth } from './targets/berth.ts'
 
 const bodyBytes = 32 * 1024 * 1024
 const timerMilliseconds = 10
+/** Length of a random part before it repeats, too long for a processor to learn */
+const randomBytes = 1024 * 1024
 const goals = { cpuRatio: 3, delayMilliseconds: 20 }
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } })
@@ -27,7 +29,27 @@ function fill(start: string, unit: string, end: string): Buffer {
 const inList = (unit: string) => fill('{"model":"berth-tiny","x":[', unit, '0]}')
 const inObject = (unit: string) => fill('{"model":"berth-tiny",', unit, '"z":0}')
 const inText = (unit: string) => fill('{"model":"berth-tiny","x":"', unit, '"}')
-const deep = bodyBytes / 2 - 100
+
+/** Brackets that a processor can't predict, with a comma at the end */
+function randomBrackets(): string {
+  let text = '['
+  let depth = 1
+  for (let count = 0; count < randomBytes; count += 1) {
+    const opens = depth < 2 || (depth < 900 && Math.random() < 0.5)
+    text += opens ? (text.endsWith('[') ? '[' : ',[') : ']'
+    depth += opens ? 1 : -1
+  }
+  return `${text}${']'.repeat(depth)},`
+}
+
+function randomValues(): string {
+  const values = ['0', '-12', 'true', '""', '"a"', '"\\n"', '[]', '{}', '[{"":[]}]', '{"a":1}', '[ 1 ]']
+  return Array.from(
+    { length: randomBytes / 4 },
+    () => `${values[Math.floor(Math.random() * values.length)]},`,
+  ).join('')
+}
+
 const sentence = 'The berth is where a ship lies while it loads.\\n'
 
 const bodies: Record<string, Buffer> = {
@@ -42,7 +64,9 @@ const bodies: Record<string, Buffer> = {
   backslashes: inText('\\\\'),
   'rare escapes': inText(`${'x'.repeat(300)}\\n`),
   'two-byte characters': inText('é'),
-  nesting: Buffer.from(`{"model":"berth-tiny","x":${'['.repeat(deep)}${']'.repeat(deep)}}`),
+  nesting: inList(`${'['.repeat(900)}${']'.repeat(900)},`),
+  'random brackets': inList(randomBrackets()),
+  'random values': inList(randomValues()),
   spaces: inList(' '),
   incomplete: inList('0,').subarray(0, -2),
 }

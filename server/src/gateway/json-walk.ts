@@ -1,3 +1,6 @@
+import { characterClasses, kinds as kindNames, states, transitionsIn } from './json-grammar.ts'
+import type { Effect, State } from './json-grammar.ts'
+
 /** Where the value of a top-level member is, as byte offsets. */
 export interface MemberValue {
   name: string
@@ -5,32 +8,62 @@ export interface MemberValue {
   end: number
 }
 
-// Repeated in json-scan.ts: as imports, these constants make the walk a fifth slower.
 const quote = 0x22
 const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 /** Bytes of a string to inspect one by one before the next native search */
 const burst = 256
-const maxNumberBytes = 1_024
+const maxDepth = 1_000
 const maxMembers = 100
-const longestRun = 127
+/** Longest value of a member that is looked for, with the spaces around it */
+const maxValueBytes = 16 * 1024
 
-// What the walk expects next. Numbers, because a document may have millions of tokens.
-const value = 0
-const valueOrEnd = 1
-const name = 2
-const nameOrEnd = 3
-const colonNext = 4
-const commaOrEnd = 5
-const nothing = 6
-type Expected = 0 | 1 | 2 | 3 | 4 | 5 | 6
+// A transition is an integer: the next state, the kind of a container that begins, an action, and the change of the depth. These
+// constants and the table are here because imported ones would slow the walk down.
+const stateBits = 31 << 5
+const kindBits = 7 << 10
+const actionBits = 7 << 13
+const depthShift = 30
+const deeper = 1 << depthShift
+const shallower = -1 << depthShift
 
-/** The body is not JSON that `MemberWalk` accepts. */
+const textAction = 1 << 13
+const nameAction = 2 << 13
+const endMemberAction = 3 << 13
+const endObjectAction = 4 << 13
+const failAction = 5 << 13
+
+const stateOf = (name: State) => states.indexOf(name) << 5
+const kindOf = (name: (typeof kindNames)[number]) => kindNames.indexOf(name) << 10
+
+const effects: Record<Effect, number> = {
+  text: textAction,
+  name: nameAction,
+  endMember: endMemberAction,
+  array: kindOf('array') | deeper,
+  object: kindOf('object') | deeper,
+  topLevelObject: kindOf('topLevelObject') | deeper,
+  close: shallower,
+  closeTopLevel: endObjectAction | shallower,
+}
+
+/** The class of each byte */
+const classes = new Uint8Array(256).fill(31)
+for (const [index, characters] of characterClasses.entries()) {
+  for (const character of characters) classes[character.charCodeAt(0)] = index
+}
+
+/** The transition for `kind | state | class` */
+const transitions = new Int32Array(4 << 10).fill(failAction)
+for (const kind of kindNames) {
+  for (const { from, characters, to, effect } of transitionsIn(kind)) {
+    for (const character of characters) {
+      const at = kindOf(kind) | stateOf(from) | classes[character.charCodeAt(0)]!
+      transitions[at] = stateOf(to) | (effect === undefined ? 0 : effects[effect])
+    }
+  }
+}
+
+/** The body is not JSON that `MemberWalk` accepts. The message is a sentence for the caller. */
 export class JsonError extends Error {}
 
 /**
@@ -43,160 +76,114 @@ export class JsonError extends Error {}
 export class MemberWalk {
   readonly body: Buffer
   readonly names: readonly { text: string; bytes: Buffer }[]
-  readonly shortestName: number
+  /** 1 for each byte that one of the names may start with */
+  readonly nameStarts = new Uint8Array(256)
   readonly members: MemberValue[] = []
   /** The document is an object */
   isObject = false
   position = 0
-  expected: Expected = value
+  state = stateOf('value')
   depth = 0
-  /** The innermost level is an object */
-  inObject = false
-  /** Consecutive levels of the innermost kind, arrays or objects. Level 0 is the document, which counts as an array. */
-  run = 1
-  /** The runs around it, one byte each: the number of levels, plus 128 for objects */
-  runs: Uint8Array = new Uint8Array(64)
-  runCount = 0
+  /** The kind at each depth up to the current one */
+  readonly kinds = new Uint16Array(maxDepth + 1)
   inString = false
-  stringStart = 0
   nextQuote = -1
   nextBackslash = -1
-  /** The top-level name whose value comes next; null if it is not one of `names` */
-  name: string | null = null
-  valueStart = 0
+  /** The current top-level member if it is one of `names`, and the offset after its name */
+  member: string | null = null
+  nameEnd = 0
 
   constructor(body: Buffer, names: readonly string[]) {
     this.body = body
     this.names = names.map((text) => ({ text, bytes: Buffer.from(text) }))
-    this.shortestName = Math.min(...names.map(({ length }) => length))
+    this.nameStarts[backslash] = 1
+    for (const { bytes } of this.names) this.nameStarts[bytes[0]!] = 1
   }
 
   /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
   advance(to: number): boolean {
-    const { body } = this
+    // Local variables: fields and constants of the module would slow the loop down.
+    const { body, kinds } = this
+    const [next, classOf] = [transitions, classes]
     const end = Math.min(to, body.length)
-    // Local variables and few calls: fields and methods would double the time.
-    let { position, expected, depth, inObject, inString, run, runs, runCount } = this
+    let { position, state, depth, inString } = this
     while (position < end) {
       if (inString) {
-        position = this.continueString(position)
-        inString = this.inString
-        if (inString) continue
-        if (expected === name || expected === nameOrEnd) {
-          expected = colonNext
-          if (depth === 1) this.name = this.findName(this.stringStart + 1, position - 1)
-          continue
+        const stop = Math.min(position + burst, body.length)
+        let byte = 0
+        while (position < stop && byte !== quote) {
+          byte = body[position]!
+          position += byte === backslash ? 2 : 1
         }
-      } else {
-        const byte = body[position]!
-        if (byte <= 0x20) {
-          if (!isSpace(byte)) fail(position)
-          position += 1
-          continue
-        }
-        if (byte === comma && expected === commaOrEnd) {
-          expected = inObject ? name : value
-          position += 1
-          continue
-        }
-        if (byte === colon && expected === colonNext) {
-          expected = value
-          position += 1
-          continue
-        }
-        if (byte === quote && expected <= nameOrEnd) {
-          if (depth === 1 && expected <= valueOrEnd) this.valueStart = position
-          this.stringStart = position
-          this.inString = inString = true
-          position += 1
-          continue
-        }
-        if (byte === (inObject ? closeBrace : closeBracket)) {
-          const endsEmpty = expected === (inObject ? nameOrEnd : valueOrEnd)
-          if (depth === 0 || !(endsEmpty || expected === commaOrEnd)) fail(position)
-          depth -= 1
-          run -= 1
-          if (run === 0) {
-            runCount -= 1
-            run = runs[runCount]! & longestRun
-            inObject = runs[runCount]! > longestRun
-          }
-          position += 1
-        } else {
-          if (expected > valueOrEnd) fail(position)
-          if (depth === 1) this.valueStart = position
-          if (byte === openBrace || byte === openBracket) {
-            if ((byte === openBrace) === inObject && run < longestRun) run += 1
-            else {
-              if (runCount === runs.length) runs = this.growRuns()
-              runs[runCount] = inObject ? run + longestRun + 1 : run
-              runCount += 1
-              run = 1
-              inObject = byte === openBrace
-            }
-            if (depth === 0) this.isObject = inObject
-            depth += 1
-            expected = inObject ? nameOrEnd : valueOrEnd
-            position += 1
-            continue
-          }
-          const scalarEnd = endOfScalar(body, position)
-          if (scalarEnd < 0) fail(position)
-          position = scalarEnd
-        }
+        if (byte === quote) inString = false
+        else position = this.skipText(position)
+        continue
       }
-      // A value has ended.
-      expected = depth === 0 ? nothing : commaOrEnd
-      if (depth === 1 && this.name !== null) this.addMember(this.name, position)
+      let transition = 0
+      // Without branches for brackets: a processor would predict them wrongly where they are random.
+      do {
+        transition = next[state | classOf[body[position]!]!]!
+        kinds[depth + 1] = transition & kindBits
+        depth += transition >> depthShift
+        state = kinds[depth]! | (transition & stateBits)
+        position += 1
+      } while ((transition & actionBits) === 0 && position < end && depth < maxDepth)
+
+      const action = transition & actionBits
+      if (action === textAction) inString = true
+      else if (action !== 0) inString = this.act(action, position)
+      if (depth === maxDepth) throw new JsonError(`The JSON has ${maxDepth} levels at byte ${position - 1}.`)
     }
-    Object.assign(this, { position, expected, depth, inObject, run, runCount })
+    Object.assign(this, { position, state, depth, inString })
     if (position < body.length) return false
-    if (expected !== nothing) throw new JsonError('the JSON is incomplete')
+    const last = transitions[state | classes[0x20]!]! & stateBits
+    if (depth > 0 || inString || last !== stateOf('end')) throw new JsonError('The JSON is incomplete.')
     return true
   }
 
-  /** Continues a string at `from`, at most up to its closing quote, and returns the next position. */
-  continueString(from: number): number {
-    const { body } = this
-    const stop = Math.min(from + burst, body.length)
-    let at = from
-    while (at < stop) {
-      const byte = body[at]!
-      if (byte === quote) return this.closeString(at)
-      at += byte === backslash ? 2 : 1
+  /** Does what follows from the byte before `position`. Returns true if it begins a string. */
+  act(action: number, position: number): boolean {
+    if (action === nameAction) {
+      if (this.nameStarts[this.body[position]!] === 1) this.startMember(position)
+      return true
     }
+    if (action === failAction) throw new JsonError(`The JSON is invalid at byte ${position - 1}.`)
+    if (this.member !== null) this.endMember(position - 1)
+    if (action === endObjectAction) this.isObject = true
+    return false
+  }
+
+  /** Returns the next quote or backslash from the offset `at`, or the end. */
+  skipText(at: number): number {
+    const { body } = this
     if (this.nextQuote < at) this.nextQuote = findByte(body, quote, at)
     if (this.nextBackslash < at) this.nextBackslash = findByte(body, backslash, at)
-    if (this.nextQuote < this.nextBackslash) return this.closeString(this.nextQuote)
-    return Math.max(at, Math.min(this.nextBackslash, body.length))
+    return Math.max(at, Math.min(this.nextQuote, this.nextBackslash))
   }
 
-  closeString(at: number): number {
-    this.inString = false
-    return at + 1
-  }
-
-  findName(from: number, to: number): string | null {
-    if (to - from < this.shortestName) return null
+  /** Starts a member if one of the names is at the offset `from`. */
+  startMember(from: number): void {
     const { body, names } = this
     for (let index = 0; index < names.length; index += 1) {
       const { text, bytes } = names[index]!
-      if (body[from] !== bytes[0] && body[from] !== backslash) continue
-      if (to - from <= 6 * bytes.length && equalsName(body, from, to, bytes)) return text
+      const end = endOfName(body, from, bytes)
+      if (end < 0) continue
+      this.member = text
+      this.nameEnd = end
+      return
     }
-    return null
   }
 
-  addMember(name: string, end: number): void {
-    this.members.push({ name, start: this.valueStart, end })
-    this.name = null
-    if (this.members.length > maxMembers) throw new JsonError('a member occurs too often')
-  }
-
-  growRuns(): Uint8Array {
-    const larger = new Uint8Array(2 * this.runs.length)
-    larger.set(this.runs)
-    return (this.runs = larger)
+  /** Ends the current member before the comma or brace at the offset `at`. */
+  endMember(at: number): void {
+    const { body, members, member, nameEnd } = this
+    if (member === null) return
+    if (members.length === maxMembers) throw new JsonError(`\`${member}\` occurs too often.`)
+    if (at - nameEnd > maxValueBytes) throw new JsonError(`\`${member}\` is too long.`)
+    const [, before, value] = /^(\s*:\s*)(.*\S)\s*$/su.exec(body.toString('latin1', nameEnd, at))!
+    const start = nameEnd + before!.length
+    members.push({ name: member, start, end: start + value!.length })
+    this.member = null
   }
 }
 
@@ -207,84 +194,30 @@ export function findMembers(body: Buffer, names: readonly string[]): MemberValue
   return walk.members
 }
 
-function fail(position: number): never {
-  throw new JsonError(`the JSON is invalid at byte ${position}`)
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
 function findByte(body: Buffer, byte: number, from: number): number {
   const at = body.indexOf(byte, from)
-  return at < 0 ? Infinity : at
+  return at < 0 ? body.length : at
 }
 
-/** True if the string from `from` to `to` is `name` after its escapes are decoded. */
-function equalsName(body: Buffer, from: number, to: number, name: Buffer): boolean {
+/** Returns the offset after the string with the contents `name`, escaped or not, that starts at `from`; -1 if another one does. */
+function endOfName(body: Buffer, from: number, name: Buffer): number {
   let position = from
   for (let index = 0; index < name.length; index += 1) {
-    const expected = name[index]
-    if (position >= to) return false
-    if (body[position] === expected) position += 1
-    else if (body[position] === backslash && unicodeEscape(body, position) === expected) position += 6
-    else return false
+    if (body[position] === name[index]) position += 1
+    else if (body[position] === backslash && unicodeEscape(body, position) === name[index]) position += 6
+    else return -1
   }
-  return position === to
+  return body[position] === quote ? position + 1 : -1
 }
 
-/** The code of a `\uXXXX` escape, or -1. Shorter escapes stand for no letter and no underscore. */
+/** The code of a `\u00XX` escape, or a negative number. Shorter escapes stand for no letter and no underscore. */
 function unicodeEscape(body: Buffer, at: number): number {
-  if (body[at + 1] !== 0x75) return -1
-  let code = 0
-  for (let digit = at + 2; digit < at + 6; digit += 1) {
-    const value = hexValue(body[digit] ?? 0)
-    if (value < 0) return -1
-    code = code * 16 + value
-  }
-  return code
+  if (body[at + 1] !== 0x75 || body[at + 2] !== 0x30 || body[at + 3] !== 0x30) return -1
+  return 16 * hexValue(body[at + 4] ?? 0) + hexValue(body[at + 5] ?? 0)
 }
 
 function hexValue(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const letter = byte | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
-}
-
-const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
-
-/** Returns where the number or literal at `from` ends, or -1. */
-function endOfScalar(body: Buffer, from: number): number {
-  const byte = body[from]!
-  // A single digit, the most tokens that fit into a body
-  if (byte >= 0x30 && byte < 0x3a && body[from + 1] === comma) return from + 1
-  // Digits and a minus sign
-  if (byte < 0x3a) return endOfNumber(body, from)
-  for (const literal of literals) {
-    if (body[from] !== literal[0]) continue
-    for (let index = 1; index < literal.length; index += 1) {
-      if (body[from + index] !== literal[index]) return -1
-    }
-    return from + literal.length
-  }
-  return -1
-}
-
-function endOfNumber(body: Buffer, from: number): number {
-  let at = body[from] === 0x2d ? from + 1 : from
-  if (body[at] === 0x30) at += 1
-  else if ((at = endOfDigits(body, at)) < 0) return -1
-  if (body[at] === 0x2e && (at = endOfDigits(body, at + 1)) < 0) return -1
-  if (body[at] === 0x65 || body[at] === 0x45) {
-    const signed = body[at + 1] === 0x2b || body[at + 1] === 0x2d
-    at = endOfDigits(body, at + (signed ? 2 : 1))
-  }
-  return at
-}
-
-/** Returns where at least one digit ends, or -1. */
-function endOfDigits(body: Buffer, from: number): number {
-  let at = from
-  while (body[at]! >= 0x30 && body[at]! <= 0x39) at += 1
-  return at === from || at - from > maxNumberBytes ? -1 : at
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -256
 }
