@@ -75,8 +75,8 @@ test('the text of any other member is forwarded unchanged', () => {
 })
 
 test.each([
-  ['', 'valid JSON'],
-  ['{"model":"m"', 'valid JSON'],
+  ['', 'incomplete'],
+  ['{"model":"m"', 'incomplete'],
   ['[]', 'JSON object'],
   ['null', 'JSON object'],
   ['"model"', 'JSON object'],
@@ -130,7 +130,7 @@ test('a long body is read in slices, between which other work runs, and gives wh
 })
 
 test.each([
-  [`{"model":"m","x":${long}`, 'valid JSON'],
+  [`{"model":"m","x":${long}`, 'incomplete'],
   [`[${long}]`, 'JSON object'],
   [`{"x":${long}}`, '`model` is required'],
   [`{"model":${long}}`, '`model` is too long'],
