@@ -42,7 +42,7 @@ export interface Engine {
 
 export type StartEngine = (launch: Launch) => Promise<Engine>
 
-/** Starts the embedded engine. */
+/** Starts the embedded engine as the local runtime does. */
 export const startEmbedded: StartEngine = async (launch) => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-engine-'))
   writeFileSync(join(folder, 'launch.json'), JSON.stringify({ nonce: NONCE }))
@@ -65,7 +65,7 @@ export const startEmbedded: StartEngine = async (launch) => {
       return null
     }
   }
-  return start(command, folder, readPort)
+  return start(command, folder, readPort, { MALLOC_ARENA_MAX: '1' })
 }
 
 /** Returns a function that starts the llama-server at this path. */
@@ -93,12 +93,13 @@ async function start(
   [program = '', ...args]: readonly string[],
   folder: string,
   readPort: () => number | null,
+  variables: Record<string, string> = {},
 ): Promise<Engine> {
   const began = performance.now()
   const logFile = join(folder, 'log')
   const log = openSync(logFile, 'a')
   const child = spawn(program, args, {
-    env: { ...process.env, BERTH_ENGINE_KEY: KEY },
+    env: { ...process.env, ...variables, BERTH_ENGINE_KEY: KEY },
     stdio: ['ignore', log, log],
   })
   running.add(child)

@@ -77,7 +77,11 @@ export async function openEngines(settings: LocalRuntimeSettings): Promise<Local
       threads,
       'state-cache-mib': stateCacheBytes / MEBIBYTE,
     }
-    return { args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]) }
+    return {
+      args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
+      // Otherwise each thread keeps memory that it freed after the load, about 50 MB in total.
+      variables: { MALLOC_ARENA_MAX: '1' },
+    }
   }
 
   async function buildLlamaServer(
