@@ -5,21 +5,29 @@ export const unreachableEvent = 'berth:server-unreachable'
 
 /**
  * Loads code and retries while the server is unreachable. Without the retry the router would reload the page and lose its state.
- * If the server answers but no longer has this file (a newer console was deployed), the error reaches the router, which reloads.
+ * The error reaches the router, which reloads, if the server answers but a second try fails: a newer console was deployed without this
+ * file, or the browser remembers failed imports (Chromium before 154, Safari).
  */
 export function retryLoad<Module>(load: () => Promise<Module>): () => Promise<Module> {
   return async () => {
-    for (let unreachable = false; ;) {
-      try {
-        const module = await load()
-        if (unreachable) announce(false)
-        return module
-      } catch (error) {
-        if (await isServerReachable()) throw error
-        if (!unreachable) announce(true)
-        unreachable = true
-        await new Promise((resolve) => setTimeout(resolve, retryDelayMilliseconds))
+    let announced = false
+    let wasReachable = false
+    try {
+      while (true) {
+        try {
+          return await load()
+        } catch (error) {
+          const reachable = await isServerReachable()
+          if (reachable && wasReachable) throw error
+          wasReachable = reachable
+          if (reachable) continue
+          if (!announced) announce(true)
+          announced = true
+          await new Promise((resolve) => setTimeout(resolve, retryDelayMilliseconds))
+        }
       }
+    } finally {
+      if (announced) announce(false)
     }
   }
 }
