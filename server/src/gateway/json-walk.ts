@@ -148,7 +148,7 @@ export class MemberWalk {
       return true
     }
     if (action === failAction) throw new JsonError(`The JSON is invalid at byte ${position - 1}.`)
-    if (this.member !== null) this.endMember(position - 1)
+    this.endMember(position - 1)
     if (action === endObjectAction) this.isObject = true
     return false
   }
@@ -174,7 +174,7 @@ export class MemberWalk {
     }
   }
 
-  /** Ends the current member before the comma or brace at the offset `at`. */
+  /** Ends the current member, if it is wanted, before the comma or brace at the offset `at`. */
   endMember(at: number): void {
     const { body, members, member, nameEnd } = this
     if (member === null) return
