@@ -148,7 +148,7 @@ export class MemberWalk {
       return true
     }
     if (action === failAction) throw new JsonError(`The JSON is invalid at byte ${position - 1}.`)
-    this.endMember(position - 1)
+    if (this.member !== null) this.endMember(this.member, position - 1)
     if (action === endObjectAction) this.isObject = true
     return false
   }
@@ -174,10 +174,9 @@ export class MemberWalk {
     }
   }
 
-  /** Ends the current member, if it is wanted, before the comma or brace at the offset `at`. */
-  endMember(at: number): void {
-    const { body, members, member, nameEnd } = this
-    if (member === null) return
+  /** Ends the member before the comma or brace at the offset `at`. */
+  endMember(member: string, at: number): void {
+    const { body, members, nameEnd } = this
     if (members.length === maxMembers) throw new JsonError(`\`${member}\` occurs too often.`)
     if (at - nameEnd > maxValueBytes) throw new JsonError(`\`${member}\` is too long.`)
     const [, before, value] = /^(\s*:\s*)(.*\S)\s*$/su.exec(body.toString('latin1', nameEnd, at))!
