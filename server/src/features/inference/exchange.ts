@@ -37,6 +37,7 @@ export class Exchange implements AdmissionRequest, ResponseHandler, RelayOwner, 
   readonly targets: readonly EngineTarget[]
   readonly userId: number
   target: EngineTarget | null = null
+  openIndex = -1
   /** Holds a place in admission */
   admitted = false
   refusedBy: ReadonlySet<string> = noRefusals

@@ -7,6 +7,8 @@ import type { Access } from '../deployments/access.ts'
 
 /** A request in flight that ends when its caller loses access. */
 export interface Revocable extends Access {
+  /** Its index among the requests in flight, or -1 */
+  openIndex: number
   revoke(): void
 }
 
@@ -26,7 +28,9 @@ export function trackOpenRequests(
   notifications: Notifications,
   log: Pick<Logger, 'warn'>,
 ): OpenRequests {
-  const open = new Set<Revocable>()
+  // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor collections keep all later tables
+  // and their requests, which doubled the CPU time of a chat.
+  const open: Revocable[] = []
 
   async function check(requests: readonly Revocable[]): Promise<void> {
     if (requests.length === 0) return
@@ -34,19 +38,29 @@ export function trackOpenRequests(
       log.warn({ err: error }, 'could not confirm the access of requests in flight; they end')
       return requests
     })
-    for (const request of lost) if (open.has(request)) request.revoke()
+    for (const request of lost) if (request.openIndex >= 0) request.revoke()
   }
 
   const stops = [
     notifications.subscribe('session_revoked', (payload) => {
       const userId = Number(payload)
-      void check([...open].filter((request) => payload === '' || request.userId === userId))
+      void check(open.filter((request) => payload === '' || request.userId === userId))
     }),
     notifications.onReconnected(() => void check([...open])),
   ]
   return {
-    add: (request) => void open.add(request),
-    delete: (request) => void open.delete(request),
+    add(request) {
+      request.openIndex = open.push(request) - 1
+    },
+    delete(request) {
+      const index = request.openIndex
+      if (index < 0) return
+      request.openIndex = -1
+      const last = open.pop()!
+      if (last === request) return
+      open[index] = last
+      last.openIndex = index
+    },
     close: () => stops.forEach((stop) => stop()),
   }
 }
