@@ -1,6 +1,6 @@
 /** The grammar of JSON (RFC 8259) outside strings, as the transitions of a state machine. */
 
-/** What a position is in. Only top-level members matter to the gateway, so their object is a kind of its own. */
+/** The kinds of containers. The gateway reads only members of the outermost object, which is therefore a kind of its own. */
 export const kinds = ['document', 'array', 'object', 'topLevelObject'] as const
 type Kind = (typeof kinds)[number]
 

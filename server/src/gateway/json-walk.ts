@@ -14,7 +14,7 @@ const backslash = 0x5c
 const burst = 256
 const maxDepth = 1_000
 const maxMembers = 100
-/** Longest value of a member that is looked for, with the spaces around it */
+/** Longest value of a wanted member, spaces included */
 const maxValueBytes = 16 * 1024
 
 // A transition is an integer: the next state, the kind of a container that begins, an action, and the change of the depth. These

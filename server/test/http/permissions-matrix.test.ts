@@ -227,7 +227,7 @@ async function listMarks(actor: Actor): Promise<string[]> {
 
 /** A number is no mark inside another number, such as a figure of `/metrics`. */
 function contains(answer: string, mark: string): boolean {
-  return /^\d+$/.test(mark) ? new RegExp(`(?<![\\d.])${mark}(?![\\d.])`).test(answer) : answer.includes(mark)
+  return /^\d+$/.test(mark) ? new RegExp(`(?<!\\d|\\d\\.)${mark}(?!\\d)`).test(answer) : answer.includes(mark)
 }
 
 test.each([
