@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
 import { readCpuTime, readResident } from '../processes.ts'
+import { cacheFolder } from './random-model.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../engine/src/main.ts')
 const NONCE = '0123456789abcdef'
@@ -65,7 +66,11 @@ export const startEmbedded: StartEngine = async (launch) => {
       return null
     }
   }
-  return start(command, folder, readPort, { MALLOC_ARENA_MAX: '1' })
+  return start(command, folder, readPort, {
+    MALLOC_ARENA_MAX: '1',
+    MALLOC_MMAP_THRESHOLD_: '131072',
+    NODE_COMPILE_CACHE: join(cacheFolder, 'compile-cache'),
+  })
 }
 
 /** Returns a function that starts the llama-server at this path. */

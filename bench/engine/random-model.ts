@@ -5,6 +5,9 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { readGgufFileInfo } from 'node-llama-cpp'
 
+/** Files that outlive a run. */
+export const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth-bench')
+
 /** The shape of a model of the family Qwen2. */
 export interface ModelShape {
   name: string
@@ -67,8 +70,7 @@ const BLOCK = { values: 32, bytes: 34 }
  * `tokenizerFile`. Writes the file to the user's cache on first use. Its speed is that of the real model; its text is noise.
  */
 export async function prepareRandomModel(tokenizerFile: string, shape: ModelShape): Promise<string> {
-  const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'berth-bench')
-  const path = join(folder, `random-${shape.name}-q8_0.gguf`)
+  const path = join(cacheFolder, `random-${shape.name}-q8_0.gguf`)
   if (existsSync(path)) return path
   const { metadata } = await readGgufFileInfo(tokenizerFile)
   const { chat_template: template, ggml } = metadata.tokenizer
@@ -93,7 +95,7 @@ export async function prepareRandomModel(tokenizerFile: string, shape: ModelShap
     ['tokenizer.ggml.add_bos_token', Buffer.concat([int32(TYPES.bool), Buffer.from([0])])],
     ['tokenizer.chat_template', string(String(template))],
   ]
-  await mkdir(folder, { recursive: true })
+  await mkdir(cacheFolder, { recursive: true })
   const unfinished = `${path}.${process.pid}`
   const file = await open(unfinished, 'w')
   try {

@@ -1,4 +1,5 @@
 // The engine process: loads the model and serves it until SIGTERM or until its launch.json disappears. See engine/README.md.
+import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -79,7 +80,11 @@ const loaded = await loadModel(settings, log).catch(fail)
 server.setModel(loaded)
 writeState({ phase: 'ready' })
 log(`ready in ${Math.round(performance.now() - started)} ms`)
-setTimeout(releaseMemory, RELEASE_MEMORY_MS)
+setTimeout(() => {
+  // Node itself writes its compile cache only at the exit, which an engine that is killed does not reach.
+  flushCompileCache()
+  releaseMemory()
+}, RELEASE_MEMORY_MS)
 
 /** Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine allocates little. */
 function releaseMemory(): void {

@@ -336,7 +336,9 @@ describe('a broken engine', () => {
     await runtime.ensureEngine(spec)
     await expect
       .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
-      .toContain('env BERTH_ENGINE_KEY BERTH_STATE_DIR CUDA_VISIBLE_DEVICES HOME MALLOC_ARENA_MAX PATH')
+      .toContain(
+        'env BERTH_ENGINE_KEY BERTH_STATE_DIR CUDA_VISIBLE_DEVICES HOME MALLOC_ARENA_MAX MALLOC_MMAP_THRESHOLD_ NODE_COMPILE_CACHE PATH',
+      )
   })
 })
 
