@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { connectDatabase } from '../../src/database/connect.ts'
 import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
 import {
@@ -47,6 +48,8 @@ const settleTimeoutMs = 240_000
 const maxUptimeMs = 4_000
 /** Real engines take seconds to start. Two callers per tenant delete one of their deployments every twenty seconds. */
 const pace: Omit<Pace, 'live'> = { pauseMs: 1_000, deletions: 0.02 }
+/** How often Berth restarts an engine before its deployment fails */
+const maxRestarts = 3
 /** Failures that an engine's repeated loss explains. */
 const losses = /^(instance_lost|engine_crashed|engine_unreachable): /
 
@@ -173,8 +176,9 @@ async function readHistories(url: string, tenant: Tenant): Promise<string> {
 }
 
 /** Expects the acknowledged state of all deployments, and responses from those that run. */
-async function verify({ summary }: Installation, url: string, tenant: Tenant): Promise<void> {
+async function verify({ summary, databaseUrl }: Installation, url: string, tenant: Tenant): Promise<void> {
   const client = clientOf(url, tenant)
+  // Deployments that fail meanwhile are among the settled ones.
   await expectInference(client, settleTimeoutMs)
   const items = await waitUntilSettled(client, tenant, settleTimeoutMs)
   const listed = new Set(items.map(({ id }) => id))
@@ -183,7 +187,8 @@ async function verify({ summary }: Installation, url: string, tenant: Tenant): P
   for (const { id, status, failure_reason: reason } of items) {
     const known = tenant.deployments.get(id)
     if (known === undefined) summary.unacknowledged += 1
-    if (status === 'failed' && losses.test(reason)) {
+    const wasLost = status === 'failed' && losses.test(reason)
+    if (wasLost && (await countRestarts(databaseUrl, id)) >= maxRestarts) {
       summary.failed.push(reason)
       await client.delete(`/api/v1/model-deployments/${id}`)
       tenant.deployments.set(id, 'deletion answered')
@@ -193,7 +198,23 @@ async function verify({ summary }: Installation, url: string, tenant: Tenant): P
     } else tenant.deployments.set(id, status === 'terminated' ? 'deletion answered' : 'created')
   }
   await waitUntilSettled(client, tenant, settleTimeoutMs)
-  await expectInference(client, settleTimeoutMs)
+  const failed = await expectInference(client, settleTimeoutMs)
+  if (failed.length > 0) throw new Error(`deployments failed after the kill: ${failed.join(', ')}`)
+}
+
+/** How often Berth has restarted the deployment's engine, without ten minutes in between. */
+async function countRestarts(databaseUrl: string, id: string): Promise<number> {
+  const connection = connectDatabase(databaseUrl, 1, () => {})
+  try {
+    const { engine_restarts: restarts } = await connection.db
+      .selectFrom('deployments')
+      .select('engine_restarts')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    return restarts
+  } finally {
+    await connection.close()
+  }
 }
 
 /** Expects the backend to hold exactly the deployments that are not terminated. */

@@ -72,8 +72,9 @@ export async function waitUntilSettled(
   return items
 }
 
-/** Waits until each running deployment of the tenant has answered a request. */
-export async function expectInference(client: Client, timeoutMs = defaultSettleMs): Promise<void> {
+/** Waits until each running deployment of the tenant has answered a request. Resolves to the ids of those that failed meanwhile. */
+export async function expectInference(client: Client, timeoutMs = defaultSettleMs): Promise<string[]> {
+  const failed: string[] = []
   const { body } = await client.get('/api/v1/model-deployments?limit=500')
   for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
     const ask = () =>
@@ -86,12 +87,16 @@ export async function expectInference(client: Client, timeoutMs = defaultSettleM
         : client.post('/v1/embeddings', { model: id, input: 'Hi' })
     // A killed engine may be noticed, and restarted, only when a request fails.
     let answer = await ask()
+    const hasFailed = (): boolean => answer.body.error?.code === 'deployment_failed'
+    const isDecided = (): boolean => answer.status === 200 || hasFailed()
     await waitUntil(
-      async () => answer.status === 200 || (answer = await ask()).status === 200,
+      async () => isDecided() || ((answer = await ask()), isDecided()),
       timeoutMs,
       () => `${id} to answer 200; last response: ${answer.status} ${JSON.stringify(answer.body)}`,
     )
+    if (hasFailed()) failed.push(id)
   }
+  return failed
 }
 
 /** How much load there is. */

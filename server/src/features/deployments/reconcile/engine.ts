@@ -12,8 +12,9 @@ import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
 /** How long a deployment may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
 const unreachableTimeout = 10 * 60_000
+/** So long after the last restart, earlier ones no longer count. */
 const restartWindow = 10 * 60_000
-const maxRestartsInWindow = 3
+const maxRestarts = 3
 
 /** Failures that restarting the engine may fix. */
 const retryableCodes: ReadonlySet<FailureCode> = new Set([
@@ -186,9 +187,9 @@ function getStartDelay({ deployment, deps }: ReconcileContext): number {
 }
 
 /**
- * Restarts a lost engine, at most three times in ten minutes. Failures that a restart can't fix fail the deployment at once. The
- * restart is counted even if the old engine hasn't stopped yet, because the next pass continues with `ensureEngine`, which may
- * no longer report the failure.
+ * Restarts a lost engine, at most three times until ten minutes pass without a restart. Failures that a restart can't fix fail the
+ * deployment at once. The restart is counted even if the old engine hasn't stopped yet, because the next pass continues with
+ * `ensureEngine`, which may no longer report the failure.
  */
 async function restartEngine(context: ReconcileContext, failure: DeploymentFailure): Promise<StepResult> {
   const { deployment, deps } = context
@@ -198,7 +199,7 @@ async function restartEngine(context: ReconcileContext, failure: DeploymentFailu
   const restarting = `${failure.message} Restarting the engine.`
   const stopping = `${failure.message} Stopping the engine before a restart.`
   const isCounted = deployment.status_message === stopping
-  if (!retryableCodes.has(failure.code) || (restarts >= maxRestartsInWindow && !isCounted)) {
+  if (!retryableCodes.has(failure.code) || (restarts >= maxRestarts && !isCounted)) {
     return failDeployment(context, failure)
   }
   if (deployment.engine_url !== null) {
