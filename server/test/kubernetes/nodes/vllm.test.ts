@@ -92,11 +92,12 @@ describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () =
 
   test('a caller that leaves ends the generation', async () => {
     const before = await readMetric('generation_tokens_total')
-    const long = { ...question, stream: true, max_tokens: 450, ignore_eos: true }
+    // One answer of the tiny model could be complete before vLLM notices.
+    const long = { ...question, stream: true, n: 16, max_tokens: 450, ignore_eos: true }
     const reader = (await sendChat(baseUrl, spec, long)).body?.getReader()
     await reader?.read()
     await reader?.cancel()
     await vi.waitFor(async () => expect(await readMetric('num_requests_running')).toBe(0), waitOptions)
-    expect((await readMetric('generation_tokens_total')) - before).toBeLessThan(450)
+    expect((await readMetric('generation_tokens_total')) - before).toBeLessThan(16 * 450)
   })
 })
