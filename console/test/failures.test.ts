@@ -15,7 +15,8 @@ import {
 } from './support/steps.ts'
 
 const site = useConsole(() => startConsoleServer({ BILLING_TRIAL_MAX_ACTIVE: '1' }))
-const lostConnection = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/
+const lostConnection =
+  /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/
 const away = /No connection to the server/
 
 test('a deployment whose engine keeps crashing shows the reason and what to do', async () => {

@@ -1,3 +1,4 @@
+import { expect, vi } from 'vitest'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
 import { getAccountOf } from '../../src/features/billing/store.ts'
@@ -65,7 +66,20 @@ async function addCard({ server, tenants }: Caller): Promise<string> {
   await createPortalSession(application, toViewer(owner), undefined)
   const { processor_customer_id: customer } = await getAccountOf(application.db, owner.organizationId)
   const path = '/v1/payment_methods/pm_card_visa/attach'
-  return (await callSandbox(server.application, 'POST', path, { customer: customer! })).id
+  const { id } = await callSandbox(application, 'POST', path, { customer: customer! })
+  // A worker makes the first card the default one, which must not look like the effect of a request.
+  await vi.waitFor(
+    async () => {
+      const { invoice_settings: settings } = await callSandbox(
+        application,
+        'GET',
+        `/v1/customers/${customer}`,
+      )
+      expect(settings.default_payment_method).not.toBeNull()
+    },
+    { timeout: 30_000, interval: 20 },
+  )
+  return id
 }
 
 function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
