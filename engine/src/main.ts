@@ -14,7 +14,7 @@ const EXIT_BAD_SETTINGS = 2
 const EXIT_NOT_WANTED = 3
 const WATCH_MS = 1000
 const SHUTDOWN_MS = 1500
-/** Later than the first request, which Berth sends to an engine as soon as it is ready. */
+/** Berth sends its first request when the engine is ready. This pause is longer than that request takes. */
 const RELEASE_MEMORY_MS = 1000
 
 const log = createLog()

@@ -72,8 +72,14 @@ export async function waitUntilSettled(
   return items
 }
 
-/** Waits until each running deployment of the tenant has answered a request. Resolves to the ids of those that failed meanwhile. */
-export async function expectInference(client: Client, timeoutMs = defaultSettleMs): Promise<string[]> {
+/** Waits until each running deployment of the tenant has answered a request. */
+export async function expectInference(client: Client, timeoutMs = defaultSettleMs): Promise<void> {
+  const failed = await awaitInference(client, timeoutMs)
+  if (failed.length > 0) throw new Error(`deployments have failed: ${failed.join(', ')}`)
+}
+
+/** Waits until each running deployment of the tenant has answered a request or failed. Resolves to the ids of the failed ones. */
+export async function awaitInference(client: Client, timeoutMs: number): Promise<string[]> {
   const failed: string[] = []
   const { body } = await client.get('/api/v1/model-deployments?limit=500')
   for (const { id, model_name } of body.items.filter(({ status }: any) => status === 'running')) {
@@ -88,9 +94,11 @@ export async function expectInference(client: Client, timeoutMs = defaultSettleM
     // A killed engine may be noticed, and restarted, only when a request fails.
     let answer = await ask()
     const hasFailed = (): boolean => answer.body.error?.code === 'deployment_failed'
-    const isDecided = (): boolean => answer.status === 200 || hasFailed()
     await waitUntil(
-      async () => isDecided() || ((answer = await ask()), isDecided()),
+      async () => {
+        if (answer.status !== 200) answer = await ask()
+        return answer.status === 200 || hasFailed()
+      },
       timeoutMs,
       () => `${id} to answer 200; last response: ${answer.status} ${JSON.stringify(answer.body)}`,
     )
