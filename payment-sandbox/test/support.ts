@@ -59,6 +59,8 @@ export interface TestSandbox {
 export async function startTestSandbox(): Promise<TestSandbox> {
   const database = await createTestDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 20 })
+  // Dropping the database may cut a connection that is still closing.
+  pool.on('error', () => {})
   const db = openDatabase(pool)
   let now = new Date('2026-11-10T09:30:00Z')
   let accepts = true

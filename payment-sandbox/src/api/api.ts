@@ -47,6 +47,11 @@ export function buildApi({ store, links, apiKey, onError }: ApiOptions): Fastify
   app.setNotFoundHandler((request) => {
     throw new SandboxError(404, `Unrecognized request URL (${request.method}: ${request.url}).`)
   })
+  addRoutes(app, store, links)
+  return app
+}
+
+function addRoutes(app: FastifyInstance, store: Store, links: PageLinks): void {
   for (const route of writeRoutes) {
     app.route({
       method: route.method,
@@ -70,7 +75,6 @@ export function buildApi({ store, links, apiKey, onError }: ApiOptions): Fastify
       return route.run({ db: store.db, links }, input, { id, child })
     })
   }
-  return app
 }
 
 function parseForm(text: string): Record<string, unknown> {

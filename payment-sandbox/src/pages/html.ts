@@ -71,6 +71,30 @@ code { font: .8125rem ui-monospace, Menlo, monospace; font-variant-numeric: tabu
 const styleElement = new Html(`<style>${style}</style>`)
 const styleHash = createHash('sha256').update(style).digest('base64')
 
+const pageHeader = html`<header>
+  <p class="sandbox" role="note">Sandbox: no real charges</p>
+  <div class="brand">
+    <svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="#0f766e" />
+      <path
+        d="M7 20.5c3 2.4 6 2.4 9 0s6-2.4 9 0"
+        fill="none"
+        stroke="#fff"
+        stroke-width="2.6"
+        stroke-linecap="round"
+      />
+      <path
+        d="M10 16V9.5h7.2a3.2 3.2 0 0 1 0 6.5z"
+        fill="none"
+        stroke="#fff"
+        stroke-width="2.6"
+        stroke-linejoin="round"
+      />
+    </svg>
+    Berth
+  </div>
+</header>`
+
 /** Sends a page whose content security policy forbids scripts and anything from other origins. */
 export function sendPage(
   reply: FastifyReply,
@@ -97,29 +121,7 @@ export function sendPage(
         ${styleElement}
       </head>
       <body>
-        <header>
-          <p class="sandbox" role="note">Sandbox: no real charges</p>
-          <div class="brand">
-            <svg viewBox="0 0 32 32" aria-hidden="true">
-              <rect width="32" height="32" rx="8" fill="#0f766e" />
-              <path
-                d="M7 20.5c3 2.4 6 2.4 9 0s6-2.4 9 0"
-                fill="none"
-                stroke="#fff"
-                stroke-width="2.6"
-                stroke-linecap="round"
-              />
-              <path
-                d="M10 16V9.5h7.2a3.2 3.2 0 0 1 0 6.5z"
-                fill="none"
-                stroke="#fff"
-                stroke-width="2.6"
-                stroke-linejoin="round"
-              />
-            </svg>
-            Berth
-          </div>
-        </header>
+        ${pageHeader}
         <main>${body}</main>
       </body>
     </html> `

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatAmount } from '../amounts.ts'
 import { chargeInvoice } from '../collection.ts'
-import type { Invoice } from '../object-types.ts'
+import type { Invoice, PaymentMethod } from '../object-types.ts'
 import { getObject, listObjects } from '../objects.ts'
 import type { Change } from '../store.ts'
 import { testCardOf } from '../test-cards.ts'
@@ -17,8 +17,6 @@ import { describeCard, describeStatus, formatDate, formatQuantity, formatUnitPri
 
 /** The page of an invoice with its payment form, and its PDF. */
 export function invoicePages(app: FastifyInstance, context: PageContext): void {
-  const { store } = context
-
   async function findInvoice(request: FastifyRequest): Promise<Invoice> {
     const invoice = await findBySecret(context, 'invoice', request)
     if (invoice.status === 'draft') throw notFound()
@@ -26,7 +24,7 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
   }
 
   app.get('/invoices/:secret', { schema: { hide: true } }, async (request, reply) => {
-    return showInvoice(request, reply, await findInvoice(request), firstState(context, request))
+    return showInvoice(context, request, reply, await findInvoice(request), firstState(context, request))
   })
 
   app.get('/invoices/:secret/pdf', { schema: { hide: true } }, async (request, reply) => {
@@ -48,58 +46,66 @@ export function invoicePages(app: FastifyInstance, context: PageContext): void {
     return submitCard(context, request, reply, {
       purpose: `pay ${formatAmount(invoice.amount_due, invoice.currency)}`,
       use: (change, submitted) => pay(change, invoice.id, submitted),
-      showForm: (state) => showInvoice(request, reply, invoice, state),
+      showForm: (state) => showInvoice(context, request, reply, invoice, state),
       done: () => reply.redirect(page, 303),
     })
   })
+}
 
-  async function showInvoice(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    invoice: Invoice,
-    state: CardFormState,
-  ): Promise<FastifyReply> {
-    const { fields, problems, refusal } = state
-    const path = pathOf(request).replace(/\/pay$/, '')
-    const cards = await listObjects(store.db, 'payment_method', { customer: invoice.customer })
-    const amount = formatAmount(invoice.amount_due, invoice.currency)
-    const payment = html`<section aria-labelledby="pay">
-        <h2 id="pay">Pay ${amount}</h2>
-        ${refusal !== null && html`<p class="alert" role="alert">${refusal}</p>`}
-        ${
-          cards.length > 0 &&
-          html`<form method="post" action="${path}/pay">
-            <label for="card">Saved card</label>
-            <select id="card" name="card">
-              ${cards.map((card) => html`<option value="${card.id}">${describeCard(card)}</option>`)}
-            </select>
-            <button class="wide">Pay with this card</button>
-          </form>`
+async function showInvoice(
+  context: PageContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  invoice: Invoice,
+  state: CardFormState,
+): Promise<FastifyReply> {
+  const path = pathOf(request).replace(/\/pay$/, '')
+  const cards = await listObjects(context.store.db, 'payment_method', { customer: invoice.customer })
+  const body = html`<section>
+      <h1>Invoice ${invoice.number}</h1>
+      <p><span class="tag">${describeStatus(invoice)}</span></p>
+      <p class="soft">
+        ${invoice.customer_name ?? invoice.customer_email}<br />
+        ${formatDate(invoice.period_start)} to
+        ${formatDate(invoice.period_end)}${
+          invoice.due_date !== null && html`<br />Due on ${formatDate(invoice.due_date)}`
         }
-      </section>
-      <section aria-labelledby="other">
-        <h2 id="other">Pay with another card</h2>
-        <form method="post" action="${path}/pay" novalidate>
-          ${cardInputs(fields, problems)}<button class="wide">Pay ${amount}</button>
-        </form>
-      </section>
-      ${testCardList(path)}`
-    const body = html`<section>
-        <h1>Invoice ${invoice.number}</h1>
-        <p><span class="tag">${describeStatus(invoice)}</span></p>
-        <p class="soft">
-          ${invoice.customer_name ?? invoice.customer_email}<br />
-          ${formatDate(invoice.period_start)} to
-          ${formatDate(invoice.period_end)}${
-            invoice.due_date !== null && html`<br />Due on ${formatDate(invoice.due_date)}`
-          }
-        </p>
-        ${lineTable(invoice)}
-        <p class="after"><a href="${path}/pdf">Download PDF</a></p>
-      </section>
-      ${invoice.status === 'open' && payment}`
-    return show(context, reply, `Invoice ${invoice.number}`, body, isInvalid(state) ? 422 : 200)
-  }
+      </p>
+      ${lineTable(invoice)}
+      <p class="after"><a href="${path}/pdf">Download PDF</a></p>
+    </section>
+    ${invoice.status === 'open' && paymentForms(invoice, cards, path, state)}`
+  return show(context, reply, `Invoice ${invoice.number}`, body, isInvalid(state) ? 422 : 200)
+}
+
+function paymentForms(
+  invoice: Invoice,
+  cards: readonly PaymentMethod[],
+  path: string,
+  { fields, problems, refusal }: CardFormState,
+): Html {
+  const amount = formatAmount(invoice.amount_due, invoice.currency)
+  return html`<section aria-labelledby="pay">
+      <h2 id="pay">Pay ${amount}</h2>
+      ${refusal !== null && html`<p class="alert" role="alert">${refusal}</p>`}
+      ${
+        cards.length > 0 &&
+        html`<form method="post" action="${path}/pay">
+          <label for="card">Saved card</label>
+          <select id="card" name="card">
+            ${cards.map((card) => html`<option value="${card.id}">${describeCard(card)}</option>`)}
+          </select>
+          <button class="wide">Pay with this card</button>
+        </form>`
+      }
+    </section>
+    <section aria-labelledby="other">
+      <h2 id="other">Pay with another card</h2>
+      <form method="post" action="${path}/pay" novalidate>
+        ${cardInputs(fields, problems)}<button class="wide">Pay ${amount}</button>
+      </form>
+    </section>
+    ${testCardList(path)}`
 }
 
 function lineTable({ lines, currency, amount_due: amountDue }: Invoice): Html {

@@ -30,26 +30,12 @@ export function portalPages(app: FastifyInstance, context: PageContext): void {
     const customer = await getObject(store.db, 'customer', session.customer)
     const cards = await listObjects(store.db, 'payment_method', filter)
     const invoices = await listObjects(store.db, 'invoice', filter)
-    const isDefault = ({ id }: PaymentMethod) => customer.invoice_settings.default_payment_method === id
     const path = pathOf(request)
     const body = html`<h1>${customer.name ?? customer.email ?? 'Billing'}</h1>
       <section aria-labelledby="cards">
         <h2 id="cards">Cards</h2>
         ${cards.length === 0 && html`<p class="soft">No saved cards</p>`}
-        <ul class="plain">
-          ${cards.map(
-            (card) =>
-              html`<li>
-                <span
-                  >${describeCard(card)} ${isDefault(card) && html`<span class="tag">Default</span>`}</span
-                >
-                <span class="actions">
-                  ${!isDefault(card) && cardAction(`${path}/cards/${card.id}/default`, 'Make default', card)}
-                  ${cardAction(`${path}/cards/${card.id}/remove`, 'Remove', card)}</span
-                >
-              </li>`,
-          )}
-        </ul>
+        ${cardList(cards, path, customer.invoice_settings.default_payment_method)}
         <form class="after" method="post" action="${path}/add-card"><button>Add a card</button></form>
       </section>
       <section aria-labelledby="invoices">
@@ -83,6 +69,22 @@ export function portalPages(app: FastifyInstance, context: PageContext): void {
       return reply.redirect(pathOf(request).replace(/\/cards\/.*$/, ''), 303)
     })
   }
+}
+
+function cardList(cards: readonly PaymentMethod[], path: string, defaultId: string | null) {
+  const isDefault = ({ id }: PaymentMethod) => id === defaultId
+  return html`<ul class="plain">
+    ${cards.map(
+      (card) =>
+        html`<li>
+          <span>${describeCard(card)} ${isDefault(card) && html`<span class="tag">Default</span>`}</span>
+          <span class="actions">
+            ${!isDefault(card) && cardAction(`${path}/cards/${card.id}/default`, 'Make default', card)}
+            ${cardAction(`${path}/cards/${card.id}/remove`, 'Remove', card)}</span
+          >
+        </li>`,
+    )}
+  </ul>`
 }
 
 function cardAction(path: string, label: string, card: PaymentMethod) {
