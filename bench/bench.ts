@@ -6,7 +6,6 @@ import { parseArgs } from 'node:util'
 import { describeMachine, readLoadAverage, takeCores, awaitTurn } from './machine.ts'
 import { measure, prepareUpstream } from './measure.ts'
 import type { Bench, Sample } from './measure.ts'
-import { interruption } from './processes.ts'
 import { buildNative } from './native.ts'
 import { renderResults, writeResultsFile } from './results.ts'
 import type { Results } from './results.ts'
@@ -14,6 +13,7 @@ import { targets as allTargets } from './targets.ts'
 import type { Running, Target } from './target.ts'
 import { workloads as allWorkloads } from './workloads.ts'
 import type { Workload } from './workloads.ts'
+import { runProgram } from '../scripts/run-program.ts'
 
 const roundsFile = join(import.meta.dirname, 'rounds.json')
 
@@ -88,25 +88,8 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
   const upstream = await native.startUpstream()
   cleanup.defer(async () => upstream.stop())
   const bench: Bench = { native, upstream, cores, folder }
-
-  const [chat] = allWorkloads
-  if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first workload must be the chat.')
-  const answerFile = join(folder, 'answer-chat.json')
-  await writeFile(answerFile, chat.answer.whole)
-  const entrants: Entrant[] = []
-  for (const target of options.targets) {
-    const missing = target.explainMissing?.()
-    if (missing != null) {
-      say(`skipping ${target.name}: ${missing}`)
-      continue
-    }
-    say(`starting ${target.name}`)
-    const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
-    const running = await start()
-    entrants.push({ target, start, running })
-  }
+  const entrants = await startTargets(bench, options, cleanup)
   for (const { target, running } of entrants) await warmUp(bench, options, target, running)
-
   const results: Results = {
     begun: new Date().toISOString(),
     ended: '',
@@ -126,25 +109,56 @@ async function run(options: Options, cleanup: AsyncDisposableStack): Promise<Res
       const inTurn = entrants.filter(({ target }) => takesPart(target, workload))
       // Rotate the order in each round.
       inTurn.push(...inTurn.splice(0, (round - 1) % inTurn.length))
-      for (const entrant of inTurn) {
-        const name = `round ${round}, ${workload.name}, ${entrant.target.name}`
-        try {
-          const sample = await takeSample(bench, options, workload, entrant)
-          results.samples.push({ round, ...sample })
-          say(`${name}: ${describeSample(sample)}`)
-        } catch (error) {
-          // Continue: the other targets and rounds still count.
-          const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`
-          results.failures.push(failure)
-          say(failure)
-          await upstream.command('drop')
-        }
-      }
+      for (const entrant of inTurn) await addSample(bench, options, results, { round, workload, entrant })
     }
     results.ended = new Date().toISOString()
     await writeFile(roundsFile, `${JSON.stringify(results)}\n`)
   }
   return results
+}
+
+async function startTargets(
+  { cores, folder, upstream }: Bench,
+  options: Options,
+  cleanup: AsyncDisposableStack,
+): Promise<Entrant[]> {
+  const [chat] = allWorkloads
+  if (chat === undefined || !('whole' in chat.answer)) throw new Error('The first workload must be the chat.')
+  const answerFile = join(folder, 'answer-chat.json')
+  await writeFile(answerFile, chat.answer.whole)
+  const entrants: Entrant[] = []
+  for (const target of options.targets) {
+    const missing = target.explainMissing?.()
+    if (missing != null) {
+      say(`skipping ${target.name}: ${missing}`)
+      continue
+    }
+    say(`starting ${target.name}`)
+    const start = await target.prepare({ cores, folder, upstreamPort: upstream.port, answerFile, cleanup })
+    const running = await start()
+    entrants.push({ target, start, running })
+  }
+  return entrants
+}
+
+/** Adds a sample to the results, or its failure: the other targets and rounds still count. */
+async function addSample(
+  bench: Bench,
+  options: Options,
+  results: Results,
+  { round, workload, entrant }: { round: number; workload: Workload; entrant: Entrant },
+): Promise<void> {
+  const name = `round ${round}, ${workload.name}, ${entrant.target.name}`
+  try {
+    const sample = await takeSample(bench, options, workload, entrant)
+    results.samples.push({ round, ...sample })
+    say(`${name}: ${describeSample(sample)}`)
+  } catch (error) {
+    const failure = `${name}: ${error instanceof Error ? error.message : String(error)}`
+    results.failures.push(failure)
+    say(failure)
+    await bench.upstream.command('drop')
+  }
 }
 
 async function takeSample(
@@ -210,25 +224,11 @@ function say(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-async function main(): Promise<void> {
+await runProgram(async (cleanup) => {
   const { options, write, from } = readOptions()
-  const interrupted = interruption()
-  let results: Results
-  if (from === undefined) {
-    await using cleanup = new AsyncDisposableStack()
-    results = await Promise.race([run(options, cleanup), interrupted])
-  } else {
-    results = JSON.parse(await readFile(from, 'utf8')) as Results
-  }
+  const results =
+    from === undefined ? await run(options, cleanup) : (JSON.parse(await readFile(from, 'utf8')) as Results)
   console.log(renderResults(results))
   if (write) await writeResultsFile(results)
-}
-
-try {
-  await main()
-  process.exit(0)
-} catch (error) {
-  const first = error instanceof SuppressedError ? error.suppressed : error
-  console.error(`\n${first instanceof Error ? first.message : first}`)
-  process.exit(1)
-}
+  return true
+})

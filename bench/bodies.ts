@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { awaitTurn, takeCores } from './machine.ts'
-import { runBenchmark } from './processes.ts'
 import { median } from './samples.ts'
 import { prepareBerth } from './targets/berth.ts'
+import { runProgram } from '../scripts/run-program.ts'
 
 const bodyBytes = 32 * 1024 * 1024
 const timerMilliseconds = 10
@@ -145,4 +145,4 @@ async function measure(cleanup: AsyncDisposableStack): Promise<boolean> {
   return reached
 }
 
-await runBenchmark(measure)
+await runProgram(measure)

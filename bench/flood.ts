@@ -1,16 +1,16 @@
 // A signed-in caller's latency while 200 callers of as many networks flood every public route. README.md lists the conditions.
-import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import getPort from 'get-port'
 import { Agent, request } from 'undici'
-import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
 import { awaitTurn, takeCores } from './machine.ts'
 import type { Cores } from './machine.ts'
-import { runBenchmark, startProgram, waitForPort } from './processes.ts'
+import { startProgram, waitForPort } from './processes.ts'
+import { createHome } from './targets/berth.ts'
+import { runProgram } from '../scripts/run-program.ts'
 
 const mostSlowdown = 3
 const { values } = parseArgs({
@@ -80,28 +80,20 @@ async function measure(url: string, cookie: string, seconds: number): Promise<nu
 
 /** Starts Berth on the gateway's core, and its database on the other one. */
 async function startServer(cores: Cores, folder: string, cleanup: AsyncDisposableStack): Promise<string> {
-  const home = join(folder, 'berth')
-  await mkdir(home)
-  // As root, PostgreSQL runs under another account, which needs access to the folder.
-  await chmod(folder, 0o755)
-  await chmod(home, 0o755)
-  const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
-  cleanup.defer(() => database.stop())
+  const home = await createHome(folder, cleanup)
   const port = await getPort({ host: '127.0.0.1' })
   const server = startProgram({
     name: 'berth',
     core: cores.gateway,
     folder,
     env: {
+      ...home,
       PORT: String(port),
-      DATABASE_URL: database.url,
-      DATA_DIR: home,
-      SECRET_KEY: randomBytes(32).toString('hex'),
       TRUST_PROXY: 'loopback',
       LOG_LEVEL: 'warn',
     },
     command: process.execPath,
-    args: [...process.execArgv, resolve(import.meta.dirname, '../server/src/main.ts')],
+    args: [...process.execArgv, resolve(import.meta.dirname, '../server/src/process/main.ts')],
     cleanup,
   })
   await waitForPort(server, port)
@@ -149,5 +141,5 @@ async function bench(cleanup: AsyncDisposableStack): Promise<boolean> {
   return ratio <= mostSlowdown
 }
 
-if (values.flood === undefined) await runBenchmark(bench)
+if (values.flood === undefined) await runProgram(bench)
 else await flood(values.flood, Number(values.callers))

@@ -51,33 +51,6 @@ export function startProgram(options: ProgramOptions): Program {
   return { pid: child.pid, logFile, stop }
 }
 
-/** Rejects on SIGINT and SIGTERM, so that the cleanup runs. */
-export function interruption(): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      // npm forwards the signal that the terminal has already sent, so it can arrive twice.
-      process.on(signal, () => reject(new Error('The benchmark was interrupted.')))
-    }
-  })
-}
-
-/** Runs a benchmark and exits: with 0 if it resolves to true. SIGINT, SIGTERM and errors end everything that it started. */
-export async function runBenchmark(run: (cleanup: AsyncDisposableStack) => Promise<boolean>): Promise<never> {
-  const interrupted = interruption()
-  try {
-    let reached: boolean
-    {
-      await using cleanup = new AsyncDisposableStack()
-      reached = await Promise.race([run(cleanup), interrupted])
-    }
-    process.exit(reached ? 0 : 1)
-  } catch (error) {
-    const first = error instanceof SuppressedError ? error.suppressed : error
-    console.error(`\n${first instanceof Error ? first.message : first}`)
-    process.exit(1)
-  }
-}
-
 /** Waits until a program listens. Throws with the end of its log when the program exits first or takes too long. */
 export async function waitForPort(program: Program, port: number, seconds = 60): Promise<void> {
   const deadline = Date.now() + seconds * 1000

@@ -6,11 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { awaitTurn, takeCores } from './machine.ts'
-import { readResident, runBenchmark } from './processes.ts'
+import { readResident } from './processes.ts'
 import { median } from './samples.ts'
 import { startCallers } from './soak/callers.ts'
 import { startSoakUpstream } from './soak/upstream.ts'
 import { prepareBerth } from './targets/berth.ts'
+import { runProgram } from '../scripts/run-program.ts'
 
 /** Allowed memory growth from the second to the last tenth of the run, as a share. */
 const flat = 0.1
@@ -53,6 +54,18 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
     requestsPerSecond,
     streams,
   })
+  const memory = await watchMemory(pid, callers)
+  await callers.stop()
+  for (const [does, number] of callers.ended) console.log(`${does}: ${number}`)
+  return [
+    ...findSurprises([...callers.surprises, ...upstream.surprises]),
+    ...judgeMemory(memory),
+    ...(await compareWithUpstream(upstream, setting.databaseUrl)),
+  ]
+}
+
+/** Reads the resident memory every second, in kilobytes, and reports every ten seconds. */
+async function watchMemory(pid: number, callers: ReturnType<typeof startCallers>): Promise<number[]> {
   const memory: number[] = []
   const end = Date.now() + minutes * 60_000
   for (let second = 1; Date.now() < end; second += 1) {
@@ -66,26 +79,34 @@ async function soak(cleanup: AsyncDisposableStack): Promise<string[]> {
       )
     }
   }
-  await callers.stop()
+  return memory
+}
 
-  const surprises = [...callers.surprises, ...upstream.surprises]
-  const problems = [...new Set(surprises)].slice(0, 10)
-  if (surprises.length > 0) problems.unshift(`${surprises.length} errors that were not injected:`)
-  for (const [does, number] of callers.ended) console.log(`${does}: ${number}`)
+function findSurprises(surprises: readonly string[]): string[] {
+  if (surprises.length === 0) return []
+  return [`${surprises.length} errors that were not injected:`, ...new Set(surprises)].slice(0, 11)
+}
 
+function judgeMemory(memory: readonly number[]): string[] {
   const tenth = Math.max(1, Math.floor(memory.length / 10))
   const start = median(memory.slice(tenth, tenth * 2)) ?? 0
   const last = median(memory.slice(-tenth)) ?? 0
   console.log(`Memory: ${toMegabytes(start)} at the start, ${toMegabytes(last)} at the end (resident)`)
-  if (minutes >= minutesUntilFlat && last > start * (1 + flat)) problems.push('The memory grew.')
+  return minutes >= minutesUntilFlat && last > start * (1 + flat) ? ['The memory grew.'] : []
+}
 
+/** Compares requests in flight and tokens of the upstream with those of Berth. */
+async function compareWithUpstream(
+  upstream: Awaited<ReturnType<typeof startSoakUpstream>>,
+  databaseUrl: string,
+): Promise<string[]> {
+  const problems: string[] = []
   const live = await settle(async () => upstream.live(), 0)
   console.log(`Upstream requests still active: ${live}`)
   if (live > 0) problems.push('A caller disconnected, but the gateway did not cancel the upstream request.')
-
   const { inputTokens, outputTokens } = upstream.sent
   const sent = `${inputTokens} in, ${outputTokens} out`
-  const metered = await settle(() => readMetered(setting.databaseUrl), sent)
+  const metered = await settle(() => readMetered(databaseUrl), sent)
   console.log(`Tokens sent: ${sent}; metered: ${metered}`)
   if (metered !== sent) problems.push('The metered tokens differ from the tokens sent.')
   return problems
@@ -116,7 +137,7 @@ function toMegabytes(kilobytes: number): string {
   return `${(kilobytes / 1024).toFixed(1)} MB`
 }
 
-await runBenchmark(async (cleanup) => {
+await runProgram(async (cleanup) => {
   const problems = await soak(cleanup)
   for (const problem of problems) console.error(problem)
   console.log(problems.length === 0 ? 'All held.' : 'It did not hold.')

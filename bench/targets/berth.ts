@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,6 +11,11 @@ import type { Program } from '../processes.ts'
 import type { Running, Surroundings } from '../target.ts'
 
 const server = resolve(import.meta.dirname, '../../server/bin/berth.mjs')
+const packageFile = resolve(import.meta.dirname, '../../package.json')
+/** The flags of Node with which `npm start` runs the server */
+const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts.start as string)
+  .split(' ')
+  .filter((part) => part.startsWith('--'))
 const models = ['berth-tiny', 'berth-tiny-embedding']
 
 /** Additional data about our server. */
@@ -33,17 +39,10 @@ export async function prepareBerth(
   { cores, folder, upstreamPort, cleanup }: Surroundings,
   settings: Record<string, string>,
 ): Promise<BerthSetting> {
-  const home = join(folder, 'berth')
-  await mkdir(home)
-  // As root, PostgreSQL runs under another account, which needs access to the folder.
-  await chmod(folder, 0o755)
-  await chmod(home, 0o755)
-  const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
-  cleanup.defer(() => database.stop())
+  const home = await createHome(folder, cleanup)
+  const { DATA_DIR: dataDirectory, DATABASE_URL: databaseUrl } = home
   const env = {
-    DATABASE_URL: database.url,
-    DATA_DIR: home,
-    SECRET_KEY: randomBytes(32).toString('hex'),
+    ...home,
     NODE_ENV: 'production',
     // The workloads hold up to 2,000 streams, and the limit follows the sequences.
     LOCAL_PARALLEL_SEQUENCES: '64',
@@ -58,25 +57,25 @@ export async function prepareBerth(
       cleanup,
       env: { ...env, ROLE: role, PORT: String(port) },
       command: process.execPath,
-      args: [server],
+      args: [...startFlags, server],
     })
     await waitForPort(program, port)
     return { program, port }
   }
 
-  cleanup.defer(() => killEngines(home))
+  cleanup.defer(() => killEngines(dataDirectory))
   const whole = await run('all', cores.load)
-  const cookie = await deployModels(whole, home)
-  await pointDeployments(database.url, `http://127.0.0.1:${upstreamPort}`)
+  const cookie = await deployModels(whole, dataDirectory)
+  await pointDeployments(databaseUrl, `http://127.0.0.1:${upstreamPort}`)
   return {
-    databaseUrl: database.url,
+    databaseUrl,
     cookie,
     async start() {
       const { program, port } = await run('api', cores.gateway)
       return {
         pids: [program.pid],
         // PostgreSQL's backends are children of the process with the folder on its command line.
-        listHelpers: () => findByCommandLine(join(home, 'postgres')).flatMap(listFamily),
+        listHelpers: () => findByCommandLine(join(dataDirectory, 'postgres')).flatMap(listFamily),
         ports: { whole: port, stream: port },
         headers: { cookie },
         logFile: program.logFile,
@@ -84,6 +83,18 @@ export async function prepareBerth(
       }
     },
   }
+}
+
+/** Creates a DATA_DIR with a running database. Resolves to the settings for both and for a random key. */
+export async function createHome(folder: string, cleanup: AsyncDisposableStack) {
+  const home = join(folder, 'berth')
+  await mkdir(home)
+  // As root, PostgreSQL runs under another account, which needs access to the folder.
+  await chmod(folder, 0o755)
+  await chmod(home, 0o755)
+  const database = await startEmbeddedDatabase({ dataDirectory: home, log: () => {} })
+  cleanup.defer(() => database.stop())
+  return { DATA_DIR: home, DATABASE_URL: database.url, SECRET_KEY: randomBytes(32).toString('hex') }
 }
 
 /** Registers, deploys, and stops the server and its engines. Returns the session cookie. */

@@ -3,26 +3,27 @@ import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createLog } from './log.ts'
-import { loadModel, LoadError } from './model.ts'
-import { buildServer } from './server.ts'
-import { parseSettings } from './settings.ts'
-import { createStateWriter, isStillWanted } from './state.ts'
+import { createLog } from './base/log.ts'
+import { parseSettings } from './base/settings.ts'
+import { createStateWriter, isStillWanted } from './base/state.ts'
+import { buildServer } from './http/server.ts'
+import { LoadError } from './model/load-error.ts'
+import { loadModel } from './model/load-model.ts'
 
-const EXIT_FAILED = 1
-const EXIT_BAD_SETTINGS = 2
-const EXIT_NOT_WANTED = 3
-const WATCH_MS = 1000
-const SHUTDOWN_MS = 1500
+const exitFailed = 1
+const exitBadSettings = 2
+const exitNotWanted = 3
+const watchMs = 1000
+const shutdownMs = 1500
 /** Berth sends its first request when the engine is ready. This pause is longer than that request takes. */
-const RELEASE_MEMORY_MS = 1000
+const releaseMemoryMs = 1000
 
 const log = createLog()
 const parsed = parseSettings(process.argv.slice(2), process.env['BERTH_ENGINE_KEY'])
 delete process.env['BERTH_ENGINE_KEY']
 if (!parsed.ok) {
   for (const mistake of parsed.mistakes) process.stderr.write(`${mistake}\n`)
-  process.exit(EXIT_BAD_SETTINGS)
+  process.exit(exitBadSettings)
 }
 const { settings, key } = parsed
 
@@ -30,14 +31,14 @@ const { stateDirectory, nonce } = settings
 const leaveIfNotWanted = (): void => {
   if (isStillWanted(stateDirectory, nonce)) return
   log('launch.json is missing or names another launch; exiting')
-  process.exit(EXIT_NOT_WANTED)
+  process.exit(exitNotWanted)
 }
 leaveIfNotWanted()
 const writeState = createStateWriter(stateDirectory, nonce)
 const fail = (error: LoadError): never => {
   log(`failed: ${error.code}: ${error.message}`)
   writeState({ phase: 'failed', error: { code: error.code, message: error.message } })
-  process.exit(EXIT_FAILED)
+  process.exit(exitFailed)
 }
 const crash = (error: unknown): never => {
   log(`crashed: ${error instanceof Error ? error.stack : String(error)}`)
@@ -54,12 +55,12 @@ process.on('unhandledRejection', crash)
 process.on('SIGHUP', () => {})
 
 writeState({})
-setInterval(leaveIfNotWanted, WATCH_MS)
+setInterval(leaveIfNotWanted, watchMs)
 
 const server = buildServer({ key, log })
 const stop = (): void => {
   log('received a signal; shutting down')
-  setTimeout(() => process.exit(0), SHUTDOWN_MS)
+  setTimeout(() => process.exit(0), shutdownMs)
   void server.close().finally(() => process.exit(0))
 }
 process.once('SIGTERM', stop)
@@ -84,7 +85,7 @@ setTimeout(() => {
   // Node itself writes its compile cache only at the exit, which an engine that is killed does not reach.
   flushCompileCache()
   releaseMemory()
-}, RELEASE_MEMORY_MS)
+}, releaseMemoryMs)
 
 /** Returns the memory of the load to the system. V8 alone would keep about 80 MB of it, because an idle engine allocates little. */
 function releaseMemory(): void {

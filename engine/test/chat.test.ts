@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALIAS, ENDLESS, startEngine, type TestEngine } from './support/engine.ts'
+import { modelAlias, endlessFormat, startEngine } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
 let client: OpenAI
@@ -13,11 +14,11 @@ afterAll(() => engine.stop())
 const messages = [{ role: 'user' as const, content: 'Hello, who are you?' }]
 const story = [{ role: 'user' as const, content: 'Tell me a story.' }]
 const complete = (options: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>) =>
-  client.chat.completions.create({ model: ALIAS, messages, ...options })
+  client.chat.completions.create({ model: modelAlias, messages, ...options })
 
 test('lists the model by its alias', async () => {
   const { data } = await client.models.list()
-  expect(data).toMatchObject([{ id: ALIAS, object: 'model', meta: { n_ctx_train: 2048 } }])
+  expect(data).toMatchObject([{ id: modelAlias, object: 'model', meta: { n_ctx_train: 2048 } }])
 })
 
 test('returns a complete answer with its usage', async () => {
@@ -30,7 +31,7 @@ test('returns a complete answer with its usage', async () => {
 })
 
 test('streams the same answer with the same usage', async () => {
-  const options = { model: ALIAS, messages: story, seed: 11, max_tokens: 60 }
+  const options = { model: modelAlias, messages: story, seed: 11, max_tokens: 60 }
   const whole = await client.chat.completions.create(options)
   const stream = await client.chat.completions.create({
     ...options,
@@ -90,7 +91,7 @@ test('ends with "length" when the context is full, without dropping the prompt',
   const { choices, usage } = await complete({
     temperature: 0,
     messages: [{ role: 'user', content: 'word '.repeat(1900) }],
-    response_format: ENDLESS,
+    response_format: endlessFormat,
   })
   expect(choices[0]?.finish_reason).toBe('length')
   expect(usage!.prompt_tokens).toBeGreaterThan(1900)
@@ -121,7 +122,7 @@ describe('n', () => {
 
   test('several choices in a stream, each with its index and finish reason', async () => {
     const stream = await client.chat.completions.create({
-      model: ALIAS,
+      model: modelAlias,
       messages,
       n: 2,
       max_tokens: 5,
@@ -217,7 +218,7 @@ describe('tools', () => {
 
   test('a named tool_choice calls that tool, streamed', async () => {
     const stream = client.chat.completions.stream({
-      model: ALIAS,
+      model: modelAlias,
       messages,
       tools: [tool('one'), tool('two')],
       tool_choice: { type: 'function', function: { name: 'two' } },
@@ -249,7 +250,7 @@ describe('tools', () => {
 
   test('the deprecated functions: a call, its result and a streamed call', async () => {
     const { function: one } = tool('one') as OpenAI.ChatCompletionFunctionTool
-    const body = { model: ALIAS, messages, functions: [one], function_call: { name: 'one' } }
+    const body = { model: modelAlias, messages, functions: [one], function_call: { name: 'one' } }
     const { choices } = await client.chat.completions.create(body)
     const { message, finish_reason } = choices[0]!
     expect([finish_reason, message.tool_calls]).toEqual(['function_call', undefined])
@@ -291,14 +292,16 @@ describe('tools', () => {
 
 test('answers eight concurrent requests on four sequences', async () => {
   const answers = await Promise.all(
-    Array.from({ length: 8 }, (_, more) => complete({ response_format: ENDLESS, max_tokens: 50 + more })),
+    Array.from({ length: 8 }, (_, more) =>
+      complete({ response_format: endlessFormat, max_tokens: 50 + more }),
+    ),
   )
   expect(answers.map((answer) => answer.usage?.completion_tokens)).toEqual([50, 51, 52, 53, 54, 55, 56, 57])
 })
 
 test('frees the sequences of disconnected callers: streaming, waiting and non-streamed', async () => {
   const leaving = new AbortController()
-  const endless = { model: ALIAS, messages, response_format: ENDLESS }
+  const endless = { model: modelAlias, messages, response_format: endlessFormat }
   const streams = await Promise.all(
     Array.from({ length: 4 }, () =>
       client.chat.completions.create({ ...endless, stream: true }, { signal: leaving.signal }),

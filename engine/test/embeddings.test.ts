@@ -1,10 +1,11 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALIAS, startEngine, TINY_EMBEDDING_MODEL, TINY_MODEL, type TestEngine } from './support/engine.ts'
+import { modelAlias, startEngine, tinyEmbeddingModel, tinyModel } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 describe.each([
-  { type: 'chat', file: TINY_MODEL, size: 128 },
-  { type: 'embedding', file: TINY_EMBEDDING_MODEL, size: 128 },
+  { type: 'chat', file: tinyModel, size: 128 },
+  { type: 'embedding', file: tinyEmbeddingModel, size: 128 },
 ])('a model of type $type', ({ type, file, size }) => {
   let engine: TestEngine
   let client: OpenAI
@@ -15,7 +16,7 @@ describe.each([
   afterAll(() => engine.stop())
 
   const embed = (input: OpenAI.EmbeddingCreateParams['input'], options: { dimensions?: number } = {}) =>
-    client.embeddings.create({ model: ALIAS, input, encoding_format: 'float', ...options })
+    client.embeddings.create({ model: modelAlias, input, encoding_format: 'float', ...options })
 
   test('returns unit vectors in the order of the inputs', async () => {
     const { data, usage } = await embed(['one', 'two words', 'one'])
@@ -32,13 +33,13 @@ describe.each([
 
   test('returns the same numbers as base64, the default of the OpenAI client', async () => {
     const response = await engine.post('/v1/embeddings', {
-      model: ALIAS,
+      model: modelAlias,
       input: 'x',
       encoding_format: 'base64',
     })
     const { data } = (await response.json()) as { data: { embedding: string }[] }
     expect(typeof data[0]!.embedding).toBe('string')
-    const decoded = await client.embeddings.create({ model: ALIAS, input: 'x' })
+    const decoded = await client.embeddings.create({ model: modelAlias, input: 'x' })
     expect(decoded.data[0]!.embedding).toEqual((await embed('x')).data[0]!.embedding)
   })
 
@@ -50,7 +51,7 @@ describe.each([
     ['an empty token array', [[1], []], 'input'],
     ['more than the context', ['a', 'word '.repeat(3000)], 'input.1'],
   ])('refuses %s', async (_, input, param) => {
-    const response = await engine.post('/v1/embeddings', { model: ALIAS, input })
+    const response = await engine.post('/v1/embeddings', { model: modelAlias, input })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({
       error: { param: expect.stringContaining(param) as string },

@@ -2,14 +2,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, test } from 'vitest'
-import { ENDLESS, startEngine, TINY_MODEL, type TestEngine } from './support/engine.ts'
+import { endlessFormat, startEngine, tinyModel } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
 afterEach(() => engine.stop())
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-models-'))
 afterAll(() => rmSync(folder, { recursive: true }))
-const tiny = readFileSync(TINY_MODEL)
+const tiny = readFileSync(tinyModel)
 
 test('listens before the model is loaded and reports when it is ready', async () => {
   engine = startEngine()
@@ -53,7 +54,7 @@ test('exits when its launch.json is removed', async () => {
 test('SIGTERM during an answer sends an error to the reader and exits', async () => {
   engine = startEngine()
   await engine.ready()
-  const response = await engine.chat({ stream: true, response_format: ENDLESS })
+  const response = await engine.chat({ stream: true, response_format: endlessFormat })
   const reader = response.body!.getReader()
   await reader.read()
   engine.process.kill('SIGTERM')

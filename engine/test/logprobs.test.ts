@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startEngine, type TestEngine } from './support/engine.ts'
+import { startEngine } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 let engine: TestEngine
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
-import { startEngine, type TestEngine } from './support/engine.ts'
+import { startEngine } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 let engine: TestEngine | null = null
 afterEach(async () => {

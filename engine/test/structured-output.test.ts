@@ -3,9 +3,10 @@ import addFormats from 'ajv-formats'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ALIAS, startEngine, type TestEngine } from './support/engine.ts'
+import { modelAlias, startEngine } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
-const SEEDS = [1, 2, 3]
+const seeds = [1, 2, 3]
 
 let engine: TestEngine
 let client: OpenAI
@@ -21,7 +22,7 @@ addFormats.default(ajv)
 
 async function fillForm(schema: object, seed: number): Promise<string> {
   const { choices } = await client.chat.completions.create({
-    model: ALIAS,
+    model: modelAlias,
     messages,
     seed,
     temperature: 1,
@@ -33,7 +34,7 @@ async function fillForm(schema: object, seed: number): Promise<string> {
 
 async function callTool(schema: object, seed: number): Promise<string> {
   const { choices } = await client.chat.completions.create({
-    model: ALIAS,
+    model: modelAlias,
     messages,
     seed,
     temperature: 1,
@@ -55,7 +56,7 @@ const field = (value: object) => ({
 const short = { type: 'string', maxLength: 5 }
 
 /** The keywords of OpenAI's structured outputs. */
-const KEYWORDS: [string, object][] = [
+const keywordSchemas: [string, object][] = [
   [
     'string, number, boolean, integer and null',
     {
@@ -147,7 +148,7 @@ const KEYWORDS: [string, object][] = [
 ]
 
 const zod = (schema: z.ZodType): object => z.toJSONSchema(z.object({ value: schema }))
-const ZOD: [string, object][] = [
+const zodSchemas: [string, object][] = [
   ['z.number().int()', zod(z.number().int())],
   ['z.string().email()', zod(z.string().email())],
   ['z.email()', zod(z.email())],
@@ -176,9 +177,9 @@ describe.each([
   { place: 'response_format', ask: fillForm },
   { place: 'tools', ask: callTool },
 ])('every answer matches the schema in $place', ({ ask }) => {
-  test.each([...KEYWORDS, ...ZOD])('%s', async (_, schema) => {
+  test.each([...keywordSchemas, ...zodSchemas])('%s', async (_, schema) => {
     const matches = ajv.compile(schema)
-    const answers = await Promise.all(SEEDS.map((seed) => ask(schema, seed)))
+    const answers = await Promise.all(seeds.map((seed) => ask(schema, seed)))
     for (const answer of answers)
       expect([matches(JSON.parse(answer)), answer, matches.errors]).toEqual([true, answer, null])
   })

@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ALIAS, startEngine, TINY_EMBEDDING_MODEL, type TestEngine } from './support/engine.ts'
+import { modelAlias, startEngine, tinyEmbeddingModel } from './support/engine.ts'
+import type { TestEngine } from './support/engine.ts'
 
 const connect = async (engine: TestEngine): Promise<OpenAI> =>
   new OpenAI({ baseURL: `${await engine.ready()}/v1`, apiKey: engine.key, maxRetries: 0 })
@@ -15,7 +16,7 @@ describe('the bundled chat model', () => {
   afterAll(() => engine.stop())
 
   async function ask(...messages: OpenAI.ChatCompletionMessageParam[]): Promise<string> {
-    const { choices } = await client.chat.completions.create({ model: ALIAS, messages, temperature: 0 })
+    const { choices } = await client.chat.completions.create({ model: modelAlias, messages, temperature: 0 })
     expect(choices[0]?.finish_reason).toBe('stop')
     return choices[0]!.message.content ?? ''
   }
@@ -57,7 +58,7 @@ describe('the bundled chat model', () => {
   test('calls the tool that the question needs', async () => {
     const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
     const { choices } = await client.chat.completions.create({
-      model: ALIAS,
+      model: modelAlias,
       temperature: 0,
       messages: [user('What is the weather in Paris?')],
       tools: [
@@ -74,11 +75,11 @@ describe('the bundled chat model', () => {
 })
 
 test('the bundled embedding model places a paraphrase closer than another topic', async () => {
-  const engine = startEngine({ flags: { '--model': TINY_EMBEDDING_MODEL, '--type': 'embedding' } })
+  const engine = startEngine({ flags: { '--model': tinyEmbeddingModel, '--type': 'embedding' } })
   try {
     const client = await connect(engine)
     const { data } = await client.embeddings.create({
-      model: ALIAS,
+      model: modelAlias,
       input: [
         'The cat sleeps on the sofa.',
         'A kitten is napping on the couch.',

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,22 +7,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import type { EngineState } from '../../src/state.ts'
+import type { EngineState } from '../../src/base/state.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const WAIT = { timeout: 30_000, interval: 20 }
+const program = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const waiting = { timeout: 30_000, interval: 20 }
 
-export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
-export const TINY_EMBEDDING_MODEL = fileURLToPath(
+export const tinyModel = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
+export const tinyEmbeddingModel = fileURLToPath(
   new URL('../../../catalog/weights/berth-tiny-embedding.gguf', import.meta.url),
 )
 /** A response_format whose answer never ends by itself. */
-export const ENDLESS = {
+export const endlessFormat = {
   type: 'json_schema' as const,
   json_schema: { name: 'numbers', schema: { type: 'array', items: { type: 'integer' }, minItems: 1000 } },
 }
 /** The served model name */
-export const ALIAS = 'dep-test'
+export const modelAlias = 'dep-test'
 
 /** An engine process and its folder, which `stop` removes. */
 export interface TestEngine {
@@ -58,8 +59,8 @@ export function startEngine({
   const all = {
     '--state-dir': directory,
     '--nonce': nonce,
-    '--model': TINY_MODEL,
-    '--alias': ALIAS,
+    '--model': tinyModel,
+    '--alias': modelAlias,
     '--type': 'chat',
     '--context': '2048',
     '--parallel': '4',
@@ -67,7 +68,7 @@ export function startEngine({
     '--gpu-layers': '0',
     ...flags,
   }
-  const child = spawn(process.execPath, [MAIN, ...Object.entries(all).flat()], {
+  const child = spawn(process.execPath, [program, ...Object.entries(all).flat()], {
     env: { ...process.env, BERTH_ENGINE_KEY: key },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -88,7 +89,7 @@ export function startEngine({
       if (now?.port == null || (phase !== undefined && now.phase !== phase))
         throw new Error(`not yet: ${output}`)
       return `http://127.0.0.1:${now.port}`
-    }, WAIT)
+    }, waiting)
   const engine: TestEngine = {
     process: child,
     directory,
@@ -108,7 +109,7 @@ export function startEngine({
     chat: (body, init) =>
       engine.post(
         '/v1/chat/completions',
-        { model: ALIAS, messages: [{ role: 'user', content: 'Hello' }], ...body },
+        { model: modelAlias, messages: [{ role: 'user', content: 'Hello' }], ...body },
         init,
       ),
     ended: () => exited,

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+
+const content = z.union([
+  z.string(),
+  z.array(z.looseObject({ type: z.string(), text: z.string().nullish(), refusal: z.string().nullish() })),
+])
+
+const toolCall = z.object({
+  id: z.string(),
+  type: z.literal('function').nullish(),
+  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+})
+
+const message = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content }),
+  z.object({ role: z.literal('developer'), content }),
+  z.object({ role: z.literal('user'), content }),
+  z.object({
+    role: z.literal('assistant'),
+    content: content.nullish(),
+    tool_calls: z.array(toolCall).max(128).nullish(),
+    function_call: toolCall.shape.function.nullish(),
+  }),
+  z.object({ role: z.literal('tool'), content, tool_call_id: z.string() }),
+  z.object({ role: z.literal('function'), content: content.nullish(), name: z.string() }),
+])
+
+const functionName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"')
+
+const functionDefinition = z.object({
+  name: functionName,
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+})
+
+const tool = z.object({ type: z.literal('function'), function: functionDefinition })
+
+const stopString = z.string().min(1, 'must not be empty').max(1000)
+
+/** The body of POST /v1/chat/completions. Unknown fields are dropped, and null means the default. */
+export const chatRequestBody = z.object({
+  model: z.string(),
+  messages: z.array(message).min(1, 'must hold at least one message').max(10_000),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).max(1_000_000).nullish(),
+  min_p: z.number().min(0).max(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  stop: z.union([stopString, z.array(stopString).max(4)]).nullish(),
+  seed: z.int().nullish(),
+  n: z.int().min(1).max(16).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  response_format: z
+    .discriminatedUnion('type', [
+      z.object({ type: z.literal('text') }),
+      z.object({ type: z.literal('json_object') }),
+      z.object({ type: z.literal('json_schema'), json_schema: z.object({ schema: z.unknown() }) }),
+    ])
+    .nullish(),
+  tools: z.array(tool).max(128).nullish(),
+  tool_choice: z
+    .union([
+      z.enum(['auto', 'none', 'required']),
+      z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) }),
+    ])
+    .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  functions: z.array(functionDefinition).min(1).max(128).nullish(),
+  function_call: z.union([z.enum(['auto', 'none']), z.object({ name: z.string() })]).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+})
+
+/** A request that may use OpenAI's deprecated functions instead of tools. */
+export type LegacyChatRequest = z.infer<typeof chatRequestBody>
+export type ChatMessage = Exclude<LegacyChatRequest['messages'][number], { role: 'function' }>
+
+/** A validated chat request. */
+export interface ChatRequest extends Omit<LegacyChatRequest, 'messages' | 'functions' | 'function_call'> {
+  messages: ChatMessage[]
+  /** True when the answer reports a call as `function_call` */
+  usesFunctions?: boolean
+}

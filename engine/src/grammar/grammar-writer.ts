@@ -1,0 +1,71 @@
+import type { Refuse } from './schema/json-schema.ts'
+
+const maxRules = 40_000
+
+/** The rules of a grammar under construction. An expression is a text in llama.cpp's notation (GBNF). */
+export class GrammarWriter {
+  readonly #refuse: Refuse
+  readonly #rules = new Map<string, string>()
+  readonly #names = new Map<string, string>()
+  readonly #targets = new Map<unknown, string>()
+  /** Rules of references whose grammar has not consumed a character yet. llama.cpp rejects left recursion. */
+  #open = new Set<string>()
+
+  /** `refuse` rejects a grammar that is too large or that llama.cpp rejects. */
+  constructor(refuse: Refuse) {
+    this.#refuse = refuse
+  }
+
+  /** Expressions by rule name */
+  get rules(): ReadonlyMap<string, string> {
+    return this.#rules
+  }
+
+  /** Returns the name of a rule with this expression. Equal expressions share one rule. */
+  add(expression: string): string {
+    const known = this.#names.get(expression)
+    if (known !== undefined) return known
+    const name = this.reserve()
+    this.define(name, expression)
+    this.#names.set(expression, name)
+    return name
+  }
+
+  /** Returns a new name, whose expression `define` sets later. */
+  reserve(): string {
+    if (this.#rules.size > maxRules) this.#refuse('#', 'its grammar is too large')
+    const name = `r${this.#rules.size}`
+    this.#rules.set(name, '')
+    return name
+  }
+
+  define(name: string, expression: string): void {
+    this.#rules.set(name, expression)
+  }
+
+  /**
+   * Returns the name of the rule for the target of a reference. `convert` runs when the target is new, and may refer to the target again
+   * after the grammar has consumed a character.
+   */
+  refer(target: unknown, path: string, convert: () => string): string {
+    const known = this.#targets.get(target)
+    if (known !== undefined) {
+      return this.#open.has(known) ? this.#refuse(path, '"$ref" refers to itself') : known
+    }
+    const name = this.reserve()
+    this.#targets.set(target, name)
+    this.#open.add(name)
+    this.define(name, convert())
+    this.#open.delete(name)
+    return name
+  }
+
+  /** Runs a conversion whose grammar comes after a character. */
+  nest(convert: () => string): string {
+    const outside = this.#open
+    this.#open = new Set()
+    const converted = convert()
+    this.#open = outside
+    return converted
+  }
+}

@@ -1,0 +1,114 @@
+import type { Conversion } from './conversion.ts'
+import { convertArray } from './convert-array.ts'
+import { convertNumber } from './convert-number.ts'
+import { convertObject } from './convert-object.ts'
+import { convertString } from './convert-string.ts'
+import { GrammarWriter } from './grammar-writer.ts'
+import { createJsonRules } from './json-rules.ts'
+import { areAllDisjoint } from './schema/disjoint-schemas.ts'
+import { flattenSchema, followReferences } from './schema/flatten-schema.ts'
+import type { SchemaSource } from './schema/flatten-schema.ts'
+import { createRefusal, isSchema, typesOf } from './schema/json-schema.ts'
+import type { Schema } from './schema/json-schema.ts'
+import { toLiteral } from './string-grammar.ts'
+
+const maxParts = 2000
+
+/** A grammar in llama.cpp's notation (GBNF). */
+export interface Grammar {
+  /** Texts by rule name */
+  rules: ReadonlyMap<string, string>
+  /** The name of the rule for the whole value */
+  start: string
+}
+
+/**
+ * Converts a JSON Schema to a grammar whose every text matches the schema. Objects have their properties in the schema's order, and
+ * additional properties only where the schema allows them explicitly or describes no property. Throws a RequestError (400) that names an
+ * unsupported keyword. `param` is the path of the schema in the request's body.
+ */
+export function toGrammar(root: unknown, param: string): Grammar {
+  const refuse = createRefusal(param)
+  const writer = new GrammarWriter(refuse)
+  const json = createJsonRules(writer)
+  const source: SchemaSource = { root, refuse }
+  let parts = 0
+  const convert = (schema: unknown, path: string): string => {
+    if (++parts > maxParts) refuse('#', `it has more than ${maxParts} parts`)
+    if (schema === true) return json.anything()
+    if (!isSchema(schema)) return refuse(path, 'it must be an object')
+    const flat = flattenSchema(source, schema, path)
+    if ('reference' in flat)
+      return writer.refer(flat.target, path, () => convert(flat.target, flat.reference))
+    return convertFlat({ writer, json, refuse, convert }, source, flat.schema, path)
+  }
+  const start = convert(root, '#')
+  return { rules: writer.rules, start }
+}
+
+/** The text of a grammar, in which line feeds follow the value and stop the generation. */
+export function toGrammarText({ rules, start }: Grammar): string {
+  const root = `root ::= ${start} "${'\\n'.repeat(4)}" [\\n]*`
+  return [root, ...[...rules].map(([name, text]) => `${name} ::= ${text}`)].join('\n')
+}
+
+/** The name of the rule for a schema without `$ref` and `allOf`. */
+function convertFlat(conversion: Conversion, source: SchemaSource, schema: Schema, path: string): string {
+  const { writer, json, refuse, convert } = conversion
+  for (const keyword of ['anyOf', 'oneOf'] as const) {
+    if (schema[keyword] === undefined) continue
+    const schemas = listAlternatives(schema, keyword)
+    if (schemas.length === 0) refuse(path, `"${keyword}" accepts no value`)
+    if (keyword === 'oneOf' && !areAllDisjoint(schemas.map((part) => followReferences(source, part, path)))) {
+      refuse(path, 'the alternatives of "oneOf" can overlap; use "anyOf"')
+    }
+    return writer.add(schemas.map((part, index) => convert(part, `${path}/${keyword}/${index}`)).join(' | '))
+  }
+  const values = schema['const'] === undefined ? (schema['enum'] as unknown[] | undefined) : [schema['const']]
+  if (values !== undefined) return writer.add(convertValues(conversion, values, schema, path))
+  const types = typesOf(schema)
+  if (types.length === 0) return json.anything()
+  return writer.add(
+    [...new Set(types)].map((type) => convertType(conversion, type, schema, path)).join(' | '),
+  )
+}
+
+/** The alternatives of `anyOf` or `oneOf`, each with the keywords beside it. */
+function listAlternatives(schema: Schema, keyword: 'anyOf' | 'oneOf'): unknown[] {
+  const { [keyword]: alternatives, ...rest } = schema
+  const possible = (alternatives as unknown[]).filter((part) => part !== false)
+  return Object.keys(rest).length === 0 ? possible : possible.map((part) => ({ ...rest, allOf: [part] }))
+}
+
+function convertValues({ refuse }: Conversion, values: unknown[], schema: Schema, path: string): string {
+  const types = typesOf({ type: schema['type'] })
+  const fits = (value: unknown): boolean =>
+    types.length === 0 ||
+    types.includes(typeOf(value)) ||
+    (Number.isInteger(value) && types.includes('integer'))
+  const fitting = values.filter(fits)
+  if (fitting.length === 0) return refuse(path, 'no value of "enum" or "const" has the "type"')
+  return fitting.map((value) => toLiteral(value, path, refuse)).join(' | ')
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+function convertType(conversion: Conversion, type: string, schema: Schema, path: string): string {
+  switch (type) {
+    case 'object':
+      return conversion.writer.nest(() => convertObject(conversion, schema, path))
+    case 'array':
+      return conversion.writer.nest(() => convertArray(conversion, schema, path))
+    case 'string':
+      return convertString(conversion, schema, path)
+    case 'boolean':
+      return '"true" | "false"'
+    case 'null':
+      return '"null"'
+    default:
+      return convertNumber(conversion, type === 'integer', schema, path)
+  }
+}

@@ -1,0 +1,64 @@
+import type { GrammarWriter } from './grammar-writer.ts'
+import type { Refuse } from './schema/json-schema.ts'
+import type { Automaton } from './strings/automaton.ts'
+import { hasPoint, subtractRanges } from './strings/ranges.ts'
+import type { Ranges } from './strings/ranges.ts'
+
+const quote = '"\\""'
+/** Characters that JSON escapes, with the escape in a grammar's notation. */
+const escapes: readonly (readonly [point: number, escape: string])[] = [
+  [8, '"\\\\b"'],
+  [9, '"\\\\t"'],
+  [10, '"\\\\n"'],
+  [12, '"\\\\f"'],
+  [13, '"\\\\r"'],
+  [34, '"\\\\\\""'],
+  [92, '"\\\\\\\\"'],
+]
+const notPlain: Ranges = [
+  [0, 31],
+  [34, 34],
+  [92, 92],
+  [0xd800, 0xdfff],
+]
+
+/** One character of a JSON string: plain, or an escape other than a surrogate's. */
+export const characterRule = String.raw`[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" ([0-9a-ce-fA-CE-F] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}))`
+
+/** Adds one rule per state of the automaton and returns the expression of a JSON string whose value the automaton accepts. */
+export function writeStringRules(
+  { states }: Automaton,
+  rules: Pick<GrammarWriter, 'reserve' | 'define'>,
+): string {
+  const names = states.map(() => rules.reserve())
+  for (const [index, { accepting, edges }] of states.entries()) {
+    const alternatives = edges.flatMap(({ ranges, to }) =>
+      toAlternatives(ranges).map((text) => `${text} ${names[to]}`),
+    )
+    if (accepting) alternatives.push(quote)
+    rules.define(names[index]!, alternatives.join(' | '))
+  }
+  return `${quote} ${names[0]}`
+}
+
+/** A JSON value as a literal in a grammar's notation. */
+export function toLiteral(value: unknown, path: string, refuse: Refuse): string {
+  const text = JSON.stringify(value)
+  // llama.cpp reads the grammar as a C string. JSON escapes other control characters.
+  if (text.includes('\\u0000')) refuse(path, 'names and values cannot contain the NUL character')
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+}
+
+function toAlternatives(ranges: Ranges): string[] {
+  const plain = subtractRanges(ranges, notPlain)
+  const escaped = escapes.filter(([point]) => hasPoint(ranges, point)).map(([, escape]) => escape)
+  const written = plain.map(([first, last]) =>
+    first === last ? toHex(first) : `${toHex(first)}-${toHex(last)}`,
+  )
+  return [...(written.length === 0 ? [] : [`[${written.join('')}]`]), ...escaped]
+}
+
+function toHex(point: number): string {
+  if (point < 0x80 && /[a-zA-Z0-9]/.test(String.fromCharCode(point))) return String.fromCharCode(point)
+  return `\\U${point.toString(16).padStart(8, '0')}`
+}

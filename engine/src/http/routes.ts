@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify'
+import { overloaded } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import { parseBody } from '../base/parse-body.ts'
+import { chatRequestBody } from '../chat/chat-request.ts'
+import { toToolRequest } from '../chat/legacy-functions.ts'
+import { prepareChat } from '../chat/prepare-chat.ts'
+import { maxWaiting } from '../model/limits.ts'
+import type { LoadedModel } from '../model/load-model.ts'
+import { answerChat } from './chat-completions.ts'
+import { computeEmbeddings, embeddingsRequestBody, toEmbeddingList } from './embeddings.ts'
+
+/** Registers the routes of OpenAI's API. `findModel` throws a RequestError for another model than the loaded one. */
+export function registerRoutes(
+  fastify: FastifyInstance,
+  { findModel, log }: { findModel: (name?: string) => LoadedModel; log: Log },
+): void {
+  fastify.get('/v1/models', async () => toModelList(findModel()))
+
+  let embedding = 0
+  fastify.post('/v1/embeddings', async (request) => {
+    const body = parseBody(embeddingsRequestBody, request.body)
+    const model = findModel(body.model)
+    if (embedding >= maxWaiting) throw overloaded(embedding)
+    embedding++
+    const computed = await computeEmbeddings(model, body, request.left).finally(() => embedding--)
+    request.used = `prompt=${computed.promptTokens} inputs=${computed.vectors.length}`
+    return toEmbeddingList(computed, body)
+  })
+
+  fastify.post('/v1/chat/completions', async (request, reply) => {
+    const body = toToolRequest(parseBody(chatRequestBody, request.body))
+    const model = findModel(body.model)
+    await answerChat(model, await prepareChat(model, body), { request, reply, log })
+    return reply
+  })
+}
+
+function toModelList({ alias, model, chat }: LoadedModel) {
+  const meta = {
+    n_ctx: chat?.contextSize ?? model.trainContextSize,
+    n_ctx_train: model.trainContextSize,
+    n_embd: model.embeddingVectorSize,
+    size: model.size,
+    description: model.typeDescription,
+  }
+  return { object: 'list', data: [{ id: alias, object: 'model', created: 0, owned_by: 'berth', meta }] }
+}

@@ -1,0 +1,31 @@
+import { InsufficientMemoryError, NoBinaryFoundError } from 'node-llama-cpp'
+import type { FailureCode } from '../base/state.ts'
+
+/** A failed load: a code for the server and a message for people. */
+export class LoadError extends Error {
+  readonly code: FailureCode
+
+  constructor(code: FailureCode, message: string) {
+    super(message)
+    this.name = 'LoadError'
+    this.code = code
+  }
+}
+
+/** Finds the cause of a failed load in the error and in llama.cpp's complaints. */
+export function toLoadError(error: unknown, complaints: readonly string[]): LoadError {
+  if (error instanceof LoadError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  const detail = [reason, ...complaints.slice(-3)].join(' / ').slice(0, 1000)
+  if (error instanceof NoBinaryFoundError) {
+    return new LoadError('engine_crashed', 'None of the installed llama.cpp binaries runs on this machine.')
+  }
+  const memory = /out of memory|insufficient memory|failed to allocate|unable to allocate|bad_alloc/i
+  if (error instanceof InsufficientMemoryError || memory.test(detail)) {
+    return new LoadError('out_of_memory', `The model does not fit into memory: ${detail}`)
+  }
+  if (/failed to load model|unknown model architecture|unsupported|not supported/i.test(detail)) {
+    return new LoadError('launch_rejected', `llama.cpp cannot load this model: ${detail}`)
+  }
+  return new LoadError('engine_crashed', `The model could not be loaded: ${detail}`)
+}

@@ -1,0 +1,163 @@
+import { stat } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { getLlama, LlamaLogLevel, readGgufFileInfo, resolveChatWrapper } from 'node-llama-cpp'
+import type {
+  ChatWrapper,
+  GgufFileInfo,
+  Llama,
+  LlamaEmbeddingContext,
+  LlamaModel,
+  LlamaModelOptions,
+} from 'node-llama-cpp'
+import type { Log } from '../base/log.ts'
+import type { Settings } from '../base/settings.ts'
+import { chooseAttention } from './attention.ts'
+import { maxWaiting } from './limits.ts'
+import { LoadError, toLoadError } from './load-error.ts'
+import { createSequencePool } from './sequences.ts'
+import type { SequencePool } from './sequences.ts'
+import { createStateCache } from './state-cache.ts'
+
+const weightsPerThread = 32 * 2 ** 20
+
+/** A loaded model with its contexts. */
+export interface LoadedModel {
+  alias: string
+  llama: Llama
+  model: LlamaModel
+  /** Null for an embedding model */
+  chat: { wrapper: ChatWrapper; pool: SequencePool; contextSize: number; canCallTools: boolean } | null
+  /** The embeddings context, which a chat model creates on first use */
+  embeddings: () => Promise<LlamaEmbeddingContext>
+  /** Exclusive upper bound on the tokens of one embeddings input */
+  embeddingContextSize: number
+}
+
+/** Loads the model, creates its context and runs one warm-up evaluation. Rejects only with a LoadError. */
+export async function loadModel(settings: Settings, log: Log): Promise<LoadedModel> {
+  const complaints: string[] = []
+  // llama.cpp's threads spin while they wait for each other, so more threads than cores slow each other down.
+  const threads = Math.min(settings.threads, availableParallelism())
+  try {
+    const file = await checkFile(settings.modelPath)
+    // Use only the binaries that npm installed: no download, no build.
+    const llama = await getLlama({
+      build: 'never',
+      skipDownload: true,
+      progressLogs: false,
+      gpu: settings.gpuLayers === 0 ? false : 'auto',
+      maxThreads: threads,
+      logLevel: LlamaLogLevel.warn,
+      logger: (level, message) => {
+        if (level === LlamaLogLevel.error || level === LlamaLogLevel.fatal) complaints.push(message.trim())
+        log(`llama.cpp ${level}: ${message}`)
+      },
+    })
+    log(`llama.cpp uses ${llama.gpu === false ? 'the CPU' : llama.gpu}`)
+    const attention = llama.gpu === false ? chooseAttention(file, settings.type) : {}
+    return await load(llama, { ...settings, threads }, attention, log)
+  } catch (error) {
+    throw toLoadError(error, complaints)
+  }
+}
+
+async function load(
+  llama: Llama,
+  settings: Settings,
+  attention: Partial<LlamaModelOptions>,
+  log: Log,
+): Promise<LoadedModel> {
+  const model = await readModel(llama, settings, attention, log)
+  const trained = model.trainContextSize
+  const threads = limitThreads(settings.threads, model.size)
+  log(
+    `loaded ${model.typeDescription}, ${model.size} bytes, trained on ${trained} tokens of context, threads ${threads}`,
+  )
+  if (settings.contextTokens > trained)
+    log(`warning: the context of ${settings.contextTokens} tokens exceeds the model's training context`)
+
+  let embeddings: Promise<LlamaEmbeddingContext> | null = null
+  const contextSize = Math.min(settings.contextTokens, trained)
+  const loaded: LoadedModel = {
+    alias: settings.alias,
+    llama,
+    model,
+    chat: null,
+    embeddingContextSize: contextSize,
+    embeddings: () => {
+      // Pooling is correct only if the whole input fits into one batch.
+      embeddings ??= model.createEmbeddingContext({ contextSize, batchSize: contextSize, threads })
+      embeddings.catch(() => (embeddings = null))
+      return embeddings
+    },
+  }
+  if (settings.type === 'embedding') await (await loaded.embeddings()).getEmbeddingFor('warm')
+  else loaded.chat = await createChat(model, settings, threads, log)
+  return loaded
+}
+
+function readModel(
+  llama: Llama,
+  { modelPath, gpuLayers, contextTokens, parallel }: Settings,
+  attention: Partial<LlamaModelOptions>,
+  log: Log,
+): Promise<LlamaModel> {
+  let told = 0
+  return llama.loadModel({
+    modelPath,
+    ...attention,
+    gpuLayers: gpuLayers === 'auto' ? { fitContext: { contextSize: contextTokens * parallel } } : gpuLayers,
+    onLoadProgress: (progress) => {
+      if (progress < told) return
+      log(`loading the model: ${Math.floor(progress * 100)} %`)
+      told = Math.floor(progress * 10 + 1) / 10
+    },
+  })
+}
+
+async function createChat(
+  model: LlamaModel,
+  { parallel, contextTokens, stateCacheBytes }: Settings,
+  threads: number,
+  log: Log,
+): Promise<LoadedModel['chat']> {
+  const context = await model.createContext({ sequences: parallel, contextSize: contextTokens, threads })
+  const warm = context.getSequence()
+  await warm.evaluateWithoutGeneratingNewTokens(model.tokenize('warm'))
+  await warm.dispose()
+  const wrapper = resolveChatWrapper(model)
+  const canCallTools = templateTakesTools(model, wrapper)
+  log(
+    `context of ${context.contextSize} tokens for each of ${parallel} sequences, chat template ` +
+      `${wrapper.wrapperName}, tools ${canCallTools ? 'supported' : 'not supported'}`,
+  )
+  const states = await createStateCache(stateCacheBytes, log)
+  const pool = createSequencePool(context, { maxWaiting, states })
+  return { wrapper, pool, contextSize: context.contextSize, canCallTools }
+}
+
+/**
+ * One thread per 32 MiB of weights, at most `threads`. node-llama-cpp creates the threads for each evaluation and ends them after it,
+ * which takes longer than a thread's share of a small model.
+ */
+export function limitThreads(threads: number, weightBytes: number): number {
+  return Math.min(threads, Math.max(1, Math.floor(weightBytes / weightsPerThread)))
+}
+
+async function checkFile(path: string): Promise<GgufFileInfo> {
+  const found = await stat(path).catch(() => null)
+  if (found?.isFile() !== true) throw new LoadError('launch_rejected', 'The model file does not exist.')
+  try {
+    return await readGgufFileInfo(path, { sourceType: 'filesystem', logWarnings: false })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new LoadError('launch_rejected', `The model file is not a complete GGUF file: ${reason}`)
+  }
+}
+
+/** True when the chat template renders tools in a form whose calls can be parsed. */
+function templateTakesTools(model: LlamaModel, wrapper: ChatWrapper): boolean {
+  const template = model.fileInfo.metadata.tokenizer.chat_template
+  if (typeof template !== 'string' || !/\btools\b/.test(template)) return false
+  return !('usingJinjaFunctionCallTemplate' in wrapper) || wrapper.usingJinjaFunctionCallTemplate === true
+}

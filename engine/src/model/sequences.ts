@@ -1,0 +1,163 @@
+import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp'
+import { overloaded } from '../base/errors.ts'
+import { createBatchGate } from './batch-gate.ts'
+import type { BatchGate } from './batch-gate.ts'
+import { observeLogprobs } from './logprobs.ts'
+import type { LogprobListener } from './logprobs.ts'
+import type { StateCache } from './state-cache.ts'
+
+/** One sequence of the context, held by one request at a time. */
+export interface Slot {
+  readonly number: number
+  readonly sequence: LlamaContextSequence
+  /** Awaited before each token: backpressure from a slow reader */
+  pace: () => Promise<void> | void
+  /** Receives the log probabilities of generated tokens */
+  logprobs: LogprobListener | null
+  /**
+   * Prepares the sequence for a prompt: keeps or restores the longest known prefix, and resolves to its length. Without `reuse` the
+   * sequence starts empty.
+   */
+  align: (prompt: readonly Token[], options: { reuse: boolean }) => Promise<number>
+  /** Appends prompt tokens, in batches shared with the other slots. Rejects with the signal's reason when the signal aborts. */
+  append: (tokens: readonly Token[], signal: AbortSignal) => Promise<void>
+}
+
+/** Assigns sequences to requests; excess requests wait in order of arrival. */
+export interface SequencePool {
+  /**
+   * Resolves to the free slot that shares the longest prefix with the prompt, or the first one if others share little more. Rejects with
+   * the signal's reason when the caller disconnects while waiting, and with a 503 when the queue is full.
+   */
+  acquire: (prompt: readonly Token[], signal: AbortSignal) => Promise<Slot>
+  release: (slot: Slot) => void
+}
+
+interface Waiter {
+  resolve: (slot: Slot) => void
+}
+
+/** Creates a pool of all sequences of the context with a queue of at most `maxWaiting` requests. */
+export function createSequencePool(
+  context: LlamaContext,
+  { maxWaiting, states }: { maxWaiting: number; states: StateCache | null },
+): SequencePool {
+  const gate = createBatchGate(context.batchSize)
+  const free = Array.from({ length: context.totalSequences }, (_, number) =>
+    createSlot(context, { gate, states, number }),
+  )
+  const waiting: Waiter[] = []
+
+  return {
+    acquire(prompt, signal) {
+      signal.throwIfAborted()
+      if (free.length > 0) return Promise.resolve(takeBest(free, prompt))
+      if (waiting.length >= maxWaiting) return Promise.reject(overloaded(waiting.length))
+      return new Promise((resolve, reject) => {
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(waiter), 1)
+          reject(signal.reason as Error)
+        }
+        const waiter: Waiter = {
+          resolve: (slot) => {
+            signal.removeEventListener('abort', leave)
+            resolve(slot)
+          },
+        }
+        waiting.push(waiter)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+    },
+    release(slot) {
+      slot.pace = () => {}
+      slot.logprobs = null
+      const next = waiting.shift()
+      if (next === undefined) free.splice(findPlace(free, slot), 0, slot)
+      else next.resolve(slot)
+    },
+  }
+}
+
+function createSlot(
+  context: LlamaContext,
+  { gate, states, number }: { gate: BatchGate; states: StateCache | null; number: number },
+): Slot {
+  // A full context must end the answer. By default node-llama-cpp drops the oldest tokens, including the prompt.
+  const strategy = (): never => {
+    throw new Error('The context is full.')
+  }
+  const sequence = context.getSequence({ contextShift: { strategy } })
+  const slot: Slot = {
+    number,
+    sequence,
+    pace: () => {},
+    logprobs: null,
+    align: async (prompt, { reuse }) => {
+      const wanted = [...prompt]
+      const shared = reuse ? sequence.compareContextTokens(wanted).firstDifferentIndex : 0
+      await states?.exchange(sequence, reuse ? wanted : [], shared)
+      if (!reuse) await sequence.clearHistory()
+      await sequence.adaptStateToTokens(wanted, false)
+      return sequence.nextTokenIndex
+    },
+    append: async (tokens, signal) => {
+      try {
+        for (let start = 0; start < tokens.length;) {
+          const end = start + (await gate.enter(number, tokens.length - start))
+          signal.throwIfAborted()
+          await sequence.evaluateWithoutGeneratingNewTokens(tokens.slice(start, end))
+          start = end
+        }
+        signal.throwIfAborted()
+      } finally {
+        gate.leave(number)
+      }
+    },
+  }
+  observeLogprobs(sequence, context.model, () => slot.logprobs)
+  shareBatches(slot, gate)
+  return slot
+}
+
+/** Makes each token of an answer wait for the slot's reader and for the batch that the running answers share. */
+function shareBatches(slot: Slot, gate: BatchGate): void {
+  const { number, sequence } = slot
+  const evaluate = sequence.evaluate.bind(sequence)
+  sequence.evaluate = async function* (tokens, options) {
+    const generation = evaluate(tokens, options)
+    try {
+      let replacement: Token | Token[] | void = undefined
+      while (true) {
+        const drained = slot.pace()
+        if (drained !== undefined) {
+          gate.leave(number)
+          await drained
+        }
+        await gate.enter(number, 1)
+        const step: IteratorResult<Token, void> = await generation.next(replacement)
+        if (step.done === true) return
+        replacement = yield step.value
+      }
+    } finally {
+      gate.leave(number)
+      await generation.return()
+    }
+  }
+}
+
+/**
+ * Tokens that a longer prefix must save to be worth another slot than the first: processing these takes less time than the split batches
+ * of an answer in a slot that is not consecutive.
+ */
+const leastGain = 64
+
+/** Free slots are in the order of their numbers, because consecutive sequences share batches best. */
+const findPlace = (free: readonly Slot[], { number }: Slot): number =>
+  free.filter((other) => other.number < number).length
+
+function takeBest(free: Slot[], prompt: readonly Token[]): Slot {
+  const shared = (slot: Slot): number => slot.sequence.compareContextTokens([...prompt]).firstDifferentIndex
+  const best = free.reduce((left, right) => (shared(right) >= shared(left) + leastGain ? right : left))
+  free.splice(free.indexOf(best), 1)
+  return best
+}
