@@ -1,14 +1,18 @@
 CREATE TABLE organizations (
-  id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name        text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 255),
-  slug        text NOT NULL UNIQUE,
-  description text,
-  status      text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'closed')),
-  created_at  timestamptz NOT NULL DEFAULT now(),
-  updated_at  timestamptz NOT NULL DEFAULT now()
+  id                     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name                   text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 255),
+  slug                   text NOT NULL UNIQUE,
+  description            text,
+  status                 text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'closed')),
+  suspended_at           timestamptz,
+  requires_second_factor boolean NOT NULL DEFAULT false,
+  created_at             timestamptz NOT NULL DEFAULT now(),
+  updated_at             timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE organizations IS 'Tenants. An organization owns deployments and pays for them.';
 COMMENT ON COLUMN organizations.slug IS 'Readable, unique and never changed, so links stay valid';
+COMMENT ON COLUMN organizations.suspended_at IS 'When an operator suspended the organization; null while it is active. The job that ends its deployments belongs to one suspension.';
+COMMENT ON COLUMN organizations.requires_second_factor IS 'Whether members who sign in with a password need a second factor to work in the organization';
 
 -- The foreign key to users is added with the table users.
 CREATE TABLE memberships (
@@ -34,10 +38,11 @@ CREATE TRIGGER memberships_revoked AFTER INSERT OR UPDATE OR DELETE ON membershi
 
 CREATE FUNCTION notify_organization_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_notify('session_revoked', '');
+  PERFORM pg_notify('session_revoked', user_id::text) FROM memberships WHERE organization_id = NEW.id;
   RETURN NULL;
 END
 $$;
 CREATE TRIGGER organizations_changed AFTER UPDATE ON organizations FOR EACH ROW
-  WHEN ((OLD.name, OLD.status) IS DISTINCT FROM (NEW.name, NEW.status))
+  WHEN ((OLD.name, OLD.status, OLD.requires_second_factor)
+    IS DISTINCT FROM (NEW.name, NEW.status, NEW.requires_second_factor))
   EXECUTE FUNCTION notify_organization_changed();

@@ -12,4 +12,4 @@ CREATE TABLE deployable_models (
 CREATE UNIQUE INDEX deployable_models_name_key ON deployable_models (model_name) WHERE enabled;
 CREATE INDEX deployable_models_order_idx ON deployable_models (sort_order, model_name);
 COMMENT ON TABLE deployable_models IS 'The catalog file as of the last start. Models removed from the file are disabled, not deleted.';
-COMMENT ON COLUMN deployable_models.entry IS 'The model''s complete entry in the catalog file';
+COMMENT ON COLUMN deployable_models.entry IS 'The model as JSON with a version, which stored-model.ts writes and parses';

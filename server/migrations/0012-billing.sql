@@ -21,6 +21,7 @@ CREATE TABLE billing_accounts (
   lease_number                   bigint NOT NULL DEFAULT 0,
   leased_until                   timestamptz,
   synced_at                      timestamptz,
+  trial_exhausted_at             timestamptz,
   created_at                     timestamptz NOT NULL,
   updated_at                     timestamptz NOT NULL,
   CHECK ((processor_subscription_id IS NULL) = (subscription_status = 'none')),
@@ -34,6 +35,7 @@ COMMENT ON COLUMN billing_accounts.usage_reported_through IS 'All sealed usage o
 COMMENT ON COLUMN billing_accounts.usage_remainders IS 'Reported usage below one whole unit: {price key: thousandths of a unit}';
 COMMENT ON COLUMN billing_accounts.leased_until IS 'Only one process at a time talks to the processor about this account; its writes name lease_number';
 COMMENT ON COLUMN billing_accounts.synced_at IS 'Time of the last request to the processor, by the database''s clock. The response covers every event received before.';
+COMMENT ON COLUMN billing_accounts.trial_exhausted_at IS 'When the trial''s credit was found used up while deployments were active; they end after a grace period';
 
 CREATE TABLE billing_activations (
   id                           uuid PRIMARY KEY,

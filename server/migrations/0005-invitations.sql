@@ -4,13 +4,14 @@ CREATE TABLE invitations (
   invitee_email        text NOT NULL,
   invited_by_user_id   bigint NOT NULL REFERENCES users (id),
   role                 text NOT NULL CHECK (role IN ('viewer', 'member', 'admin')),
-  status               text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'accepted', 'rejected')),
+  status               text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'accepted', 'rejected', 'cancelled')),
   nonce                text NOT NULL,
   token_hash           bytea NOT NULL UNIQUE,
   mail_id              bigint REFERENCES mails (id),
   created_at           timestamptz NOT NULL,
   expires_at           timestamptz NOT NULL,
   resent_at            timestamptz,
+  link_copied_at       timestamptz,
   responded_at         timestamptz,
   responded_by_user_id bigint REFERENCES users (id),
   CHECK ((status = 'pending') = (responded_at IS NULL))
@@ -25,3 +26,4 @@ COMMENT ON COLUMN invitations.nonce IS 'The link''s token is derived from this n
 COMMENT ON COLUMN invitations.token_hash IS 'SHA-256 of the link''s token; the token itself is not stored';
 COMMENT ON COLUMN invitations.mail_id IS 'The newest email of this invitation; null only within the transaction that creates the invitation';
 COMMENT ON COLUMN invitations.resent_at IS 'When the invitation was last resent; null if it was sent once';
+COMMENT ON COLUMN invitations.link_copied_at IS 'When an admin first copied the current link; from then on the link does not prove that its user owns the email address';

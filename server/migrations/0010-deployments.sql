@@ -10,6 +10,7 @@ CREATE TABLE deployments (
   variant                jsonb NOT NULL,
   status                 text NOT NULL CHECK (status IN
     ('requested', 'provisioning', 'deploying', 'running', 'failed', 'terminating', 'terminated')),
+  waiting_for            text CHECK (waiting_for IN ('instance', 'engine', 'stop', 'release', 'runtime', 'retry')),
   status_message         text,
   progress               double precision CHECK (progress BETWEEN 0 AND 1),
   selected_instance_type text,
@@ -19,14 +20,18 @@ CREATE TABLE deployments (
   memory_bytes           bigint,
   context_tokens         integer,
   parallel_sequences     integer,
+  min_context_tokens     integer CHECK (min_context_tokens > 0),
+  min_parallel_sequences integer CHECK (min_parallel_sequences > 0),
   region                 text,
   cluster_id             text,
   instance_id            text,
   gpu_allocation_id      text,
   instance_started_at    timestamptz,
   instance_released_at   timestamptz,
+  unreachable_since      timestamptz,
   ran_at                 timestamptz,
   engine_url             text,
+  engine                 jsonb,
   engine_restarts        integer NOT NULL DEFAULT 0,
   engine_restarted_at    timestamptz,
   failure_stage          text,
@@ -50,10 +55,20 @@ CREATE INDEX deployments_user_idx ON deployments (user_id, created_at DESC, id D
 CREATE INDEX deployments_unterminated_idx ON deployments (user_id, created_at DESC, id DESC) WHERE status <> 'terminated';
 CREATE INDEX deployments_organization_idx ON deployments (organization_id, status);
 CREATE INDEX deployments_due_idx ON deployments (reconcile_at) WHERE reconcile_at IS NOT NULL;
-COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment';
-COMMENT ON COLUMN deployments.progress IS 'Downloaded share of the weights, from 0 to 1; set together with status_message, null when unknown';
+COMMENT ON COLUMN deployments.variant IS 'The model variant, copied from the catalog at creation so that later catalogs can''t change the deployment; JSON with a version, which stored-model.ts writes and parses';
+COMMENT ON COLUMN deployments.waiting_for IS
+  'What the next step waits for: an instance; an engine that starts; stop: a lost engine that must stop, whose restart is counted already; release: the instance is too small; runtime: the compute backend does not answer; retry: it returned an error. NULL when nothing is awaited.';
+COMMENT ON COLUMN deployments.status_message IS
+  'The sentence that a person reads while the deployment waits, if waiting_for alone does not tell. Nothing may depend on its words.';
+COMMENT ON COLUMN deployments.progress IS
+  'Downloaded share of the weights, from 0 to 1; set together with waiting_for, null when unknown';
+COMMENT ON COLUMN deployments.min_context_tokens IS 'The least context_tokens that the owner asks for; null for no wish';
+COMMENT ON COLUMN deployments.min_parallel_sequences IS 'The least parallel_sequences that the owner asks for; null for no wish';
+COMMENT ON COLUMN deployments.unreachable_since IS
+  'When the runtime stopped to answer for this deployment; NULL while it answers. If the engine turns out to be lost, its billing ends here.';
 COMMENT ON COLUMN deployments.ran_at IS 'When the deployment first served. A deployment that never served is not billed.';
 COMMENT ON COLUMN deployments.engine_url IS 'The engine''s address; null while no engine is ready';
+COMMENT ON COLUMN deployments.engine IS 'The engine that became ready last: {name, version}; null before that, and if the runtime does not name its engines';
 COMMENT ON COLUMN deployments.reconcile_at IS 'When the reconciler is due next; null when nothing is left to do';
 COMMENT ON COLUMN deployments.leased_until IS 'Only leased_by may reconcile the deployment until this time';
 COMMENT ON COLUMN deployments.lease_number IS 'Fencing token: grows with each lease; writes under an older number are refused';
@@ -78,15 +93,17 @@ CREATE TABLE deployment_events (
   at            timestamptz NOT NULL,
   status        text NOT NULL,
   stage         text,
-  message       text NOT NULL
+  message       text NOT NULL,
+  instance_type text
 );
 CREATE INDEX deployment_events_deployment_idx ON deployment_events (deployment_id, id);
+COMMENT ON COLUMN deployment_events.instance_type IS 'The instance type that was chosen; NULL in events that report anything else';
 
 CREATE TABLE failure_logs (
   deployment_id uuid PRIMARY KEY REFERENCES deployments (id) ON DELETE CASCADE,
   lines         json NOT NULL
 );
-COMMENT ON TABLE failure_logs IS 'The last log lines of failed engines, kept after the instance is released';
+COMMENT ON TABLE failure_logs IS 'The last log lines of engines whose instance was released, after a failure or a termination. Deleted 30 days after the deployment was terminated.';
 COMMENT ON COLUMN failure_logs.lines IS '[{at, line}], oldest first. json, because jsonb refuses some characters that an engine may write.';
 
 -- Every page of the deployment list shows the total. Counting 100,000 rows takes longer than reading the page.
@@ -116,3 +133,16 @@ CREATE TRIGGER deployments_counted AFTER INSERT ON deployments
   REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_added_deployments();
 CREATE TRIGGER deployments_uncounted AFTER DELETE ON deployments
   REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION count_removed_deployments();
+
+-- A transfer changes the owner: both users' inference targets change, and their totals.
+CREATE FUNCTION transfer_deployment() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('deployment_changed', OLD.user_id::text), pg_notify('deployment_changed', NEW.user_id::text);
+  UPDATE deployment_counts SET total = total - 1 WHERE user_id = OLD.user_id;
+  INSERT INTO deployment_counts AS counts (user_id, total) VALUES (NEW.user_id, 1)
+  ON CONFLICT (user_id) DO UPDATE SET total = counts.total + 1;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER deployments_transferred AFTER UPDATE ON deployments FOR EACH ROW
+  WHEN (OLD.user_id <> NEW.user_id) EXECUTE FUNCTION transfer_deployment();
