@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { Config } from './config.ts'
+import type { Price } from './base/price.ts'
+import type { Config } from './config/config.ts'
 import type { Notifications } from './database/notifications.ts'
 import type { Database } from './database/tables.ts'
 import type { Jobs } from './jobs/queue.ts'
@@ -13,6 +14,7 @@ export interface Services {
   config: Config
   log: Logger
   clock: () => Date
+  prices: readonly Price[]
   db: Database
   notifications: Notifications
   jobs: Jobs

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ConfigError, readConfig } from '../config.ts'
+import { ConfigError, readConfig } from './config.ts'
 
 const complete = {
   OIDC_ISSUER_URL: 'https://login.example.com/realms/one',

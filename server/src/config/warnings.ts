@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from './config.ts'
 
 /** Returns a sentence for each valid but probably unintended setting, with its name and a remedy. */
 export function listWarnings({ role, publicUrl, trustProxy, mail, billing, registration }: Config): string[] {

@@ -1,15 +1,19 @@
 import type { ChildProcess } from 'node:child_process'
-import { stat, type FileHandle } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import getPort from 'get-port'
 import pg from 'pg'
 import { chooseAccount, runningAsRoot } from './embedded/account.ts'
-import { describeBinaries, findBinaries, prepareBinaries, type Binaries } from './embedded/binaries.ts'
-import { lastLines, openCluster, type Cluster } from './embedded/cluster.ts'
+import { describeBinaries, findBinaries, prepareBinaries } from './embedded/binaries.ts'
+import type { Binaries } from './embedded/binaries.ts'
+import { lastLines, openCluster } from './embedded/cluster.ts'
+import type { Cluster } from './embedded/cluster.ts'
 import { EmbeddedDatabaseError, messageOf, systemErrorCode, useOwnDatabase } from './embedded/error.ts'
 import { lockFile } from './embedded/file-lock.ts'
-import { locateHome, writePointer, type Home } from './embedded/location.ts'
+import { locateHome, writePointer } from './embedded/location.ts'
+import type { Home } from './embedded/location.ts'
 import {
   resetPidFile,
   isPostmaster,

@@ -47,21 +47,110 @@ export async function listenToNotifications(
   url: string,
   onError: (error: unknown) => void,
 ): Promise<Notifications> {
-  const emitter = new EventEmitter().setMaxListeners(0)
-  const closing = new AbortController()
-  let client: pg.Client | null = null
-  let currentAt = -Infinity
+  const listener = new Listener(url, onError)
+  await listener.connect()
+  return listener
+}
+
+class Listener implements Notifications {
+  readonly #url: string
+  readonly #onError: (error: unknown) => void
+  readonly #emitter = new EventEmitter().setMaxListeners(0)
+  readonly #closing = new AbortController()
+  #client: pg.Client | null = null
+  #currentAt = -Infinity
+
+  constructor(url: string, onError: (error: unknown) => void) {
+    this.#url = url
+    this.#onError = onError
+  }
+
+  subscribe(channel: Channel, listener: (payload: string) => void): () => void {
+    return this.#listen(channel, listener)
+  }
+
+  onReconnected(listener: () => void): () => void {
+    return this.#listen(reconnected, listener)
+  }
+
+  onInterrupted(listener: () => void): () => void {
+    return this.#listen(interrupted, listener)
+  }
+
+  isCurrent(): boolean {
+    return performance.now() - this.#currentAt < currentMilliseconds
+  }
+
+  follow(channel: Channel, signal: AbortSignal): AsyncIterable<string | null> {
+    const ended = AbortSignal.any([signal, this.#closing.signal])
+    const merged = new EventEmitter()
+    const items = on(merged, 'item', { signal: ended }) as AsyncIterable<[string | null]>
+    const stops = [
+      this.subscribe(channel, (payload) => merged.emit('item', payload)),
+      this.onReconnected(() => merged.emit('item', null)),
+    ]
+    ended.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
+    return untilAborted(items, ended)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#client?.end()
+  }
+
+  async connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'berth listener',
+      keepAlive: true,
+      connectionTimeoutMillis: 10_000,
+      query_timeout: 10_000,
+    })
+    client.on('notification', ({ channel, payload }) => this.#emitter.emit(channel, payload ?? ''))
+    client.on('error', this.#onError)
+    client.on('end', () => this.#handleEnd(client))
+    await client.connect()
+    try {
+      for (const channel of channels) await client.query(`LISTEN ${channel}`)
+    } catch (error) {
+      await client.end()
+      throw error
+    }
+    this.#client = client
+    void this.#ping(client)
+  }
+
+  #handleEnd(client: pg.Client): void {
+    if (this.#client !== client) return
+    this.#client = null
+    this.#currentAt = -Infinity
+    this.#emitter.emit(interrupted)
+    if (!this.#closing.signal.aborted) void this.#reconnect()
+  }
+
+  async #reconnect(): Promise<void> {
+    const { signal } = this.#closing
+    for (let wait = 100; !signal.aborted; wait = Math.min(wait * 2, 5_000)) {
+      try {
+        await delay(wait, undefined, { signal })
+        await this.connect()
+        this.#emitter.emit(reconnected)
+        return
+      } catch (error) {
+        if (!signal.aborted) this.#onError(error)
+      }
+    }
+  }
 
   /** Pings the database: its response arrives after all notifications committed before the ping. */
-  async function ping(pinged: pg.Client): Promise<void> {
-    // oxlint-disable-next-line no-unmodified-loop-condition -- the connection's listeners change `client`
-    while (client === pinged) {
+  async #ping(client: pg.Client): Promise<void> {
+    while (this.#client === client) {
       const sentAt = performance.now()
-      const overdue = setTimeout(() => endConnection(pinged), pingTimeoutMilliseconds)
+      const overdue = setTimeout(() => endConnection(client), pingTimeoutMilliseconds)
       try {
-        await pinged.query('')
-        if (client === pinged) currentAt = sentAt
-        await delay(pingMilliseconds, undefined, { signal: closing.signal })
+        await client.query('')
+        if (this.#client === client) this.#currentAt = sentAt
+        await delay(pingMilliseconds, undefined, { signal: this.#closing.signal })
       } catch {
         return
       } finally {
@@ -70,73 +159,9 @@ export async function listenToNotifications(
     }
   }
 
-  async function connect(): Promise<void> {
-    const next = new pg.Client({
-      connectionString: url,
-      application_name: 'berth listener',
-      keepAlive: true,
-      connectionTimeoutMillis: 10_000,
-      query_timeout: 10_000,
-    })
-    next.on('notification', ({ channel, payload }) => emitter.emit(channel, payload ?? ''))
-    next.on('error', onError)
-    next.on('end', () => {
-      if (client !== next) return
-      client = null
-      currentAt = -Infinity
-      emitter.emit(interrupted)
-      if (!closing.signal.aborted) void reconnect()
-    })
-    await next.connect()
-    try {
-      for (const channel of channels) await next.query(`LISTEN ${channel}`)
-    } catch (error) {
-      await next.end()
-      throw error
-    }
-    client = next
-    void ping(next)
-  }
-
-  async function reconnect(): Promise<void> {
-    for (let wait = 100; !closing.signal.aborted; wait = Math.min(wait * 2, 5_000)) {
-      try {
-        await delay(wait, undefined, { signal: closing.signal })
-        await connect()
-        emitter.emit(reconnected)
-        return
-      } catch (error) {
-        if (!closing.signal.aborted) onError(error)
-      }
-    }
-  }
-
-  function listen(event: string, listener: (payload: string) => void): () => void {
-    emitter.on(event, listener)
-    return () => emitter.off(event, listener)
-  }
-
-  await connect()
-  return {
-    subscribe: listen,
-    onReconnected: (listener) => listen(reconnected, listener),
-    onInterrupted: (listener) => listen(interrupted, listener),
-    isCurrent: () => performance.now() - currentAt < currentMilliseconds,
-    follow(channel, signal) {
-      const ended = AbortSignal.any([signal, closing.signal])
-      const merged = new EventEmitter()
-      const items = on(merged, 'item', { signal: ended }) as AsyncIterable<[string | null]>
-      const stops = [
-        listen(channel, (payload) => merged.emit('item', payload)),
-        listen(reconnected, () => merged.emit('item', null)),
-      ]
-      ended.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
-      return untilAborted(items, ended)
-    },
-    async close() {
-      closing.abort()
-      await client?.end()
-    },
+  #listen(event: string, listener: (payload: string) => void): () => void {
+    this.#emitter.on(event, listener)
+    return () => this.#emitter.off(event, listener)
   }
 }
 

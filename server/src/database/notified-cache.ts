@@ -42,119 +42,168 @@ export function createNotifiedCache<Value>(
   channel: Channel,
   { limit, milliseconds }: { limit: number; milliseconds: number },
 ): NotifiedCache<Value> {
-  const entries = new Map<string, Entry<Value>>()
-  const keysOf = new Map<number, Set<string>>()
-  const loading = new Map<string, Promise<Value | null>>()
+  return new RowCache(notifications, channel, new Entries(limit), milliseconds)
+}
+
+class RowCache<Value> implements NotifiedCache<Value> {
+  readonly #notifications: Notifications
+  readonly #entries: Entries<Value>
+  readonly #milliseconds: number
+  readonly #loading = new Map<string, Promise<Value | null>>()
+  readonly #stops: readonly (() => void)[]
   // A row read before a notification arrived is not cached: it may be the changed row.
-  let generation = 0
-  let unreachableUntil = -Infinity
+  #generation = 0
+  #unreachableUntil = -Infinity
 
-  function remove(key: string): void {
-    const entry = entries.get(key)
-    if (entry === undefined) return
-    entries.delete(key)
-    const keys = keysOf.get(entry.userId)
-    keys?.delete(key)
-    if (keys?.size === 0) keysOf.delete(entry.userId)
+  constructor(notifications: Notifications, channel: Channel, entries: Entries<Value>, milliseconds: number) {
+    this.#notifications = notifications
+    this.#entries = entries
+    this.#milliseconds = milliseconds
+    this.#stops = [
+      notifications.subscribe(channel, (payload) => this.#invalidate(payload)),
+      notifications.onInterrupted(() => this.#distrust()),
+      // Notifications were missed, and the database can be asked again.
+      notifications.onReconnected(() => this.#clear()),
+    ]
   }
 
-  function forgetReads(): void {
-    generation += 1
-    loading.clear()
+  get(key: string): Value | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.distrusted || !this.#notifications.isCurrent()) return undefined
+    return ageOf(entry) < this.#milliseconds ? entry.value : undefined
   }
 
-  function clear(): void {
-    forgetReads()
-    entries.clear()
-    keysOf.clear()
-  }
-
-  function distrust(): void {
-    forgetReads()
-    for (const entry of entries.values()) entry.distrusted = true
-  }
-
-  function invalidate(payload: string): void {
-    if (payload === '') return clear()
-    forgetReads()
-    const userId = Number(payload)
-    for (const key of keysOf.get(userId) ?? []) entries.delete(key)
-    keysOf.delete(userId)
-  }
-
-  function store(key: string, loaded: Loaded<Value>): void {
-    remove(key)
-    const [oldest] = entries.keys()
-    if (entries.size >= limit && oldest !== undefined) remove(oldest)
-    entries.set(key, { ...loaded, readAt: performance.now(), distrusted: !notifications.isCurrent() })
-    const keys = keysOf.get(loaded.userId)
-    if (keys === undefined) keysOf.set(loaded.userId, new Set([key]))
-    else keys.add(key)
-  }
-
-  /** Removes a value that the database no longer has. A read that started before must not bring it back. */
-  function revoke(key: string): void {
-    if (!entries.has(key)) return
-    remove(key)
-    forgetReads()
-  }
-
-  async function read(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
-    const startGeneration = generation
+  async load(key: string, query: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
+    const last = performance.now() < this.#unreachableUntil ? this.#getLast(key) : undefined
+    if (last !== undefined) return last
+    const shared = this.#loading.get(key)
+    // While notifications may be missed, a shared read could have started before a change.
+    if (shared !== undefined && this.#notifications.isCurrent()) return shared
+    const own = this.#read(key, query)
+    this.#loading.set(key, own)
     try {
-      const loaded = await load()
-      if (loaded === null) revoke(key)
-      else if (startGeneration === generation) store(key, loaded)
+      return await own
+    } finally {
+      if (this.#loading.get(key) === own) this.#loading.delete(key)
+    }
+  }
+
+  size(): number {
+    return this.#entries.size
+  }
+
+  close(): void {
+    this.#clear()
+    this.#stops.forEach((stop) => stop())
+  }
+
+  async #read(key: string, query: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
+    const generation = this.#generation
+    try {
+      const loaded = await query()
+      if (loaded === null) this.#revoke(key)
+      else if (generation === this.#generation) {
+        this.#entries.set(key, loaded, !this.#notifications.isCurrent())
+      }
       return loaded?.value ?? null
     } catch (error) {
       if (!isDatabaseUnavailable(error)) {
-        revoke(key)
+        this.#revoke(key)
         throw error
       }
-      const last = getLast(key)
+      const last = this.#getLast(key)
       if (last === undefined) throw error
-      unreachableUntil = performance.now() + probeMilliseconds
+      this.#unreachableUntil = performance.now() + probeMilliseconds
       return last
     }
   }
 
-  function getLast(key: string): Value | undefined {
-    const entry = entries.get(key)
-    return entry === undefined || performance.now() - entry.readAt > outageMilliseconds
-      ? undefined
-      : entry.value
+  #getLast(key: string): Value | undefined {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && ageOf(entry) <= outageMilliseconds ? entry.value : undefined
   }
 
-  const stops = [
-    notifications.subscribe(channel, invalidate),
-    notifications.onInterrupted(distrust),
-    // Notifications were missed, and the database can be asked again.
-    notifications.onReconnected(clear),
-  ]
-  return {
-    get(key) {
-      const entry = entries.get(key)
-      if (entry === undefined || entry.distrusted || !notifications.isCurrent()) return undefined
-      return performance.now() - entry.readAt < milliseconds ? entry.value : undefined
-    },
-    async load(key, load) {
-      const last = performance.now() < unreachableUntil ? getLast(key) : undefined
-      if (last !== undefined) return last
-      const shared = loading.get(key)
-      // While notifications may be missed, a shared read could have started before a change.
-      if (shared !== undefined && notifications.isCurrent()) return shared
-      const own = read(key, load)
-      loading.set(key, own)
-      try {
-        return await own
-      } finally {
-        if (loading.get(key) === own) loading.delete(key)
-      }
-    },
-    size: () => entries.size,
-    close() {
-      clear()
-      stops.forEach((stop) => stop())
-    },
+  /** Removes a value that the database no longer has. A read that started before must not bring it back. */
+  #revoke(key: string): void {
+    if (this.#entries.remove(key)) this.#forgetReads()
+  }
+
+  #invalidate(payload: string): void {
+    if (payload === '') return this.#clear()
+    this.#forgetReads()
+    this.#entries.removeUser(Number(payload))
+  }
+
+  #distrust(): void {
+    this.#forgetReads()
+    this.#entries.distrust()
+  }
+
+  #clear(): void {
+    this.#forgetReads()
+    this.#entries.clear()
+  }
+
+  #forgetReads(): void {
+    this.#generation += 1
+    this.#loading.clear()
+  }
+}
+
+function ageOf({ readAt }: { readAt: number }): number {
+  return performance.now() - readAt
+}
+
+/** At most `limit` values by key, which can be removed by user too. A new value replaces the oldest one. */
+class Entries<Value> {
+  readonly #limit: number
+  readonly #entries = new Map<string, Entry<Value>>()
+  readonly #keys = new Map<number, Set<string>>()
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(key: string): Entry<Value> | undefined {
+    return this.#entries.get(key)
+  }
+
+  set(key: string, loaded: Loaded<Value>, distrusted: boolean): void {
+    this.remove(key)
+    const [oldest] = this.#entries.keys()
+    if (this.#entries.size >= this.#limit && oldest !== undefined) this.remove(oldest)
+    this.#entries.set(key, { ...loaded, readAt: performance.now(), distrusted })
+    const keys = this.#keys.get(loaded.userId)
+    if (keys === undefined) this.#keys.set(loaded.userId, new Set([key]))
+    else keys.add(key)
+  }
+
+  /** Returns false if there was no such value. */
+  remove(key: string): boolean {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return false
+    this.#entries.delete(key)
+    const keys = this.#keys.get(entry.userId)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#keys.delete(entry.userId)
+    return true
+  }
+
+  removeUser(userId: number): void {
+    for (const key of this.#keys.get(userId) ?? []) this.#entries.delete(key)
+    this.#keys.delete(userId)
+  }
+
+  distrust(): void {
+    for (const entry of this.#entries.values()) entry.distrusted = true
+  }
+
+  clear(): void {
+    this.#entries.clear()
+    this.#keys.clear()
   }
 }

@@ -6,9 +6,9 @@ const featuresFolder = join(import.meta.dirname, '../features')
 
 /** Tables that a feature reads although another feature owns them. ARCHITECTURE.md explains each. */
 const sharedReads: Readonly<Record<string, readonly string[]>> = {
-  accounts: ['memberships', 'organizations'],
   billing: ['deployments', 'usage_buckets'],
   deployments: ['memberships'],
+  installation: ['deployments'],
   invitations: ['mails', 'organizations', 'users'],
   members: [
     'audit_log',
@@ -35,6 +35,8 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
     'users',
   ],
   organizations: ['invitations', 'users'],
+  sessions: ['memberships', 'organizations', 'passkeys', 'totp_factors', 'users'],
+  'sign-in': ['users'],
   sso: ['users'],
   statistics: ['deployments'],
 }

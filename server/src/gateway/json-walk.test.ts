@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findMembers, MemberWalk } from './json-walk.ts'
+import { findMembers, memberNames, MemberWalk } from './json-walk.ts'
 
-const names = ['model', 'stream', 'stream_options', 'encoding_format']
+const names = memberNames(['model', 'stream', 'stream_options', 'encoding_format'])
 
 function find(text: string): [string, string][] {
   const body = Buffer.from(text)

@@ -10,8 +10,8 @@ export interface MemberValue {
 
 const quote = 0x22
 const backslash = 0x5c
-/** Bytes of a string to inspect one by one before the next native search */
-const burst = 256
+/** Bytes of a string to inspect one by one before the next native search, which costs as much as about 64 of them */
+const burst = 64
 const maxDepth = 1_000
 const maxMembers = 100
 /** Longest value of a wanted member, spaces included */
@@ -66,18 +66,30 @@ for (const kind of kindNames) {
 /** The body is not JSON that `MemberWalk` accepts. The message is a sentence for the caller. */
 export class JsonError extends Error {}
 
+/** Names that a `MemberWalk` finds. */
+export interface MemberNames {
+  readonly names: readonly { text: string; bytes: Buffer }[]
+  /** 1 for each byte that one of the names may start with */
+  readonly starts: Uint8Array
+}
+
+/** Prepares names for many walks. They must consist of lowercase letters and underscores. */
+export function memberNames(texts: readonly string[]): MemberNames {
+  const names = texts.map((text) => ({ text, bytes: Buffer.from(text) }))
+  const starts = new Uint8Array(256)
+  starts[backslash] = 1
+  for (const { bytes } of names) starts[bytes[0]!] = 1
+  return { names, starts }
+}
+
 /**
  * Validates the structure of UTF-8 JSON in one pass and finds the top-level members called `names`, escaped names and duplicates
  * included. It builds no objects, so its time and memory are proportional to the bytes, whatever they are. It can stop after any
  * number of bytes and continue later. The contents of strings are not validated, because they can't hide a member.
- *
- * The names must be lowercase letters and underscores.
  */
 export class MemberWalk {
   readonly body: Buffer
-  readonly names: readonly { text: string; bytes: Buffer }[]
-  /** 1 for each byte that one of the names may start with */
-  readonly nameStarts = new Uint8Array(256)
+  readonly names: MemberNames
   readonly members: MemberValue[] = []
   /** The document is an object */
   isObject = false
@@ -93,11 +105,9 @@ export class MemberWalk {
   member: string | null = null
   nameEnd = 0
 
-  constructor(body: Buffer, names: readonly string[]) {
+  constructor(body: Buffer, names: MemberNames) {
     this.body = body
-    this.names = names.map((text) => ({ text, bytes: Buffer.from(text) }))
-    this.nameStarts[backslash] = 1
-    for (const { bytes } of this.names) this.nameStarts[bytes[0]!] = 1
+    this.names = names
   }
 
   /** Walks at least to the offset `to`, or to the end. Returns true at the end. Throws a `JsonError`. */
@@ -144,7 +154,7 @@ export class MemberWalk {
   /** Does what follows from the byte before `position`. Returns true if it begins a string. */
   act(action: number, position: number): boolean {
     if (action === nameAction) {
-      if (this.nameStarts[this.body[position]!] === 1) this.startMember(position)
+      if (this.names.starts[this.body[position]!] === 1) this.startMember(position)
       return true
     }
     if (action === failAction) throw new JsonError(`The JSON is invalid at byte ${position - 1}.`)
@@ -163,7 +173,8 @@ export class MemberWalk {
 
   /** Starts a member if one of the names is at the offset `from`. */
   startMember(from: number): void {
-    const { body, names } = this
+    const { body } = this
+    const { names } = this.names
     for (let index = 0; index < names.length; index += 1) {
       const { text, bytes } = names[index]!
       const end = endOfName(body, from, bytes)
@@ -187,7 +198,7 @@ export class MemberWalk {
 }
 
 /** Finds the top-level members called `names`, in order. Throws a `JsonError`. */
-export function findMembers(body: Buffer, names: readonly string[]): MemberValue[] {
+export function findMembers(body: Buffer, names: MemberNames): MemberValue[] {
   const walk = new MemberWalk(body, names)
   walk.advance(body.length)
   return walk.members

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { RateLimitedError } from '../errors.ts'
+import { RateLimitedError } from '../base/errors.ts'
 import type { BodyHold } from './raw-body.ts'
 
 declare module 'fastify' {
@@ -52,7 +52,8 @@ export function createBodyBudget({ perUser, perProcess }: BodyLimits) {
 }
 
 function tooManyBytes(): RateLimitedError {
-  const message =
-    'Too many bytes of request bodies are in flight. Retry when some of your requests have ended.'
-  return new RateLimitedError(1, message)
+  return new RateLimitedError(
+    1,
+    'Your open requests hold too much data. Retry when some of them have finished.',
+  )
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -29,13 +29,7 @@ function isCrossSite(
 export function rejectCrossSite(policy: CsrfPolicy) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     if (request.routeOptions.config.csrf === false || !isCrossSite(request, policy)) return done()
-    done(
-      new ApplicationError(
-        'forbidden',
-        'csrf_rejected',
-        'The request was rejected because it came from another site.',
-      ),
-    )
+    done(new ApplicationError('csrf_rejected', 'The request was rejected because it came from another site.'))
   }
 }
 

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.ts'
-import { ApplicationError } from '../errors.ts'
-import { roleCan } from '../roles.ts'
-import type { Permission } from '../roles.ts'
-import type { Actor, Viewer } from '../viewer.ts'
+import type { Config } from '../config/config.ts'
+import { ApplicationError } from '../base/errors.ts'
+import { roleCan } from '../base/roles.ts'
+import type { Permission } from '../base/roles.ts'
+import type { Actor, Viewer } from '../base/viewer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -83,21 +83,21 @@ export function requireViewer(cookie: Config['sessionCookie'], source: ViewerSou
       throw new Error(`The protected route ${request.routeOptions.url} names no permission.`)
     }
     if (permission !== null && !roleCan(viewer.role, permission)) {
-      throw new ApplicationError('forbidden', 'forbidden', `Your role (${viewer.role}) does not allow this.`)
+      throw new ApplicationError('forbidden', `Your role (${viewer.role}) does not allow this.`)
     }
     // Routes without a permission concern the person, not the organization.
     if (permission !== null && viewer.requiresSecondFactorSetup) {
       const message =
         'Your organization requires a second factor for sign-ins with a password. Set one up on your profile page.'
-      throw new ApplicationError('forbidden', 'second_factor_setup_required', message)
+      throw new ApplicationError('second_factor_setup_required', message)
     }
     if (permission !== null && viewer.organizationStatus !== 'active' && isChange(request)) {
       const message = `Your organization is ${viewer.organizationStatus}. You can read, but not change anything. Contact the operator of this server.`
-      throw new ApplicationError('forbidden', 'organization_suspended', message)
+      throw new ApplicationError('organization_suspended', message)
     }
     if (requiresProvenEmail === true && viewer.requiresEmailVerification) {
       const message = `Confirm your email first: open the link that we sent to ${viewer.email}, or request a new one.`
-      throw new ApplicationError('forbidden', 'email_unproven', message)
+      throw new ApplicationError('email_unproven', message)
     }
   }
 
@@ -145,5 +145,5 @@ function isChange({ method }: FastifyRequest): boolean {
 }
 
 export function notAuthenticated(): ApplicationError {
-  return new ApplicationError('unauthenticated', 'not_authenticated', 'Sign in first.')
+  return new ApplicationError('not_authenticated', 'Sign in first.')
 }

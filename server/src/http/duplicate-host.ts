@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 
 /**
  * An onRequest hook that rejects a request with two `Host` headers (RFC 9112, section 3.2). Node uses the first one, but a proxy in front
@@ -17,5 +17,5 @@ export function rejectDuplicateHost(
   }
   if (hosts < 2) return done()
   void reply.header('connection', 'close')
-  done(new ApplicationError('malformed', 'malformed_request', 'The request has more than one Host header.'))
+  done(new ApplicationError('malformed_request', 'The request has more than one Host header.'))
 }

@@ -1,30 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { ApplicationError, NotFoundError, RateLimitedError } from '../errors.ts'
-import type { ErrorKind } from '../errors.ts'
+import { errorCodes } from '../base/error-codes.ts'
+import { NotFoundError, RateLimitedError } from '../base/errors.ts'
 import { toPublicError } from './errors.ts'
 
-const statuses: Record<ErrorKind, number> = {
-  malformed: 400,
-  invalid: 422,
-  unauthenticated: 401,
-  forbidden: 403,
-  not_found: 404,
-  conflict: 409,
-  gone: 410,
-  too_slow: 408,
-  misdirected: 421,
-  rate_limited: 429,
-  unavailable: 503,
-  upstream_failed: 502,
-  upstream_timeout: 504,
-}
-
 describe('toPublicError', () => {
-  test.each(Object.entries(statuses))('%s is a %d with its own code and message', (kind, status) => {
-    const error = new ApplicationError(kind as ErrorKind, 'some_code', 'Some words.')
-    expect(toPublicError(error)).toMatchObject({ status, code: 'some_code', detail: 'Some words.' })
-  })
-
   test.each([
     ['an internal error', new Error('secret: connection to db-1 failed')],
     ['a database error', Object.assign(new Error('relation "secret" does not exist'), { code: '42P01' })],
@@ -55,4 +34,9 @@ describe('toPublicError', () => {
     expect(toPublicError(new RateLimitedError(61.5, 'Wait.')).retryAfterSeconds).toBe(62)
     expect(toPublicError(new NotFoundError('No.')).retryAfterSeconds).toBeNull()
   })
+})
+
+test('the meaning of each code is one sentence', () => {
+  for (const [code, { meaning }] of Object.entries(errorCodes))
+    expect(meaning, code).toMatch(/^[A-Z][^.]+\.$/)
 })

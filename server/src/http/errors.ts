@@ -2,23 +2,33 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { isDatabaseUnavailable, isStorageFull } from '../database/connect.ts'
-import { ApplicationError } from '../errors.ts'
-import type { ErrorKind } from '../errors.ts'
+import { errorCodes } from '../base/error-codes.ts'
+import type { ErrorCode, ErrorKind } from '../base/error-codes.ts'
+import { ApplicationError } from '../base/errors.ts'
 
 const statuses: Record<ErrorKind, number> = {
   malformed: 400,
-  invalid: 422,
   unauthenticated: 401,
   forbidden: 403,
   not_found: 404,
+  method_not_allowed: 405,
+  too_slow: 408,
   conflict: 409,
   gone: 410,
-  too_slow: 408,
+  too_large: 413,
+  unsupported_media_type: 415,
   misdirected: 421,
+  invalid: 422,
   rate_limited: 429,
-  unavailable: 503,
+  internal: 500,
   upstream_failed: 502,
+  unavailable: 503,
   upstream_timeout: 504,
+}
+
+/** The HTTP status of an error code. */
+export function statusOf(code: ErrorCode): number {
+  return statuses[errorCodes[code].kind]
 }
 
 const titles: Record<number, string> = {
@@ -42,20 +52,28 @@ const titles: Record<number, string> = {
 }
 
 const fieldProblemSchema = z.object({
-  location: z.enum(['body', 'query', 'path']),
-  field: z.string().meta({ examples: ['email'] }),
-  message: z.string(),
-  code: z.string().meta({ examples: ['required'] }),
+  location: z.enum(['body', 'query', 'path']).describe('Where the field is'),
+  field: z
+    .string()
+    .describe('Path of the field, with dots')
+    .meta({ examples: ['email'] }),
+  message: z.string().describe('What is wrong, for a person'),
+  code: z
+    .string()
+    .describe('What is wrong, for programs')
+    .meta({ examples: ['required'] }),
 })
 
 /** RFC 9457 problem details, with a `code` for programs and the id of the request. */
 export const problemSchema = z
   .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
+    type: z.string().describe('Always `about:blank`'),
+    title: z.string().describe('The status in words'),
+    status: z.int().meta({ format: 'int32', minimum: 400, maximum: 599 }).describe('The HTTP status'),
     detail: z.string().describe('What happened, for a person'),
-    code: z.string().describe('A stable code for programs'),
+    code: z
+      .enum(Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]])
+      .describe('A stable code for programs'),
     request_id: z.string().describe('Also in the `x-request-id` header'),
     errors: z.array(fieldProblemSchema).optional().describe('The invalid fields'),
     deployment_ids: z
@@ -82,64 +100,47 @@ type FieldProblem = z.infer<typeof fieldProblemSchema>
 /** An error as shown to callers. It never contains the message of an internal error. */
 export interface PublicError {
   status: number
-  code: string
+  code: ErrorCode
   detail: string
   retryAfterSeconds?: number | null | undefined
   facts?: Readonly<Record<string, unknown>> | undefined
   errors?: FieldProblem[] | undefined
 }
 
-const frameworkErrors: Record<string, { status: number; code: string; detail: string }> = {
+const frameworkErrors: Record<string, { code: ErrorCode; detail: string }> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    status: 415,
     code: 'unsupported_media_type',
     detail: 'The request body must be JSON. Send it with Content-Type: application/json.',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: {
-    status: 413,
-    code: 'body_too_large',
-    detail: 'The request body is too large.',
-  },
-  FST_ERR_CTP_INVALID_JSON_BODY: {
-    status: 400,
-    code: 'malformed_json',
-    detail: 'The request body is not valid JSON.',
-  },
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', detail: 'The request body is too large.' },
+  FST_ERR_CTP_INVALID_JSON_BODY: { code: 'malformed_json', detail: 'The request body is not valid JSON.' },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    status: 400,
     code: 'malformed_request',
     detail: 'The length of the request body differs from Content-Length.',
   },
 }
 
 /** The error while a disk is full. */
-export const storageFull: PublicError = {
-  status: 503,
-  code: 'storage_full',
-  detail: 'A disk of the server is full. Retry when its operator has freed some space.',
-  retryAfterSeconds: 60,
+export function storageFull(): ApplicationError {
+  const message = 'A disk of the server is full. Retry when its operator has freed some space.'
+  return new ApplicationError('storage_full', message, 60)
 }
 
 /** Converts a thrown value into the error shown to the caller. Unknown errors become a 500 without details. */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof ApplicationError) {
-    return {
-      status: statuses[error.kind],
-      code: error.code,
-      detail: error.message,
-      retryAfterSeconds: error.retryAfterSeconds,
-      facts: error.facts,
-    }
+    const { code, message, retryAfterSeconds, facts } = error
+    return { status: statusOf(code), code, detail: message, retryAfterSeconds, facts }
   }
   if (hasZodFastifySchemaValidationErrors(error)) return toValidationError(error)
   if (isDatabaseUnavailable(error)) {
-    const detail = 'The database is unreachable. Retry in a few seconds.'
-    return { status: 503, code: 'database_unavailable', detail, retryAfterSeconds: 5 }
+    const message = 'The database is unreachable. Retry in a few seconds.'
+    return toPublicError(new ApplicationError('database_unavailable', message, 5))
   }
-  if (isStorageFull(error)) return storageFull
+  if (isStorageFull(error)) return toPublicError(storageFull())
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>
   const known = frameworkErrors[code ?? '']
-  if (known !== undefined) return known
+  if (known !== undefined) return { status: statusOf(known.code), ...known }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return { status: statusCode, code: 'malformed_request', detail: 'The request is malformed.' }
   }
@@ -191,14 +192,6 @@ function toValidationError(error: {
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const publicError = toPublicError(error)
   logServerError(publicError, error, request)
-  return sendPublicError(publicError, request, reply)
-}
-
-export function sendPublicError(
-  publicError: PublicError,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
   const { status, code, detail, errors, retryAfterSeconds, facts } = publicError
   if (retryAfterSeconds) reply.header('retry-after', retryAfterSeconds)
   const problem = {

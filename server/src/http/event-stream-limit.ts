@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { RateLimitedError } from '../errors.ts'
+import { RateLimitedError } from '../base/errors.ts'
 
 /** Most open event streams. */
 export interface EventStreamLimits {

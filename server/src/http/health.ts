@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Database } from '../database/tables.ts'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
-import { sendPublicError, storageFull } from './errors.ts'
-import { problems } from './openapi.ts'
+import { storageFull } from './errors.ts'
 
-const okBody = z.object({ status: z.literal('ok') })
+const okBody = z.object({ status: z.literal('ok').describe('Always `ok`') }).describe('The check passed')
 const tags = ['Service']
 
 /** `/healthz`: the database responds. `/readyz`: the server also accepts requests, and its disks have space. */
@@ -19,7 +18,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
       await checking
     } catch (error) {
       app.log.error({ err: error }, 'the database does not respond')
-      throw new ApplicationError('unavailable', 'database_unavailable', 'The database does not respond.', 5)
+      throw new ApplicationError('database_unavailable', 'The database does not respond.', 5)
     }
   }
 
@@ -32,7 +31,7 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         summary: 'Check that the server is healthy',
         tags,
         security: [],
-        response: { 200: okBody, ...problems(503) },
+        response: { 200: okBody },
       },
     },
     async () => {
@@ -50,14 +49,15 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
         summary: 'Check that the server accepts requests',
         tags,
         security: [],
-        response: { 200: okBody, ...problems(503) },
+        response: { 200: okBody },
+        errors: ['draining'],
       },
     },
-    async (request, reply) => {
+    async () => {
       if (app.shuttingDown.signal.aborted) {
-        throw new ApplicationError('unavailable', 'draining', 'The server is shutting down.', 5)
+        throw new ApplicationError('draining', 'The server is shutting down.', 5)
       }
-      if (await app.storage.isFull()) return sendPublicError(storageFull, request, reply)
+      if (await app.storage.isFull()) throw storageFull()
       await checkDatabase()
       return { status: 'ok' as const }
     },

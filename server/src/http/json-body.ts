@@ -1,4 +1,4 @@
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
 /** Accepts only JSON bodies. An empty body counts as missing: a 400 if the route has a body schema. */
@@ -11,10 +11,6 @@ export function parseJsonBodies(app: App): void {
   })
   app.addHook('preValidation', ({ body, routeOptions }, _reply, done) => {
     const isMissing = body === undefined && routeOptions.schema?.body !== undefined
-    done(
-      isMissing
-        ? new ApplicationError('malformed', 'malformed_json', 'The request requires a JSON body.')
-        : undefined,
-    )
+    done(isMissing ? new ApplicationError('malformed_json', 'The request requires a JSON body.') : undefined)
   })
 }

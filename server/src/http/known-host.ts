@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 import { isLoopbackHost } from './loopback.ts'
 
 declare module 'fastify' {
@@ -20,6 +20,6 @@ export function rejectUnknownHost(hosts: readonly string[]) {
     if (known.has(hostname.toLowerCase()) || isLoopbackHost(hostname)) return done()
     if (request.routeOptions.config.anyHost === true) return done()
     const message = `This server doesn't serve the host of your request. Use ${hosts[0]}, or ask its operator to add the host to ALLOWED_HOSTS.`
-    done(new ApplicationError('misdirected', 'unknown_host', message))
+    done(new ApplicationError('unknown_host', message))
   }
 }

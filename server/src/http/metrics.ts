@@ -2,11 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { collectDefaultMetrics, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 import { createRegistry, openMetrics } from './cluster-metrics.ts'
 import { isLoopbackAddress } from './loopback.ts'
-import { problems } from './openapi.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -64,15 +63,15 @@ export async function measureRequests(
         security: [],
         response: {
           200: { description: 'Prometheus’s text format', content: { 'text/plain': { schema: z.string() } } },
-          ...problems(403),
         },
+        errors: ['forbidden'],
       },
     },
     async (request, reply) => {
       if (exposed === 'this machine' && !isLocal(request)) {
         const message =
           'On this port, only the server’s own machine can read the metrics. Set METRICS_PORT, or METRICS_PUBLIC=true.'
-        throw new ApplicationError('forbidden', 'forbidden', message)
+        throw new ApplicationError('forbidden', message)
       }
       return reply.type(metrics.contentType).send(await readMetrics())
     },

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { ApplicationError } from '../errors.ts'
+import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
 export interface MinimumRate {
@@ -73,7 +73,7 @@ export function requireMinimumRate(app: App, { bytesPerSecond, timeoutMillisecon
 function refuse(request: IncomingMessage): void {
   const detail = 'The request body arrived too slowly.'
   if (request.listenerCount('error') === 0) request.socket.destroy()
-  else request.emit('error', new ApplicationError('too_slow', 'request_timeout', detail))
+  else request.emit('error', new ApplicationError('request_timeout', detail))
 }
 
 /**

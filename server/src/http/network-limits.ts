@@ -1,8 +1,8 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import type { RateLimitOptions } from '@fastify/rate-limit'
-import type { Config } from '../config.ts'
-import { RateLimitedError } from '../errors.ts'
-import { networkOf } from '../network.ts'
+import type { Config } from '../config/config.ts'
+import { RateLimitedError } from '../base/errors.ts'
+import { networkOf } from '../base/network.ts'
 import type { App } from './app.ts'
 import { isLoopbackAddress } from './loopback.ts'
 

@@ -1,7 +1,7 @@
 import { errorCodes } from 'fastify'
 import type { FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import { freeBuffer } from '../free-buffer.ts'
+import { freeBuffer } from '../base/free-buffer.ts'
 
 type Done = (error: Error | null, body?: Buffer) => void
 

@@ -71,7 +71,29 @@ export const pageQuery = z.object({
     .describe('Number of items to skip'),
 })
 
+/** Has the form of the token of an emailed link. */
+export const exampleToken = 'q0Hf3Wk9sVb2nXz7LmYtR5cJ8uPaDgE1oI4hB6xKvTM'
+
+// The formats and bounds of responses are documentation. A response must not fail because of them.
+
+/** The number of an entity, in a response. */
+export const entityId = z.int().meta({ minimum: 1 })
+
+/** How many there are of something, in a response. */
+export const count = z.int().meta({ minimum: 0 })
+
+/** An email address in a response. */
+export const email = z.string().meta({ format: 'email' })
+
+/** A URL in a response. */
+export const url = z.string().meta({ format: 'uri' })
+
 /** The envelope of a paginated list. */
 export function page<Item extends z.ZodType>(item: Item) {
-  return z.object({ items: z.array(item), total: z.int(), limit: z.int(), offset: z.int() })
+  return z.object({
+    items: z.array(item).describe('The items from `offset` on'),
+    total: count.describe('Number of all items'),
+    limit: count.describe('The `limit` of the request'),
+    offset: count.describe('The `offset` of the request'),
+  })
 }

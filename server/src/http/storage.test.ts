@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import Fastify from 'fastify'
 import type { FastifyBaseLogger } from 'fastify'
 import { expect, test } from 'vitest'
-import { createLog } from '../log.ts'
+import { createLog } from '../base/log.ts'
 import { sendProblem } from './errors.ts'
 import { watchStorage } from './storage.ts'
 

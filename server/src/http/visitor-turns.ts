@@ -1,4 +1,4 @@
-import { createBoundedQueue } from '../bounded-queue.ts'
+import { createBoundedQueue } from '../base/bounded-queue.ts'
 import type { App } from './app.ts'
 
 /**
@@ -14,7 +14,8 @@ export function takeTurns(scope: App): void {
     message: 'Too many people who are not signed in use this server right now. Try again in a few seconds.',
   })
   scope.addHook('onRoute', (route) => {
-    const { handler } = route
+    const { handler, schema } = route
+    if (schema !== undefined) schema.errors = [...(schema.errors ?? []), 'busy']
     route.handler = function (request, reply) {
       return inTurn(async () => handler.call(this, request, reply))
     }

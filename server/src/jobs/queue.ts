@@ -39,9 +39,8 @@ const expiry = { expireInSeconds: 300, heartbeatSeconds: 10 }
 /** Opens the queue in the database at `url` and creates its tables if they don't exist. `runsSchedule`: workers only. */
 export async function openQueue(
   url: string,
-  options: { runsSchedule: boolean; onError: (error: unknown) => void },
+  { runsSchedule, onError }: { runsSchedule: boolean; onError: (error: unknown) => void },
 ): Promise<Jobs> {
-  const { runsSchedule, onError } = options
   // Passed to the driver: a frozen database must not stop the queue for good. Its own maintenance may take a while.
   const timeouts = { query_timeout: 60_000, keepAlive: true }
   const boss = new PgBoss({
@@ -55,52 +54,67 @@ export async function openQueue(
   })
   boss.on('error', onError)
   await boss.start()
+  return new Queue(boss, onError)
+}
 
-  const created = new Map<JobName, Promise<void>>()
+class Queue implements Jobs {
+  readonly #boss: PgBoss
+  readonly #onError: (error: unknown) => void
+  readonly #created = new Map<JobName, Promise<void>>()
+
+  constructor(boss: PgBoss, onError: (error: unknown) => void) {
+    this.#boss = boss
+    this.#onError = onError
+  }
+
+  async enqueue<Name extends JobName>(
+    db: Database,
+    name: Name,
+    payload: JobPayloads[Name],
+    { afterSeconds = 0 }: { afterSeconds?: number | undefined } = {},
+  ): Promise<void> {
+    await this.#create(name)
+    await this.#boss.send(name, payload, { db: fromKysely(db), startAfter: afterSeconds })
+  }
+
+  async work(jobs: readonly Job[]): Promise<void> {
+    for (const job of jobs) await this.#start(job)
+  }
+
+  async close(): Promise<void> {
+    await this.#boss.stop({ graceful: true, timeout: 10_000 })
+  }
 
   /** Creates the queue of a job at its first use, so that an API process can enqueue before any worker has started. */
-  function createQueue(name: JobName): Promise<void> {
-    let creation = created.get(name)
+  #create(name: JobName): Promise<void> {
+    let creation = this.#created.get(name)
     if (creation === undefined) {
-      creation = boss.createQueue(name, { ...retries, ...expiry, notify: true })
-      creation.catch(() => created.delete(name))
-      created.set(name, creation)
+      creation = this.#boss.createQueue(name, { ...retries, ...expiry, notify: true })
+      creation.catch(() => this.#created.delete(name))
+      this.#created.set(name, creation)
     }
     return creation
   }
 
-  async function runJob({ run }: Job, { id, data }: { id: string; data: unknown }) {
+  async #start(job: Job): Promise<void> {
+    const { name, cron, concurrency = 1 } = job
+    await this.#create(name)
+    if (cron !== undefined) await this.#boss.schedule(name, cron, null, { singletonKey: name })
+    const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
+    // Notifications announce new jobs; polling finds the delayed ones.
+    const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
+    await this.#boss.work(name, { ...polling, ...batches }, (batch) =>
+      Promise.all(batch.map((queued) => this.#run(job, queued))),
+    )
+  }
+
+  async #run({ run }: Job, { id, data }: { id: string; data: unknown }) {
     try {
       await run(data as never)
       return { id, status: 'completed' as const }
     } catch (error) {
-      onError(error)
+      this.#onError(error)
       return { id, status: 'failed' as const, output: { message: String(error) } }
     }
-  }
-
-  async function startJob(job: Job): Promise<void> {
-    const { name, cron, concurrency = 1 } = job
-    await createQueue(name)
-    if (cron !== undefined) await boss.schedule(name, cron, null, { singletonKey: name })
-    const batches = { batchSize: concurrency, burstWhenBatchFull: true, perJobResults: true } as const
-    // Notifications announce new jobs; polling finds the delayed ones.
-    const polling = { pollingIntervalSeconds: 1, notifyPollingIntervalSeconds: 1 }
-    await boss.work(name, { ...polling, ...batches }, (batch) =>
-      Promise.all(batch.map((queued) => runJob(job, queued))),
-    )
-  }
-
-  return {
-    async enqueue(db, name, payload, { afterSeconds = 0 } = {}) {
-      await createQueue(name)
-      await boss.send(name, payload, { db: fromKysely(db), startAfter: afterSeconds })
-    },
-    async work(jobs) {
-      for (const job of jobs) await startJob(job)
-    },
-    async close() {
-      await boss.stop({ graceful: true, timeout: 10_000 })
-    },
   }
 }

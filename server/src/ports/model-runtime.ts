@@ -1,4 +1,4 @@
-/** The port to the compute backends that run inference engines: this host, Xinference or Kubernetes. */
+/** The port to the compute backends that run inference engines. */
 
 /** Where the weights of a model are stored. A `file` path is absolute, or relative to the folder of the catalog file. */
 export type WeightSource =
@@ -29,54 +29,55 @@ export interface ModelArchitecture {
 /** Options of an engine's command line by name, without the leading dashes. */
 export type EngineOptions = Record<string, string | number | boolean>
 
-/** What a model family needs from vLLM. Omitted fields are not set. */
-export interface VllmProfile {
-  /** The oldest version that loads the model, such as `0.17.0` */
+/** What a model family needs from an engine. Omitted fields are not set. */
+export interface EngineProfile {
+  /** The oldest version that loads the model, such as `0.17.0` of vLLM or `10964` of llama.cpp */
   minimumVersion?: string | undefined
-  /** Value of `--tool-call-parser` */
+  /** Name of the parser of tool calls */
   toolParser?: string | undefined
-  /** Value of `--reasoning-parser` */
+  /** Name of the parser of thoughts */
   reasoningParser?: string | undefined
-  /** Value of `--chat-template`: a path where the engine runs, or Jinja text */
-  chatTemplate?: string | undefined
-  options?: EngineOptions | undefined
-}
-
-/** What a model family needs from llama-server. */
-export interface LlamaCppProfile {
-  /** The oldest build that loads the model, such as 10964 */
-  minimumBuild?: number | undefined
+  /** True if the runtime knows the tags of the model's thoughts and can separate them from the answer */
+  separatesReasoning?: boolean | undefined
   /** The multimodal projector: a file in the Hugging Face repository of the weights. Without it the model can't see images. */
   projector?: string | undefined
-  /** Value of `--chat-template`: Jinja text or the name of a built-in template */
+  /** Value of `--chat-template`: Jinja text, the name of a built-in template, or a path where the engine runs */
   chatTemplate?: string | undefined
   options?: EngineOptions | undefined
 }
 
-/** What a model family needs from Xinference. */
-export interface XinferenceProfile {
-  /** True if Xinference knows the tags of the model's thoughts and can separate them from the answer */
-  separatesReasoning?: boolean | undefined
-  options?: EngineOptions | undefined
-}
+/** What a model family needs from each engine, by `RuntimeEngine.profile`. */
+export type EngineProfiles = Readonly<Record<string, EngineProfile | undefined>>
 
-/** What a model family needs from each engine. */
-export interface EngineProfiles {
-  vllm?: VllmProfile | undefined
-  llamaCpp?: LlamaCppProfile | undefined
-  xinference?: XinferenceProfile | undefined
-}
+/**
+ * How an engine divides its memory among requests. `per-slot`: every sequence reserves its whole context, and each GPU holds whole
+ * layers, as in llama.cpp. `shared-cache`: sequences share a paged cache, and all GPUs hold a part of every layer, as in vLLM.
+ */
+export type EngineSizing = 'per-slot' | 'shared-cache'
 
 /** An engine that a runtime runs. */
 export interface RuntimeEngine {
-  /** `embedded` is Berth's own engine over llama.cpp */
-  name: 'vllm' | 'llama.cpp' | 'embedded'
+  /** Names the engine in the API, such as `vllm`; null if the runtime doesn't say which engine serves a model */
+  name: string | null
+  /** Names the engine in sentences, such as `vLLM` */
+  title: string
   /** The weight formats that the runtime gives to this engine */
   formats: readonly string[]
+  /** The key of this engine in `EngineProfiles` */
+  profile: string
+  sizing: EngineSizing
+  /** How the engine accepts images: `projector` if the profile of the model must name one */
+  images: 'native' | 'projector' | 'none'
   /** `0.28.0` for vLLM, `10964` for build b10964 of llama.cpp; null when unknown */
   version: string | null
-  /** True if the engine accepts images */
-  acceptsImages: boolean
+  /** What the engine's releases have before the version, such as `b` */
+  versionPrefix: string
+}
+
+/** The context length per request, and the number of requests processed at the same time. */
+export interface ServingCapacity {
+  contextTokens: number
+  parallelSequences: number
 }
 
 /** One exact model build. Each deployment stores a copy, so later catalog changes don't affect it. */
@@ -93,12 +94,11 @@ export interface ModelVariant {
   /** Total size of the weight files in bytes; null when unknown */
   weightBytes: number | null
   weights: WeightSource
-  /** Absent in deployments from before the catalog described engines */
-  engines?: EngineProfiles | undefined
+  engines: EngineProfiles
 }
 
-/** Everything needed to start an engine. The spec of a deployment never changes. */
-export interface EngineSpec {
+/** Everything needed to start an engine. A new capacity gives a deployment a new spec; the engine then restarts. */
+export interface EngineSpec extends ServingCapacity {
   deploymentId: string
   /** The model name in requests to the engine */
   modelUid: string
@@ -111,10 +111,6 @@ export interface EngineSpec {
   gpuCount: number
   /** Estimated memory for weights, caches and overhead; the runtime reserves this amount */
   memoryBytes: number
-  /** Context tokens per request */
-  contextTokens: number
-  /** Requests processed at the same time */
-  parallelSequences: number
 }
 
 export type GpuVendor = 'nvidia' | 'amd' | 'apple'
@@ -131,7 +127,7 @@ export interface InstanceOffer {
   computeCapability: number | null
   /** Bytes available to an engine: 90 % of the usable memory of all GPUs, or of the host when `gpuCount` is 0 */
   memoryBytes: number
-  /** The part of it that llama.cpp may use for states of conversations without a sequence; absent where that is other memory or none */
+  /** The part of it that engines with slots may use for states of conversations without a slot; absent where that is other memory or none */
   stateCacheBytes?: number | undefined
   formats: string[]
 }
@@ -248,9 +244,34 @@ export type EngineObservation =
   | { phase: 'unreachable'; message: string }
   | ({ phase: 'failed'; lostAt?: LossTime } & EngineFailure)
 
+/** An engine's response with an error status. */
+export interface EngineErrorResponse {
+  status: number
+  body: string
+  /** The model's name in the request */
+  modelUid: string
+}
+
+/** What an error response means: the engine has lost the model, or `message` for the caller. */
+export type EngineError = { isModelLost: true } | { isModelLost: false; message: string }
+
 export interface LogLine {
   at: Date
   line: string
+}
+
+/** The logs of engines. */
+export interface EngineLogs {
+  /** The last `limit` lines of the engine's log, oldest first. */
+  read(deploymentId: string, limit: number): Promise<LogLine[]>
+  /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
+  follow(deploymentId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
+}
+
+/** The weights that a runtime caches on its host. */
+export interface WeightCache {
+  /** The size and the limit in bytes. */
+  measure(): Promise<{ bytes: number; limitBytes: number }>
 }
 
 /**
@@ -267,9 +288,17 @@ export type ProvisionResult =
  * reports a transient error: retry later.
  */
 export interface ModelRuntime {
-  readonly name: 'local' | 'xinference' | 'kubernetes'
+  /** A label for people. Code depends on the facts below instead. */
+  readonly name: string
   /** The engines of this runtime, at most one per format */
   readonly engines: readonly RuntimeEngine[]
+  /** The capacity of an engine that shares the memory of a host with others; null for Berth's default */
+  readonly sharedCapacity: ServingCapacity | null
+  /** True if engines load the weights that the catalog names; false if the runtime has its own list of models */
+  readonly usesCatalogWeights: boolean
+  readonly logs: EngineLogs
+  /** Defined only for runtimes that cache weights on the host of this process */
+  readonly weightCache?: WeightCache | undefined
   /** All instance types of this runtime, regardless of free capacity, in no particular order. */
   listOffers(): Promise<InstanceOffer[]>
   /** Allocates an instance for a deployment, or returns its existing one. */
@@ -287,17 +316,13 @@ export interface ModelRuntime {
   release(deploymentId: string, clusterId?: string | null): Promise<boolean>
   /** Ids of all deployments with resources on this runtime, including orphans. */
   listDeploymentIds(): Promise<string[]>
-  /** The last `limit` lines of the engine's log, oldest first. */
-  readLogs(deploymentId: string, limit: number): Promise<LogLine[]>
-  /** The last `tail` lines of the engine's log, then each new line until the signal aborts. */
-  followLogs(deploymentId: string, tail: number, signal: AbortSignal): AsyncIterable<LogLine>
   /**
    * The `Authorization` header for requests to an engine, or null for none. Defined only for runtimes that don't use the spec's
    * `apiKey` as a bearer token. `refused` is a header that the engine answered with 401.
    */
   authorizeEngine?(baseUrl: string, refused?: string | null): Promise<string | null>
-  /** The size and the limit in bytes of the weights that this runtime caches on its host. Defined only for runtimes that do. */
-  measureWeightCache?(): Promise<{ bytes: number; limitBytes: number }>
+  /** Reads an error response; null if callers may see it as it is. Defined only for engines whose errors may not have OpenAI's shape. */
+  readEngineError?(response: EngineErrorResponse): EngineError | null
   /** Closes this process's connections. Engines keep running. */
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { readCatalogFile } from '../../src/features/catalog/catalog-file.ts'
+import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
 import { makeFolder, startServer } from './local-runtime-support.ts'
 import { rm } from 'node:fs/promises'
 

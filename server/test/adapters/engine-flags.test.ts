@@ -4,13 +4,13 @@ import { listEngines, planEngine } from '../../src/adapters/model-runtime/kubern
 import type { EnginePlan } from '../../src/adapters/model-runtime/kubernetes/engine-plan.ts'
 import { mergeOffers } from '../../src/adapters/model-runtime/merge-offers.ts'
 import { toLaunchBody } from '../../src/adapters/model-runtime/xinference/launch.ts'
-import { readCatalogFile } from '../../src/features/catalog/catalog-file.ts'
+import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
 import { vllmReasoningParsers, vllmToolParsers } from '../../src/features/catalog/engine-profiles.ts'
 import { findEngine } from '../../src/features/catalog/engine-choice.ts'
-import { readInstanceTypesFile } from '../../src/features/deployments/instance-types-file.ts'
-import { selectInstance, sizeOffer } from '../../src/features/deployments/instance-selection.ts'
-import type { SelectionRules } from '../../src/features/deployments/instance-selection.ts'
-import { noMinimums } from '../../src/features/deployments/serving-capacity.ts'
+import { readInstanceTypesFile } from '../../src/features/placement/instance-types-file.ts'
+import { selectInstance, sizeOffer } from '../../src/features/placement/instance-selection.ts'
+import type { SelectionRules } from '../../src/features/placement/instance-selection.ts'
+import { noMinimums } from '../../src/features/placement/serving-capacity.ts'
 import type { EngineSpec, ModelVariant } from '../../src/ports/model-runtime.ts'
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../../catalog/${name}`, import.meta.url))

@@ -4,9 +4,10 @@ import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { EngineObservation, ModelVariant, WeightSource } from '../../src/ports/model-runtime.ts'
-import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
+import { createWeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
+import type { WeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
 import {
-  PATIENT,
+  patient,
   makeFolder,
   makeModelBytes,
   makeSettings,
@@ -16,8 +17,8 @@ import {
   startServer,
 } from './local-runtime-support.ts'
 
-const MODEL = makeModelBytes(3_000_000)
-const ONE = 'one'
+const modelBytes = makeModelBytes(3_000_000)
+const one = 'one'
 
 function openStore(
   settings: Parameters<typeof createWeightStore>[0],
@@ -32,7 +33,7 @@ function openStore(
 async function settle(
   store: WeightStore,
   variant: ModelVariant,
-  id = ONE,
+  id = one,
 ): Promise<string | EngineObservation> {
   return await vi.waitFor(
     async () => {
@@ -71,11 +72,11 @@ function failure(code: string, message: RegExp): object {
 
 describe('a download from a URL', () => {
   test('leaves only the complete file under its final name', async () => {
-    const server = await startServer((request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, modelBytes))
     const url = `${server.origin}/models/tiny.gguf?signature=abc`
-    const { folder, result } = await download({ kind: 'url', url, sha256: sha256(MODEL) })
+    const { folder, result } = await download({ kind: 'url', url, sha256: sha256(modelBytes) })
     expect(result).toMatch(/\/weights\/url\/[0-9a-f]{16}\/tiny\.gguf$/)
-    expect(await hasBytes(result, MODEL)).toBe(true)
+    expect(await hasBytes(result, modelBytes)).toBe(true)
     expect(await listFiles(folder)).toEqual(['tiny.gguf'])
   })
 
@@ -84,12 +85,12 @@ describe('a download from a URL', () => {
       sendFile(
         request,
         response,
-        MODEL,
+        modelBytes,
         attempt < 4 ? { etag: '"v1"', dropAfter: 700_000 } : { etag: '"v1"' },
       ),
     )
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
-    expect(await hasBytes(result, MODEL)).toBe(true)
+    expect(await hasBytes(result, modelBytes)).toBe(true)
     const [first, ...others] = server.requests
     expect(first?.headers.range).toBeUndefined()
     expect(others).toHaveLength(3)
@@ -101,7 +102,7 @@ describe('a download from a URL', () => {
     const changed = makeModelBytes(2_500_000, 'b')
     const server = await startServer((request, response, attempt) =>
       attempt === 1
-        ? sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
+        ? sendFile(request, response, modelBytes, { etag: '"v1"', dropAfter: 700_000 })
         : sendFile(request, response, changed, { etag: '"v2"' }),
     )
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
@@ -112,7 +113,7 @@ describe('a download from a URL', () => {
     const changed = makeModelBytes(2_500_000, 'b')
     const server = await startServer((request, response, attempt) => {
       delete request.headers['if-range']
-      if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 700_000 })
+      if (attempt === 1) sendFile(request, response, modelBytes, { etag: '"v1"', dropAfter: 700_000 })
       else sendFile(request, response, changed, { etag: '"v2"' })
     })
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
@@ -124,27 +125,27 @@ describe('a download from a URL', () => {
     const changed = makeModelBytes(500_000, 'b')
     const shorter = await startServer((request, response, attempt) => {
       delete request.headers['if-range']
-      if (attempt === 1) sendFile(request, response, MODEL, { etag: '"v1"', dropAfter: 900_000 })
+      if (attempt === 1) sendFile(request, response, modelBytes, { etag: '"v1"', dropAfter: 900_000 })
       else sendFile(request, response, changed, { etag: '"v2"' })
     })
     const first = await download({ kind: 'url', url: `${shorter.origin}/tiny.gguf` })
     expect(await hasBytes(first.result, changed)).toBe(true)
 
     const rangeless = await startServer((request, response, attempt) =>
-      sendFile(request, response, MODEL, {
+      sendFile(request, response, modelBytes, {
         etag: '"v1"',
         ignoreRange: true,
         ...(attempt === 1 ? { dropAfter: 900_000 } : {}),
       }),
     )
     const second = await download({ kind: 'url', url: `${rangeless.origin}/tiny.gguf` })
-    expect(await hasBytes(second.result, MODEL)).toBe(true)
+    expect(await hasBytes(second.result, modelBytes)).toBe(true)
   })
 
   test.each([429, 500, 503])('retries after HTTP %i', async (status) => {
     const server = await startServer((request, response, attempt) => {
       if (attempt === 1) response.writeHead(status, { 'retry-after': '0' }).end()
-      else sendFile(request, response, MODEL)
+      else sendFile(request, response, modelBytes)
     })
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     expect(result).toMatch(/tiny\.gguf$/)
@@ -156,15 +157,15 @@ describe('a download from a URL', () => {
     })
     const store = openStore(makeSettings(await makeFolder()))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
-    expect(await store.ensure(ONE, variant)).toBeNull()
+    expect(await store.ensure(one, variant)).toBeNull()
     await expect
-      .poll(() => store.observe(ONE))
+      .poll(() => store.observe(one))
       .toMatchObject({
         phase: 'downloading',
         message: expect.stringMatching(/HTTP 429.*retrying in 120 s/),
       })
-    await store.cancel(ONE)
-    expect(store.observe(ONE)).toBeNull()
+    await store.cancel(one)
+    expect(store.observe(one)).toBeNull()
   })
 
   test('fails after several attempts without progress', async () => {
@@ -178,15 +179,15 @@ describe('a download from a URL', () => {
 
   test('retries when the server stops sending data', async () => {
     const server = await startServer((request, response, attempt) => {
-      if (attempt > 1) sendFile(request, response, MODEL, { etag: '"v1"' })
+      if (attempt > 1) sendFile(request, response, modelBytes, { etag: '"v1"' })
       else {
-        response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
-        response.write(MODEL.subarray(0, 500_000))
+        response.writeHead(200, { 'content-length': modelBytes.length, etag: '"v1"' })
+        response.write(modelBytes.subarray(0, 500_000))
       }
     })
     const retry = { attempts: 3, baseDelayMs: 1, idleTimeoutMs: 500 }
     const { result } = await download({ kind: 'url', url: `${server.origin}/tiny.gguf` }, { retry })
-    expect(await hasBytes(result, MODEL)).toBe(true)
+    expect(await hasBytes(result, modelBytes)).toBe(true)
     expect(server.requests.at(-1)?.headers.range).toBe('bytes=500000-')
   })
 
@@ -206,7 +207,7 @@ describe('a download from a URL', () => {
   })
 
   test('deletes a file with the wrong checksum', async () => {
-    const server = await startServer((request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, modelBytes))
     const url = `${server.origin}/tiny.gguf`
     const { folder, result } = await download({ kind: 'url', url, sha256: sha256(Buffer.from('other')) })
     expect(result).toMatchObject(failure('download_failed', /has the SHA-256 [0-9a-f]{64} instead of/))
@@ -222,7 +223,7 @@ describe('a download from a URL', () => {
 
   test('follows redirects, but not endlessly and only to HTTP URLs', async () => {
     const server = await startServer((request, response) => {
-      if (request.url === '/tiny.gguf') sendFile(request, response, MODEL)
+      if (request.url === '/tiny.gguf') sendFile(request, response, modelBytes)
       else if (request.url === '/file') response.writeHead(302, { location: 'file:///etc/passwd' }).end()
       else {
         const location = request.url === '/moved' ? '/tiny.gguf' : '/circle'
@@ -246,9 +247,12 @@ describe('a download from the hub', () => {
   })
 
   test('verifies the hub’s checksum and sends the token only to the hub', async () => {
-    const store = await startServer((request, response) => sendFile(request, response, MODEL))
+    const store = await startServer((request, response) => sendFile(request, response, modelBytes))
     const hub = await startServer((_request, response) => {
-      const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
+      const linked = {
+        'x-linked-etag': `"${sha256(modelBytes)}"`,
+        'x-linked-size': String(modelBytes.length),
+      }
       response.writeHead(302, { location: `${store.origin}/blob`, ...linked }).end()
     })
     const { result } = await download(hubWeights(), {
@@ -264,14 +268,14 @@ describe('a download from the hub', () => {
   })
 
   test('rejects a file that differs from the hub’s description', async () => {
-    const other = makeModelBytes(MODEL.length, 'b')
+    const other = makeModelBytes(modelBytes.length, 'b')
     const hub = await startServer((request, response) =>
-      sendFile(request, response, other, { headers: { 'x-linked-etag': `"${sha256(MODEL)}"` } }),
+      sendFile(request, response, other, { headers: { 'x-linked-etag': `"${sha256(modelBytes)}"` } }),
     )
     const { result } = await download(hubWeights(), { huggingFace: { endpoint: hub.origin, token: null } })
     expect(result).toMatchObject(failure('download_failed', /has the SHA-256/))
     const short = await startServer((request, response) =>
-      sendFile(request, response, MODEL, { headers: { 'x-linked-size': '17' } }),
+      sendFile(request, response, modelBytes, { headers: { 'x-linked-size': '17' } }),
     )
     const second = await download(hubWeights(), { huggingFace: { endpoint: short.origin, token: null } })
     expect(second.result).toMatchObject(failure('download_failed', /announced 3000000 bytes instead of 17/))
@@ -279,14 +283,17 @@ describe('a download from the hub', () => {
 
   test('resumes across the redirect by the hub’s checksum', async () => {
     const store = await startServer((request, response, attempt) =>
-      sendFile(request, response, MODEL, attempt === 1 ? { dropAfter: 700_000 } : {}),
+      sendFile(request, response, modelBytes, attempt === 1 ? { dropAfter: 700_000 } : {}),
     )
     const hub = await startServer((_request, response, attempt) => {
-      const linked = { 'x-linked-etag': `"${sha256(MODEL)}"`, 'x-linked-size': String(MODEL.length) }
+      const linked = {
+        'x-linked-etag': `"${sha256(modelBytes)}"`,
+        'x-linked-size': String(modelBytes.length),
+      }
       response.writeHead(302, { location: `${store.origin}/blob?signature=${attempt}`, ...linked }).end()
     })
     const { result } = await download(hubWeights(), { huggingFace: { endpoint: hub.origin, token: null } })
-    expect(await hasBytes(result, MODEL)).toBe(true)
+    expect(await hasBytes(result, modelBytes)).toBe(true)
     expect(store.requests[1]?.headers.range).toMatch(/^bytes=[1-9]\d+-$/)
   })
 
@@ -334,9 +341,9 @@ describe('a download from the hub', () => {
 describe('weights in a local file', () => {
   test('are used in place, relative to the catalog', async () => {
     const folder = await makeFolder()
-    await writeFile(join(folder, 'own.gguf'), MODEL)
+    await writeFile(join(folder, 'own.gguf'), modelBytes)
     const store = openStore(makeSettings(folder))
-    expect(await store.ensure(ONE, makeVariant({ kind: 'file', path: 'own.gguf' }))).toBe(
+    expect(await store.ensure(one, makeVariant({ kind: 'file', path: 'own.gguf' }))).toBe(
       join(folder, 'own.gguf'),
     )
   })
@@ -357,12 +364,12 @@ describe('concurrent downloads of the same file', () => {
     let release: () => void = () => {}
     const server = await startServer((request, response, attempt) => {
       if (attempt > 1) {
-        sendFile(request, response, MODEL, { etag: '"v1"' })
+        sendFile(request, response, modelBytes, { etag: '"v1"' })
         return
       }
-      response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
-      response.write(MODEL.subarray(0, 1_000_000))
-      release = () => response.end(MODEL.subarray(1_000_000))
+      response.writeHead(200, { 'content-length': modelBytes.length, etag: '"v1"' })
+      response.write(modelBytes.subarray(0, 1_000_000))
+      release = () => response.end(modelBytes.subarray(1_000_000))
     })
     const folder = await makeFolder()
     const store = openStore(makeSettings(folder))
@@ -391,7 +398,7 @@ describe('concurrent downloads of the same file', () => {
   test('can be retried after clearing a failure', async () => {
     let present = false
     const server = await startServer((request, response) => {
-      if (present) sendFile(request, response, MODEL)
+      if (present) sendFile(request, response, modelBytes)
       else response.writeHead(404).end()
     })
     const store = openStore(makeSettings(await makeFolder()))
@@ -399,7 +406,7 @@ describe('concurrent downloads of the same file', () => {
     expect(await settle(store, variant)).toMatchObject({ phase: 'failed' })
     present = true
     expect(await settle(store, variant)).toMatchObject({ phase: 'failed' })
-    await store.cancel(ONE)
+    await store.cancel(one)
     expect(await settle(store, variant)).toMatch(/tiny\.gguf$/)
   })
 })
@@ -408,16 +415,16 @@ describe('a process killed during a download', () => {
   test('leaves a partial file that the next process resumes', async () => {
     const server = await startServer((request, response, attempt) => {
       if (attempt > 1) {
-        sendFile(request, response, MODEL, { etag: '"v1"' })
+        sendFile(request, response, modelBytes, { etag: '"v1"' })
         return
       }
-      response.writeHead(200, { 'content-length': MODEL.length, etag: '"v1"' })
-      response.write(MODEL.subarray(0, 1_000_000))
+      response.writeHead(200, { 'content-length': modelBytes.length, etag: '"v1"' })
+      response.write(modelBytes.subarray(0, 1_000_000))
     })
     const folder = await makeFolder()
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     const { logger: _, ...settings } = makeSettings(folder)
-    const module = new URL('../../src/adapters/model-runtime/local/weights.ts', import.meta.url).href
+    const module = new URL('../../src/adapters/model-runtime/local/weights/weights.ts', import.meta.url).href
     const program = `
       import { createWeightStore } from ${JSON.stringify(module)}
       const store = createWeightStore({ ...${JSON.stringify(settings)}, logger: { info() {}, warn() {} } }, async () => [])
@@ -430,12 +437,12 @@ describe('a process killed during a download', () => {
       const [folderName = ''] = await readdir(join(folder, 'weights', 'url'))
       return (await stat(join(folder, 'weights', 'url', folderName, 'tiny.gguf.partial'))).size
     }
-    await vi.waitFor(async () => expect(await partial()).toBe(1_000_000), PATIENT)
+    await vi.waitFor(async () => expect(await partial()).toBe(1_000_000), patient)
     child.kill('SIGKILL')
     await ended
 
     const result = await settle(openStore(makeSettings(folder)), variant)
-    expect(await hasBytes(result, MODEL)).toBe(true)
+    expect(await hasBytes(result, modelBytes)).toBe(true)
     expect(server.requests.at(-1)?.headers.range).toBe('bytes=1000000-')
   })
 })
@@ -455,7 +462,7 @@ describe('a full disk', () => {
   test('is reported before the download starts', async ({ skip }) => {
     const folder = await makeFolder()
     skip(!mountDisk(folder, 2), 'mounting a small disk requires root on Linux')
-    const server = await startServer((request, response) => sendFile(request, response, MODEL))
+    const server = await startServer((request, response) => sendFile(request, response, modelBytes))
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     const result = await settle(openStore(makeSettings(folder)), variant)
     expect(result).toMatchObject(
@@ -469,8 +476,8 @@ describe('a full disk', () => {
     skip(!mountDisk(folder, 2), 'mounting a small disk requires root on Linux')
     // Without Content-Length the size is unknown in advance.
     const server = await startServer((_request, response) => {
-      response.write(MODEL.subarray(0, 1_500_000))
-      response.end(MODEL.subarray(1_500_000))
+      response.write(modelBytes.subarray(0, 1_500_000))
+      response.end(modelBytes.subarray(1_500_000))
     })
     const variant = makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` })
     const result = await settle(openStore(makeSettings(folder)), variant)
@@ -488,7 +495,7 @@ describe('a full disk', () => {
     })
     const path = join(folder, 'weights', 'huggingface', 'berth', 'tiny', 'main', 't.gguf')
     await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, MODEL)
-    expect(await openStore(makeSettings(folder)).ensure(ONE, variant)).toBe(path)
+    await writeFile(path, modelBytes)
+    expect(await openStore(makeSettings(folder)).ensure(one, variant)).toBe(path)
   })
 })

@@ -4,11 +4,11 @@ import { access, appendFile, mkdir, readFile, readdir, rm, writeFile } from 'nod
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { EngineSpec, LogLine, ModelRuntime } from '../../src/ports/model-runtime.ts'
-import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
+import { findEngines } from '../../src/adapters/model-runtime/local/engine/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import {
-  PATIENT,
-  TINY_MODEL,
+  patient,
+  tinyModel,
   folders,
   makeFolder,
   makeModelBytes,
@@ -21,9 +21,9 @@ import {
   startServer,
 } from './local-runtime-support.ts'
 
-const FILE_MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
+const fileModel = makeVariant({ kind: 'file', path: tinyModel })
 
-async function deploy(runtime: ModelRuntime, variant = FILE_MODEL): Promise<EngineSpec> {
+async function deploy(runtime: ModelRuntime, variant = fileModel): Promise<EngineSpec> {
   const spec = makeSpec(variant)
   expect(await runtime.provision(spec)).toMatchObject({ outcome: 'provisioned' })
   return spec
@@ -48,7 +48,7 @@ async function writeProgram(folder: string, source: string): Promise<string> {
   return path
 }
 
-const ENGINE_DOUBLE = `
+const engineDouble = `
   import { writeFileSync, renameSync, existsSync } from 'node:fs'
   import { join } from 'node:path'
   const option = (name) => process.argv[process.argv.indexOf('--' + name) + 1]
@@ -96,14 +96,14 @@ describe('an engine on this host', () => {
     expect(await second.listDeploymentIds()).toEqual([spec.deploymentId])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'ready', endpoint })
     expect(await second.ensureEngine(spec)).toEqual({ phase: 'ready', endpoint })
-    const lines = await second.readLogs(spec.deploymentId, 1000)
+    const lines = await second.logs.read(spec.deploymentId, 1000)
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.map(({ line }) => line).join('\n')).not.toContain(spec.apiKey)
 
-    await vi.waitUntil(() => second.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => second.stopEngine(spec.deploymentId), patient)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
     expect(await second.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
-    await vi.waitUntil(() => second.release(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => second.release(spec.deploymentId), patient)
     expect(await second.listDeploymentIds()).toEqual([])
     expect(await readdir(join(folder, 'engines'))).toEqual([])
     expect(await second.release(spec.deploymentId)).toBe(true)
@@ -134,7 +134,7 @@ describe('an engine on this host', () => {
     await expect.poll(() => runtime.observeEngine(spec.deploymentId)).toMatchObject(crashed)
     expect(await runtime.ensureEngine(spec)).toMatchObject(crashed)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
     await reach(runtime, spec, 'ready')
     const [again] = await findEngines(stateFolder(folder, spec))
     expect(again?.pid).not.toBe(pid)
@@ -163,11 +163,11 @@ describe('an engine on this host', () => {
     await writeFile(state, JSON.stringify({ nonce, pid: process.pid, phase: 'ready', port: 9, error: null }))
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
 
     await runtime.ensureEngine(spec)
     const { boot_id: bootId } = await readState(folder, spec, 'launch.json')
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
     await writeFile(launch, JSON.stringify({ ...record, boot_id: bootId }))
     expect(await runtime.observeEngine(spec.deploymentId)).toEqual({ phase: 'absent' })
     await reach(runtime, spec, 'ready')
@@ -195,7 +195,7 @@ describe('an engine on this host', () => {
 
   test('keeps running if its server is killed right after the launch', async () => {
     const folder = await makeFolder()
-    const spec = makeSpec(FILE_MODEL)
+    const spec = makeSpec(fileModel)
     const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
     const { logger: _, ...settings } = makeSettings(folder)
     const program = `
@@ -214,7 +214,7 @@ describe('an engine on this host', () => {
 
   test('downloads its model first', async () => {
     const folder = await makeFolder()
-    const model = await readFile(TINY_MODEL)
+    const model = await readFile(tinyModel)
     const server = await startServer((request, response) => sendFile(request, response, model))
     const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime, makeVariant({ kind: 'url', url: `${server.origin}/tiny.gguf` }))
@@ -254,7 +254,7 @@ describe('a broken engine', () => {
 
   test('fails after the loading timeout and is killed if necessary', async () => {
     const folder = await makeFolder()
-    const source = `${ENGINE_DOUBLE} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); writeRecord({ phase: 'loading' })`
+    const source = `${engineDouble} process.on('SIGTERM', () => {}); console.log('loading: 41 %'); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(
       makeSettings(folder, {
         engineProgram: await writeProgram(folder, source.replace('process.exit(3)', '0')),
@@ -272,13 +272,13 @@ describe('a broken engine', () => {
     })
     expect(await runtime.release(spec.deploymentId)).toBe(false)
     expect(await runtime.listDeploymentIds()).toEqual([spec.deploymentId])
-    await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
     expect(await findEngines(stateFolder(folder, spec))).toEqual([])
   })
 
   test('counts as unreachable only after several failed health checks', async () => {
     const folder = await makeFolder()
-    const source = `${ENGINE_DOUBLE}
+    const source = `${engineDouble}
       import { createServer } from 'node:http'
       const server = createServer((request, response) => response.writeHead(503).end())
       server.listen(0, '127.0.0.1', () => writeRecord({ phase: 'ready', port: server.address().port }))`
@@ -296,14 +296,14 @@ describe('a broken engine', () => {
 
   test('is killed if it hangs, before another one starts', async () => {
     const folder = await makeFolder()
-    const source = `${ENGINE_DOUBLE.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); writeRecord({ phase: 'loading' })`
+    const source = `${engineDouble.replace('process.exit(3)', '0')} process.on('SIGTERM', () => {}); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(
       makeSettings(folder, { engineProgram: await writeProgram(folder, source) }),
     )
     const spec = await deploy(runtime)
     const loading = { phase: 'starting', message: 'The engine is starting.' }
     await runtime.ensureEngine(spec)
-    await vi.waitUntil(async () => (await readState(folder, spec).catch(() => null)) !== null, PATIENT)
+    await vi.waitUntil(async () => (await readState(folder, spec).catch(() => null)) !== null, patient)
     const [first] = await findEngines(stateFolder(folder, spec))
     expect(await runtime.stopEngine(spec.deploymentId)).toBe(false)
     expect(await runtime.ensureEngine(spec)).toEqual({
@@ -311,7 +311,7 @@ describe('a broken engine', () => {
       message: 'Waiting for the previous engine to stop.',
     })
     expect(await findEngines(stateFolder(folder, spec))).toEqual([first])
-    await vi.waitFor(async () => expect(await runtime.ensureEngine(spec)).toEqual(loading), PATIENT)
+    await vi.waitFor(async () => expect(await runtime.ensureEngine(spec)).toEqual(loading), patient)
     const engines = await findEngines(stateFolder(folder, spec))
     expect(engines).toHaveLength(1)
     expect(engines[0]?.pid).not.toBe(first?.pid)
@@ -319,7 +319,7 @@ describe('a broken engine', () => {
 
   test('does not inherit the server’s secrets', async () => {
     const folder = await makeFolder()
-    const source = `${ENGINE_DOUBLE} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); writeRecord({ phase: 'loading' })`
+    const source = `${engineDouble} console.log('env ' + Object.keys(process.env).toSorted().join(' ')); writeRecord({ phase: 'loading' })`
     const runtime = await openRuntime(
       makeSettings(folder, {
         engineProgram: await writeProgram(folder, source),
@@ -335,7 +335,7 @@ describe('a broken engine', () => {
     const spec = await deploy(runtime)
     await runtime.ensureEngine(spec)
     await expect
-      .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
+      .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
       .toContain(
         'env BERTH_ENGINE_KEY BERTH_STATE_DIR CUDA_VISIBLE_DEVICES HOME MALLOC_ARENA_MAX MALLOC_MMAP_THRESHOLD_ NODE_COMPILE_CACHE PATH',
       )
@@ -347,7 +347,7 @@ describe('the memory of this host', () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder, { memoryBytes: 1_000_000_000 }))
     expect(await runtime.listOffers()).toMatchObject([{ memoryBytes: 900_000_000 }])
-    const specs = Array.from({ length: 5 }, () => makeSpec(FILE_MODEL))
+    const specs = Array.from({ length: 5 }, () => makeSpec(fileModel))
     const answers = await Promise.all(specs.map((spec) => runtime.provision(spec)))
     expect(answers.filter(({ outcome }) => outcome === 'provisioned')).toHaveLength(3)
     expect(answers.find(({ outcome }) => outcome === 'refused')).toEqual({
@@ -370,8 +370,8 @@ describe('the memory of this host', () => {
 
   test('is not reserved for formats and instance types that this host does not support', async () => {
     const runtime = await openRuntime(makeSettings(await makeFolder()))
-    const pytorch = makeSpec({ ...FILE_MODEL, format: 'pytorch' })
-    const gpu = makeSpec(FILE_MODEL, { instanceType: 'local-gpu' })
+    const pytorch = makeSpec({ ...fileModel, format: 'pytorch' })
+    const gpu = makeSpec(fileModel, { instanceType: 'local-gpu' })
     for (const spec of [pytorch, gpu]) {
       expect(await runtime.provision(spec)).toMatchObject({
         outcome: 'refused',
@@ -409,14 +409,14 @@ describe('the log of an engine', () => {
     const folder = await makeFolder()
     const runtime = await openRuntime(makeSettings(folder))
     const spec = await deploy(runtime)
-    expect(await runtime.readLogs(spec.deploymentId, 10)).toEqual([])
+    expect(await runtime.logs.read(spec.deploymentId, 10)).toEqual([])
     const log = join(stateFolder(folder, spec), 'engine.log')
     await writeFile(`${log}.1`, '2026-01-02T03:04:03.000Z too old\n2026-01-02T03:04:04.000Z rotated\n')
     await writeFile(log, '2026-01-02T03:04:05.000Z before\n2026-01-02T03:04:06.000Z half')
     const controller = new AbortController()
     const seen: LogLine[] = []
     const following = (async () => {
-      for await (const line of runtime.followLogs(spec.deploymentId, 2, controller.signal)) seen.push(line)
+      for await (const line of runtime.logs.follow(spec.deploymentId, 2, controller.signal)) seen.push(line)
     })()
     const lines = () => seen.map(({ line }) => line)
     await expect.poll(lines).toEqual(['rotated', 'before'])
@@ -431,7 +431,7 @@ describe('the log of an engine', () => {
     await expect.poll(() => seen.at(-1)?.line).toBe('another')
     controller.abort()
     await following
-    expect(await runtime.readLogs(spec.deploymentId, 1)).toEqual([
+    expect(await runtime.logs.read(spec.deploymentId, 1)).toEqual([
       { at: new Date('2026-01-02T03:04:08.000Z'), line: 'another' },
     ])
   })

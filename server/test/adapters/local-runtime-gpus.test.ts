@@ -7,16 +7,16 @@ import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/loca
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import {
-  PATIENT,
-  TINY_MODEL,
+  patient,
+  tinyModel,
   makeFolder,
   makeSettings,
   makeSpec,
   makeVariant,
 } from './local-runtime-support.ts'
 
-const MODEL = makeVariant({ kind: 'file', path: TINY_MODEL })
-const ON_GPU = { instanceType: 'local-gpu', gpuCount: 1 }
+const tinyVariant = makeVariant({ kind: 'file', path: tinyModel })
+const onGpu = { instanceType: 'local-gpu', gpuCount: 1 }
 
 /** Settings of a host whose nvidia-smi reports GPUs with these UUIDs. */
 async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings: LocalRuntimeSettings }> {
@@ -33,7 +33,7 @@ async function makeGpuHost(uuids: string[]): Promise<{ folder: string; settings:
 async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(settings)
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   return runtime
@@ -55,7 +55,7 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
     { instanceType: 'local-gpu', gpuCount: 1, gpuModel: 'NVIDIA Test', vendor: 'nvidia' },
     { instanceType: 'local-gpu-x2', gpuCount: 2 },
   ])
-  const specs = [1, 2, 3].map(() => makeSpec(MODEL, ON_GPU))
+  const specs = [1, 2, 3].map(() => makeSpec(tinyVariant, onGpu))
   const results = await Promise.all(specs.map((spec) => runtime.provision(spec)))
   expect(results).toEqual([
     expect.objectContaining({ instance: expect.objectContaining({ gpuAllocationId: 'GPU-a' }) }),
@@ -68,7 +68,7 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
         'Terminate a deployment, or deploy again when another one has ended.',
     },
   ])
-  const both = await runtime.provision(makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 }))
+  const both = await runtime.provision(makeSpec(tinyVariant, { instanceType: 'local-gpu-x2', gpuCount: 2 }))
   expect(both).toMatchObject({
     outcome: 'refused',
     message: expect.stringMatching(/^local-gpu-x2 needs 2 GPUs/),
@@ -77,7 +77,7 @@ test('each of two deployments gets its own GPU, and the third is refused with a 
   const again = await createLocalRuntime(settings)
   expect(await again.provision(specs[1]!)).toEqual(results[1])
   await again.close()
-  await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId), PATIENT)
+  await vi.waitUntil(() => runtime.release(specs[0]!.deploymentId), patient)
   expect(await runtime.provision(specs[2]!)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a' } })
 })
 
@@ -91,28 +91,18 @@ test('an engine sees only its own GPUs, which stay allocated until the engine ha
      setInterval(() => {}, 1000)`,
   )
   const runtime = await openRuntime({ ...settings, engineProgram: program })
-  const spec = makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 })
+  const spec = makeSpec(tinyVariant, { instanceType: 'local-gpu-x2', gpuCount: 2 })
   await runtime.provision(spec)
   await runtime.ensureEngine(spec)
   await expect
-    .poll(async () => (await runtime.readLogs(spec.deploymentId, 10)).map(({ line }) => line))
+    .poll(async () => (await runtime.logs.read(spec.deploymentId, 10)).map(({ line }) => line))
     .toContain('sees GPU-a,GPU-b')
 
-  const other = makeSpec(MODEL, { instanceType: 'local-gpu-x2', gpuCount: 2 })
+  const other = makeSpec(tinyVariant, { instanceType: 'local-gpu-x2', gpuCount: 2 })
   expect(await runtime.release(spec.deploymentId)).toBe(false)
   expect(await runtime.provision(other)).toMatchObject({ code: 'no_capacity' })
-  await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
+  await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
   expect(await runtime.provision(other)).toMatchObject({ instance: { gpuAllocationId: 'GPU-a,GPU-b' } })
-})
-
-test('an engine that an older version started on all GPUs keeps them', async () => {
-  const { folder, settings } = await makeGpuHost(['GPU-a', 'GPU-b'])
-  const old = makeSpec(MODEL, ON_GPU)
-  await mkdir(join(folder, 'engines', old.deploymentId), { recursive: true })
-  const record = { started_at: new Date().toISOString(), memory_bytes: 1 }
-  await writeFile(join(folder, 'engines', old.deploymentId, 'instance.json'), JSON.stringify(record))
-  const runtime = await openRuntime(settings)
-  expect(await runtime.provision(makeSpec(MODEL, ON_GPU))).toMatchObject({ code: 'no_capacity' })
 })
 
 test('a GPU is never assigned twice by a server that is killed at any moment', async () => {
@@ -120,7 +110,7 @@ test('a GPU is never assigned twice by a server that is killed at any moment', a
   const { folder, settings } = await makeGpuHost(uuids)
   const module = new URL('../../src/adapters/model-runtime/local/runtime.ts', import.meta.url).href
   const { logger: _, ...plain } = settings
-  const specs: EngineSpec[] = Array.from({ length: 8 }, () => makeSpec(MODEL, ON_GPU))
+  const specs: EngineSpec[] = Array.from({ length: 8 }, () => makeSpec(tinyVariant, onGpu))
   // Provisions and releases deployments without end.
   const program = `
     import { createLocalRuntime } from ${JSON.stringify(module)}

@@ -3,12 +3,12 @@ import { copyFile, readFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { findEngines } from '../../src/adapters/model-runtime/local/engine-process.ts'
+import { findEngines } from '../../src/adapters/model-runtime/local/engine/engine-process.ts'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import {
-  PATIENT,
-  TINY_MODEL,
+  patient,
+  tinyModel,
   folders,
   makeFolder,
   makeSettings,
@@ -20,10 +20,11 @@ import {
   sha256,
   startServer,
 } from './local-runtime-support.ts'
+import { engines } from '../support/engines.ts'
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-const LLAMA_DOUBLE = [process.execPath, pathOf('llama-server-double.mjs')] as const
-const VLLM_DOUBLE = [process.execPath, pathOf('vllm-double.mjs')] as const
+const llamaDouble = [process.execPath, pathOf('llama-server-double.mjs')] as const
+const vllmDouble = [process.execPath, pathOf('vllm-double.mjs')] as const
 const real = process.env['LLAMA_SERVER_COMMAND']?.split(/ +/) as [string, ...string[]] | undefined
 
 function chat(baseUrl: string, key: string, path = '/v1/chat/completions'): Promise<Response> {
@@ -33,12 +34,12 @@ function chat(baseUrl: string, key: string, path = '/v1/chat/completions'): Prom
 }
 
 async function readLines(runtime: ModelRuntime, { deploymentId }: EngineSpec): Promise<string> {
-  return (await runtime.readLogs(deploymentId, 1000)).map(({ line }) => line).join('\n')
+  return (await runtime.logs.read(deploymentId, 1000)).map(({ line }) => line).join('\n')
 }
 
 /** A model in a folder of its own, whose name tells the double what to do. */
 async function makeModel(folder: string, name = 'model.gguf'): Promise<EngineSpec> {
-  await copyFile(TINY_MODEL, join(folder, name))
+  await copyFile(tinyModel, join(folder, name))
   return makeSpec(makeVariant({ kind: 'file', path: name }))
 }
 
@@ -52,21 +53,14 @@ function isAlive(pid: number): boolean {
 }
 
 describe.each([
-  { name: 'a double of llama-server', command: LLAMA_DOUBLE },
+  { name: 'a double of llama-server', command: llamaDouble },
   ...(real === undefined ? [] : [{ name: 'LLAMA_SERVER_COMMAND', command: real }]),
 ])('$name', ({ command }) => {
   test('serves a GGUF file with its own key, outlives Berth and is stopped', async () => {
     const folder = await makeFolder()
     const settings = makeSettings(folder, { llamaServerCommand: command })
     const first = await createLocalRuntime(settings)
-    expect(first.engines).toEqual([
-      {
-        name: 'llama.cpp',
-        formats: ['ggufv2'],
-        version: expect.stringMatching(/^\d{5}$/),
-        acceptsImages: true,
-      },
-    ])
+    expect(first.engines).toEqual([{ ...engines.llamaCpp, version: expect.stringMatching(/^\d{5}$/) }])
     const spec = await makeModel(folder)
     const { endpoint } = await reach(first, spec, 'ready')
     expect((await chat(endpoint.baseUrl, 'wrong')).status).toBe(401)
@@ -80,7 +74,7 @@ describe.each([
     const lines = await readLines(second, spec)
     expect(lines).toContain('loading model')
     expect(lines).not.toContain(spec.apiKey)
-    await vi.waitUntil(() => second.release(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => second.release(spec.deploymentId), patient)
     await expect(fetch(`${endpoint.baseUrl}/health`)).rejects.toThrow()
   }, 90_000)
 })
@@ -90,7 +84,7 @@ describe('a program that Berth supervises', () => {
 
   test('ends with its launch file, and another one starts', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: llamaDouble }))
     const spec = await makeModel(folder)
     const { endpoint } = await reach(runtime, spec, 'ready')
     await rm(join(folderOf(folder, spec), 'launch.json'))
@@ -105,7 +99,7 @@ describe('a program that Berth supervises', () => {
       const folder = await makeFolder()
       const path = hasSetpriv ? process.env['PATH'] : folder
       const environment = { PATH: path, HOME: folder, NODE_LLAMA_CPP_GPU: 'false' }
-      const settings = makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE, environment })
+      const settings = makeSettings(folder, { llamaServerCommand: llamaDouble, environment })
       const runtime = await openRuntime(settings)
       const spec = await makeModel(folder)
       await reach(runtime, spec, 'ready')
@@ -114,7 +108,7 @@ describe('a program that Berth supervises', () => {
       const server = processes.find(({ nonce }) => nonce === null)!
       process.kill(supervisor.pid, 'SIGKILL')
       expect(await reach(runtime, spec, 'failed')).toMatchObject({ code: 'engine_crashed', stage: 'runtime' })
-      await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+      await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
       expect(isAlive(server.pid)).toBe(false)
       await reach(runtime, spec, 'ready')
     },
@@ -123,7 +117,7 @@ describe('a program that Berth supervises', () => {
 
   test('is replaced only after its workers, which hide their environment like those of vLLM, have ended', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: llamaDouble }))
     const spec = await makeModel(folder, 'worker.gguf')
     await reach(runtime, spec, 'ready')
     const worker = Number(/^.*worker (\d+)$/m.exec(await readLines(runtime, spec))?.[1])
@@ -132,13 +126,13 @@ describe('a program that Berth supervises', () => {
     }
     await reach(runtime, spec, 'failed')
     expect(isAlive(worker)).toBe(true)
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
     expect(isAlive(worker)).toBe(false)
   }, 60_000)
 
   test('is reported as crashed with its exit code, and can be restarted', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: llamaDouble }))
     const spec = await makeModel(folder)
     const { endpoint } = await reach(runtime, spec, 'ready')
     await chat(endpoint.baseUrl, spec.apiKey, '/exit').catch(() => {})
@@ -146,13 +140,13 @@ describe('a program that Berth supervises', () => {
       code: 'engine_crashed',
       message: expect.stringMatching(/^llama-server exited with code 9/),
     })
-    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.stopEngine(spec.deploymentId), patient)
     await reach(runtime, spec, 'ready')
   }, 60_000)
 
   test('is reported with the reason when it can’t load its weights', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: llamaDouble }))
     const spec = await makeModel(folder, 'bad.gguf')
     expect(await reach(runtime, spec, 'failed')).toEqual({
       phase: 'failed',
@@ -174,11 +168,11 @@ describe('a program that Berth supervises', () => {
 
   test('is killed if it ignores SIGTERM', async () => {
     const folder = await makeFolder()
-    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: LLAMA_DOUBLE }))
+    const runtime = await openRuntime(makeSettings(folder, { llamaServerCommand: llamaDouble }))
     const spec = await makeModel(folder, 'stubborn.gguf')
     await reach(runtime, spec, 'ready')
     const processes = await findEngines(folderOf(folder, spec))
-    await vi.waitUntil(() => runtime.release(spec.deploymentId), PATIENT)
+    await vi.waitUntil(() => runtime.release(spec.deploymentId), patient)
     expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
   }, 60_000)
 })
@@ -221,7 +215,7 @@ describe('vLLM', () => {
     const folder = await makeFolder()
     const hub = await startHub()
     const huggingFace = { endpoint: hub.origin, token: null }
-    const settings = makeSettings(folder, { vllmCommand: VLLM_DOUBLE, huggingFace })
+    const settings = makeSettings(folder, { vllmCommand: vllmDouble, huggingFace })
     const runtime = await openRuntime(settings)
     expect(runtime.engines.map(({ name }) => name)).toEqual(['embedded', 'vllm'])
     expect((await runtime.listOffers())[0]?.formats).toEqual(['ggufv2', 'pytorch', 'awq', 'gptq', 'fp8'])
@@ -243,7 +237,7 @@ describe('vLLM', () => {
     const folder = await makeFolder()
     const hub = await startHub()
     const huggingFace = { endpoint: hub.origin, token: null }
-    const runtime = await openRuntime(makeSettings(folder, { vllmCommand: VLLM_DOUBLE, huggingFace }))
+    const runtime = await openRuntime(makeSettings(folder, { vllmCommand: vllmDouble, huggingFace }))
     const missing = makeSpec({
       ...variant,
       weights: { kind: 'huggingface', repo: 'berth/none', revision: 'main', files: [] },
@@ -254,7 +248,7 @@ describe('vLLM', () => {
       const second = await startHub()
       files.set('model.safetensors', weights)
       const changed = makeSettings(folder, {
-        vllmCommand: VLLM_DOUBLE,
+        vllmCommand: vllmDouble,
         huggingFace: { endpoint: second.origin, token: null },
       })
       const other = await createLocalRuntime(changed)

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,10 +17,10 @@ import type {
 import type { LocalRuntimeSettings } from '../../src/adapters/model-runtime/local/settings.ts'
 import { listen } from '../support/listen.ts'
 
-export const TINY_MODEL = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
+export const tinyModel = fileURLToPath(new URL('../../../catalog/weights/berth-tiny.gguf', import.meta.url))
 
 /** Generous timeout for a busy machine. */
-export const PATIENT = { timeout: 20_000 }
+export const patient = { timeout: 20_000 }
 
 /** The folders of this test file so far. */
 export const folders: string[] = []
@@ -52,7 +53,7 @@ export function makeSettings(
 export async function openRuntime(settings: LocalRuntimeSettings): Promise<ModelRuntime> {
   const runtime = await createLocalRuntime(settings)
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   return runtime
@@ -93,6 +94,7 @@ export function makeVariant(weights: WeightSource, changes: Partial<ModelVariant
     },
     weightBytes: null,
     weights,
+    engines: {},
     ...changes,
   }
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { withWarmUp } from '../../src/adapters/model-runtime/warm-up.ts'
+import { mainProtocols } from '../../src/features/inference/protocols/protocols.ts'
 import type { EngineSpec, ModelRuntime } from '../../src/ports/model-runtime.ts'
 import { registerClient } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'
@@ -26,7 +27,7 @@ let spec: EngineSpec
 beforeEach(async () => {
   engine = await startRecordingEngine()
   scripted = createScriptedRuntime(engine.url)
-  runtime = withWarmUp(scripted, timeouts)
+  runtime = withWarmUp(scripted, mainProtocols, timeouts)
   spec = makeSpec(makeVariant({ kind: 'file', path: 'x' }))
 })
 afterEach(async () => {
@@ -84,7 +85,7 @@ describe('withWarmUp', () => {
   test('a slow first request: starting meanwhile, and the request is sent once', async () => {
     let response: ServerResponse | undefined
     engine.answer((held) => void (response = held))
-    const impatient = withWarmUp(scripted, { ...timeouts, wait: 20 })
+    const impatient = withWarmUp(scripted, mainProtocols, { ...timeouts, wait: 20 })
     const message = 'The engine is processing its first request.'
     expect(await impatient.ensureEngine(spec)).toEqual({ phase: 'starting', message })
     expect(await impatient.ensureEngine(spec)).toEqual({ phase: 'starting', message })
@@ -99,7 +100,7 @@ describe('withWarmUp', () => {
 
   test('no successful response in time: failed with readiness_timeout', async () => {
     engine.answer(refuses)
-    expect(await withWarmUp(scripted, { ...timeouts, total: 0 }).ensureEngine(spec)).toEqual({
+    expect(await withWarmUp(scripted, mainProtocols, { ...timeouts, total: 0 }).ensureEngine(spec)).toEqual({
       phase: 'failed',
       stage: 'health_check',
       code: 'readiness_timeout',
@@ -107,7 +108,7 @@ describe('withWarmUp', () => {
     })
     engine.answer(() => {})
     expect(
-      await withWarmUp(scripted, { ...timeouts, request: 20, total: 0 }).ensureEngine(spec),
+      await withWarmUp(scripted, mainProtocols, { ...timeouts, request: 20, total: 0 }).ensureEngine(spec),
     ).toMatchObject({
       phase: 'failed',
       message: expect.stringContaining('no response in time'),
@@ -115,7 +116,7 @@ describe('withWarmUp', () => {
   })
 
   test('only answers of 503: failed with engine_unreachable, which a restart may fix', async () => {
-    const brief = withWarmUp(scripted, { ...timeouts, unavailable: 50 })
+    const brief = withWarmUp(scripted, mainProtocols, { ...timeouts, unavailable: 50 })
     engine.answer(refuses)
     expect(await brief.ensureEngine(spec)).toMatchObject({ phase: 'starting' })
     engine.answer((response) => answerJson(response, '{}', 500))
@@ -135,7 +136,7 @@ describe('withWarmUp', () => {
 
   test('stopEngine aborts the request, and the next start warms up again', async () => {
     engine.answer(() => {})
-    const impatient = withWarmUp(scripted, { ...timeouts, wait: 20 })
+    const impatient = withWarmUp(scripted, mainProtocols, { ...timeouts, wait: 20 })
     await impatient.ensureEngine(spec)
     await vi.waitFor(() => expect(engine.requests).toHaveLength(1), 20_000)
     await impatient.stopEngine(spec.deploymentId)
@@ -157,7 +158,7 @@ describe('withWarmUp', () => {
       refused.push(header)
       return header == null ? 'Bearer old' : 'Bearer new'
     }
-    const authorized = withWarmUp(scripted, timeouts)
+    const authorized = withWarmUp(scripted, mainProtocols, timeouts)
     engine.answer((response, { headers }) =>
       headers.authorization === 'Bearer new' ? completes(response) : answerJson(response, '{}', 401),
     )

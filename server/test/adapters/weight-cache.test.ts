@@ -2,11 +2,12 @@ import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocalRuntime } from '../../src/adapters/model-runtime/local/runtime.ts'
-import { createWeightStore, type WeightStore } from '../../src/adapters/model-runtime/local/weights.ts'
+import { createWeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
+import type { WeightStore } from '../../src/adapters/model-runtime/local/weights/weights.ts'
 import type { EngineObservation, ModelVariant } from '../../src/ports/model-runtime.ts'
 import {
-  PATIENT,
-  TINY_MODEL,
+  patient,
+  tinyModel,
   makeFolder,
   makeModelBytes,
   makeSettings,
@@ -15,15 +16,15 @@ import {
   sendFile,
   sha256,
   startServer,
-  type FileServer,
 } from './local-runtime-support.ts'
+import type { FileServer } from './local-runtime-support.ts'
 
-const MB = 1_000_000
-const MODEL = makeModelBytes(3 * MB)
+const megabyte = 1_000_000
+const modelBytes = makeModelBytes(3 * megabyte)
 
 /** A server of one model at any URL. */
 function serveModel(): Promise<FileServer> {
-  return startServer((request, response) => sendFile(request, response, MODEL))
+  return startServer((request, response) => sendFile(request, response, modelBytes))
 }
 
 function modelAt(server: FileServer, name: string): ModelVariant {
@@ -33,7 +34,7 @@ function modelAt(server: FileServer, name: string): ModelVariant {
 function openCache(
   folder: string,
   maxWeightBytes: number,
-  listNeeded: () => Promise<string[] | null> = async () => [],
+  listNeeded: () => Promise<string[]> = async () => [],
 ): WeightStore {
   const store = createWeightStore(makeSettings(folder, { maxWeightBytes }), listNeeded)
   onTestFinished(() => store.close())
@@ -81,11 +82,11 @@ describe('a full weight cache', () => {
   test('evicts the least recently used weights for a download', async () => {
     const folder = await makeFolder()
     const server = await serveModel()
-    const store = openCache(folder, 10 * MB)
+    const store = openCache(folder, 10 * megabyte)
     for (const [index, name] of ['a', 'b', 'c'].entries()) {
       await setUsed(await getPath(store, modelAt(server, name)), 30 - index)
     }
-    expect(await store.measure()).toEqual({ bytes: 9 * MB, limitBytes: 10 * MB })
+    expect(await store.measure()).toEqual({ bytes: 9 * megabyte, limitBytes: 10 * megabyte })
     await settle(store, modelAt(server, 'a'))
     expect(await settle(store, modelAt(server, 'd'))).toMatch(/d\.gguf$/)
     expect(await listFiles(folder)).toEqual(['a.gguf', 'c.gguf', 'd.gguf'])
@@ -95,10 +96,14 @@ describe('a full weight cache', () => {
     const folder = await makeFolder()
     const server = await startServer((request, response) =>
       request.url === '/a.gguf'
-        ? sendFile(request, response, MODEL, { dropAfter: 2 * MB, etag: '"v1"', ignoreRange: true })
-        : sendFile(request, response, MODEL),
+        ? sendFile(request, response, modelBytes, {
+            dropAfter: 2 * megabyte,
+            etag: '"v1"',
+            ignoreRange: true,
+          })
+        : sendFile(request, response, modelBytes),
     )
-    const store = openCache(folder, 4 * MB)
+    const store = openCache(folder, 4 * megabyte)
     expect(await settle(store, modelAt(server, 'a'))).toMatchObject({ code: 'download_failed' })
     expect(await settle(store, modelAt(server, 'b'))).toMatch(/b\.gguf$/)
     expect(await listFiles(folder)).toEqual(['b.gguf'])
@@ -108,7 +113,7 @@ describe('a full weight cache', () => {
     const folder = await makeFolder()
     const server = await serveModel()
     const needed: string[] = []
-    const store = openCache(folder, 8 * MB, async () => needed)
+    const store = openCache(folder, 8 * megabyte, async () => needed)
     needed.push(await getPath(store, modelAt(server, 'a')))
     await setUsed(needed[0]!, 60)
     await settle(store, modelAt(server, 'b'))
@@ -128,9 +133,9 @@ describe('a full weight cache', () => {
   test('evicts nothing for a model that could not fit anyway', async () => {
     const folder = await makeFolder()
     const server = await startServer((request, response) =>
-      sendFile(request, response, request.url === '/large.gguf' ? makeModelBytes(9 * MB) : MODEL),
+      sendFile(request, response, request.url === '/large.gguf' ? makeModelBytes(9 * megabyte) : modelBytes),
     )
-    const store = openCache(folder, 8 * MB)
+    const store = openCache(folder, 8 * megabyte)
     await settle(store, modelAt(server, 'a'))
     expect(await settle(store, modelAt(server, 'large'))).toMatchObject({ code: 'disk_full' })
     expect(await listFiles(folder)).toEqual(['a.gguf'])
@@ -139,14 +144,14 @@ describe('a full weight cache', () => {
   test('counts downloads in progress by their announced size', async () => {
     const folder = await makeFolder()
     const server = await startServer((request, response) => {
-      if (request.url === '/b.gguf') return sendFile(request, response, MODEL)
-      response.writeHead(200, { 'content-length': MODEL.length })
-      response.write(MODEL.subarray(0, MB))
+      if (request.url === '/b.gguf') return sendFile(request, response, modelBytes)
+      response.writeHead(200, { 'content-length': modelBytes.length })
+      response.write(modelBytes.subarray(0, megabyte))
     })
     const waiting: string[] = []
-    const store = openCache(folder, 5 * MB, async () => waiting)
+    const store = openCache(folder, 5 * megabyte, async () => waiting)
     await store.ensure('a', modelAt(server, 'a'))
-    await expect.poll(() => store.observe('a')).toMatchObject({ receivedBytes: MB })
+    await expect.poll(() => store.observe('a')).toMatchObject({ receivedBytes: megabyte })
     waiting.push(join(folder, 'weights'))
     expect(await settle(store, modelAt(server, 'b'))).toMatchObject({
       code: 'disk_full',
@@ -156,9 +161,12 @@ describe('a full weight cache', () => {
 
   test('refuses a model of several files before the first one is downloaded', async () => {
     const folder = await makeFolder()
-    const hub = await startServer((request, response) => sendFile(request, response, MODEL))
+    const hub = await startServer((request, response) => sendFile(request, response, modelBytes))
     const store = createWeightStore(
-      makeSettings(folder, { maxWeightBytes: 5 * MB, huggingFace: { endpoint: hub.origin, token: null } }),
+      makeSettings(folder, {
+        maxWeightBytes: 5 * megabyte,
+        huggingFace: { endpoint: hub.origin, token: null },
+      }),
       async () => [],
     )
     onTestFinished(() => store.close())
@@ -174,23 +182,14 @@ describe('a full weight cache', () => {
     expect(hub.methods).toEqual(['HEAD', 'HEAD'])
   })
 
-  test('evicts nothing while it is unknown what deployments need', async () => {
-    const folder = await makeFolder()
-    const server = await serveModel()
-    const store = openCache(folder, 5 * MB, async () => null)
-    await settle(store, modelAt(server, 'a'))
-    expect(await settle(store, modelAt(server, 'b'))).toMatchObject({ code: 'disk_full' })
-    expect(await listFiles(folder)).toEqual(['a.gguf'])
-  })
-
   test('keeps weights that another process starts to need during the eviction', async () => {
     const folder = await makeFolder()
     const server = await serveModel()
-    const first = await getPath(openCache(folder, 5 * MB), modelAt(server, 'a'))
+    const first = await getPath(openCache(folder, 5 * megabyte), modelAt(server, 'a'))
     let looks = 0
-    const store = openCache(folder, 5 * MB, async () => (++looks === 1 ? [] : [first]))
+    const store = openCache(folder, 5 * megabyte, async () => (++looks === 1 ? [] : [first]))
     await settle(store, modelAt(server, 'b'))
-    expect((await readFile(first)).equals(MODEL)).toBe(true)
+    expect((await readFile(first)).equals(modelBytes)).toBe(true)
   })
 
   test('deletes what a process left behind that was killed during an eviction', async () => {
@@ -198,8 +197,8 @@ describe('a full weight cache', () => {
     const server = await serveModel()
     const old = join(folder, 'weights', 'url', 'old')
     await mkdir(old, { recursive: true })
-    await writeFile(join(old, 'x.gguf.evicted'), MODEL)
-    const store = openCache(folder, 5 * MB)
+    await writeFile(join(old, 'x.gguf.evicted'), modelBytes)
+    const store = openCache(folder, 5 * megabyte)
     expect(await settle(store, modelAt(server, 'a'))).toMatch(/a\.gguf$/)
     expect(await listFiles(folder)).toEqual(['a.gguf'])
   })
@@ -242,7 +241,7 @@ test('a repository that has changed at the Hub is never mixed from two versions,
 
 test('the weights of a running engine stay in a full cache until its deployment is released', async () => {
   const folder = await makeFolder()
-  const model = await readFile(TINY_MODEL)
+  const model = await readFile(tinyModel)
   const server = await startServer((request, response) => sendFile(request, response, model))
   const runtime = await createLocalRuntime(
     makeSettings(folder, { maxWeightBytes: Math.floor(model.length * 1.5) }),
@@ -250,7 +249,7 @@ test('the weights of a running engine stay in a full cache until its deployment 
   const [one, two] = ['one', 'two'].map((name) => makeSpec(modelAt(server, name)))
   if (one === undefined || two === undefined) throw new Error('no specs')
   onTestFinished(async () => {
-    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), PATIENT)
+    for (const id of await runtime.listDeploymentIds()) await vi.waitUntil(() => runtime.release(id), patient)
     await runtime.close()
   })
   const reach = (spec: typeof one, phase: EngineObservation['phase']) =>
@@ -264,8 +263,8 @@ test('the weights of a running engine stay in a full cache until its deployment 
   expect((await stat(join(path, kept, 'one.gguf'))).size).toBe(model.length)
   expect(await runtime.observeEngine(one.deploymentId)).toMatchObject({ phase: 'ready' })
 
-  await vi.waitUntil(() => runtime.release(one.deploymentId), PATIENT)
-  await vi.waitUntil(() => runtime.stopEngine(two.deploymentId), PATIENT)
+  await vi.waitUntil(() => runtime.release(one.deploymentId), patient)
+  await vi.waitUntil(() => runtime.stopEngine(two.deploymentId), patient)
   await reach(two, 'ready')
   expect(await listFiles(folder)).toEqual(['two.gguf'])
 }, 300_000)

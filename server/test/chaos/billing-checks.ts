@@ -1,4 +1,4 @@
-import type { Application } from '../../src/application.ts'
+import type { Application } from '../../src/wiring/application.ts'
 import { listSandboxObjects, openSandboxTables } from '../support/sandbox.ts'
 import type { ChildInput, StepName } from './billing-steps.ts'
 

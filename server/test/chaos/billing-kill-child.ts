@@ -1,8 +1,8 @@
 // Runs one billing step and kills its own process before the n-th PostgreSQL query.
 import pg from 'pg'
-import { createApplication } from '../../src/create-application.ts'
-import { readConfig } from '../../src/config.ts'
-import { createLog } from '../../src/log.ts'
+import { createApplication } from '../../src/wiring/create-application.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { createLog } from '../../src/base/log.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { steps } from './billing-steps.ts'
 import type { ChildInput } from './billing-steps.ts'

@@ -1,10 +1,10 @@
-import type { Application } from '../../src/application.ts'
+import type { Application } from '../../src/wiring/application.ts'
 import { activatePostpaid } from '../../src/features/billing/activate.ts'
 import { receiveWebhook } from '../../src/features/billing/events.ts'
 import { listPaymentMethods } from '../../src/features/billing/payment-methods.ts'
 import { reportUsage } from '../../src/features/billing/report-usage.ts'
 import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
-import type { Viewer } from '../../src/viewer.ts'
+import type { Viewer } from '../../src/base/viewer.ts'
 import { callSandbox } from '../support/sandbox.ts'
 
 export type StepName = 'activation' | 'usage' | 'invoice' | 'payment'

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { connectDatabase } from '../../src/database/connect.ts'
+import { query } from '../database/scratch.ts'
 import { waitUntil } from '../support/process.ts'
 import type { Backend, Component } from './components.ts'
 import {
@@ -23,7 +24,7 @@ import {
   pickFrom,
   waitUntilSettled,
 } from './load.ts'
-import type { LoadCounts, Pace, Tenant } from './load.ts'
+import type { LoadCounts, Tenant } from './load.ts'
 import { compareUsage, expectBilled, expectNoAnomaly, readSpans, startSampling } from './usage-checks.ts'
 import type { UsageComparison } from './usage-checks.ts'
 
@@ -53,8 +54,6 @@ export interface ComponentKillSummary extends LoadCounts {
 const tenantCount = 2
 const settleTimeoutMs = 240_000
 const maxUptimeMs = 4_000
-/** Real engines take seconds to start. Two callers per tenant delete one of their deployments every twenty seconds. */
-const pace: Omit<Pace, 'live'> = { pauseMs: 1_000, deletions: 0.02 }
 /** How often Berth restarts an engine before its deployment fails */
 const maxRestarts = 3
 /** Failures that an engine's repeated loss explains. */
@@ -72,9 +71,9 @@ interface Installation {
 }
 
 /**
- * Runs two APIs and two workers on a real backend, and kills random components under load. Throws if an acknowledged change is
- * lost, if a deployment is stuck or failed without a reason, if anything is left on the backend, or if the bill differs from what
- * the backend held.
+ * Runs two APIs and two workers on a backend, and kills random components under load. Throws if an acknowledged change is lost, if
+ * a deployment is stuck or failed without a reason, if anything is left on the backend or was launched twice without a loss, or if
+ * the bill differs from what the backend held.
  */
 export async function runComponentKill(options: ComponentKillOptions): Promise<ComponentKillSummary> {
   await using cleanup = new AsyncDisposableStack()
@@ -113,7 +112,8 @@ export async function runComponentKill(options: ComponentKillOptions): Promise<C
     if (bag.length === 0) bag = components.toSorted(() => random() - 0.5)
     const victim = bag.pop()!
     try {
-      report?.(`round ${round}: ${await runRound(installation, victim)}`)
+      const outcome = await runRound(installation, victim)
+      report?.(`round ${round}: ${outcome}`)
     } catch (error) {
       throw new Error(`Round ${round} of seed ${seed} failed (${victim.name}):\n${lastLines(members)}`, {
         cause: error,
@@ -146,7 +146,7 @@ async function runRound(installation: Installation, victim: Component): Promise<
   const { random, summary, members, counts, backend } = installation
   const loads = await callApis(installation, {
     models: ['berth-tiny', 'berth-tiny'],
-    pace: { ...pace, live: backend.deploymentsPerTenant },
+    pace: backend.pace,
   })
   await delay(500 + random() * maxUptimeMs)
   for (const { load } of loads) {
@@ -240,6 +240,16 @@ async function expectRemains({ tenants, backend }: Installation): Promise<void> 
   )
 }
 
+/** Expects that no deployment was launched or provisioned twice, if the backend loses no engine. */
+async function expectSingleLaunches({ backend: { launches }, databaseUrl }: Installation): Promise<void> {
+  if (launches === undefined) return
+  const repeated = launches.filter((id, index) => launches.indexOf(id) !== index)
+  if (repeated.length > 0) throw new Error(`launched more than once: ${repeated.join(', ')}`)
+  const spans = 'SELECT FROM instance_spans GROUP BY deployment_id HAVING count(*) > 1'
+  const { length } = await query(databaseUrl, spans)
+  if (length > 0) throw new Error(`${length} deployments were provisioned twice`)
+}
+
 /** Deletes all deployments, expects nothing to remain and the exact time to be billed, and stops the servers. */
 async function shutDown(installation: Installation): Promise<void> {
   const { members, tenants, databaseUrl, summary } = installation
@@ -255,6 +265,7 @@ async function shutDown(installation: Installation): Promise<void> {
     await expectBilled(client)
   }
   await expectRemains(installation)
+  await expectSingleLaunches(installation)
   await expectNoAnomaly(databaseUrl)
   const { differences, servedSeconds } = await installation.compare()
   if (differences.length > 0) throw new Error(differences.join('\n'))
@@ -272,11 +283,13 @@ if (import.meta.main) {
   const backends: Record<string, ComponentKillOptions['openBackend']> = {
     xinference: (cleanup) =>
       import('./xinference-backend.ts').then((module) => module.openXinferenceBackend(cleanup)),
+    simulator: (cleanup) =>
+      import('./simulator-backend.ts').then((module) => module.openSimulatorBackend(cleanup)),
     kubernetes: (cleanup) =>
       import('./kubernetes-backend.ts').then((module) => module.openKubernetesBackend(cleanup)),
   }
   const openBackend = backends[values.runtime ?? '']
-  if (openBackend === undefined) throw new RangeError('--runtime must be xinference or kubernetes')
+  if (openBackend === undefined) throw new RangeError('--runtime must be simulator, xinference or kubernetes')
   console.log(`seed ${seed}`)
   await runOnEmptyDatabase(async (databaseUrl) => {
     const report = (line: string) => console.log(line)

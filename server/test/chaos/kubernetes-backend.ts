@@ -5,6 +5,7 @@ import type { V1Pod } from '@kubernetes/client-node'
 import { configureServer, openNodeTestBed, setGpus } from '../kubernetes/nodes/support.ts'
 import type { NodeTestBed } from '../kubernetes/nodes/support.ts'
 import { waitUntil } from '../support/process.ts'
+import { slowPace } from './components.ts'
 import type { Backend, Component } from './components.ts'
 import { pickFrom } from './load.ts'
 
@@ -71,7 +72,7 @@ export async function openKubernetesBackend(cleanup: AsyncDisposableStack): Prom
     settings,
     components: [engine, enginePod, kubelet],
     // Each engine takes a node.
-    deploymentsPerTenant: 1,
+    pace: { ...slowPace, live: 1 },
     // The cluster reports whole seconds, and a release is checked every five seconds at most.
     toleranceMs: 8_000,
     async observe() {

@@ -117,7 +117,7 @@ export interface Pace {
   deletions: number
 }
 
-const defaultPace: Pace = { live: 2, pauseMs: 60, deletions: 0.1 }
+export const defaultPace: Pace = { live: 2, pauseMs: 60, deletions: 0.1 }
 
 export interface Load {
   url: string

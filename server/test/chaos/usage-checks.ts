@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connectDatabase } from '../../src/database/connect.ts'
 import { checkLedger, checkUsage } from '../../src/features/metering/checks.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/base/log.ts'
 import type { Client } from '../support/client.ts'
 import type { Backend, Holding } from './components.ts'
 
@@ -184,6 +184,7 @@ export async function expectBilled(client: Client): Promise<void> {
     .filter(({ meter }: any) => meter === 'gpu_instance_seconds')
     .reduce((sum: number, total: any) => sum + Math.round(Number(total.total_quantity) * 1000), 0)
   if (billed !== used || summary.open_anomalies !== 0) {
-    throw new Error(`used ${used} ms but billed ${billed} ms: ${JSON.stringify(summary)}`)
+    const { body: anomalies } = await client.get('/v1/billing/anomalies')
+    throw new Error(`used ${used} ms but billed ${billed} ms: ${JSON.stringify({ summary, anomalies })}`)
   }
 }

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describeChatModel, openCluster } from '../xinference/real/cluster.ts'
 import type { XinferenceCluster } from '../xinference/real/cluster.ts'
+import { slowPace } from './components.ts'
 import type { Backend, Component } from './components.ts'
 
 /** How long a component stays down at most, besides its start of ten seconds */
@@ -58,7 +59,7 @@ export async function openXinferenceBackend(cleanup: AsyncDisposableStack): Prom
   return {
     settings: { RUNTIME: 'xinference', XINFERENCE_URLS: cluster.url },
     components: [supervisor, worker],
-    deploymentsPerTenant: 2,
+    pace: { ...slowPace, live: 2 },
     toleranceMs: 15_000,
     async observe() {
       if (workerSince === Infinity) return []

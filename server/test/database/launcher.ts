@@ -1,5 +1,6 @@
 // Starts the embedded database with the options in its argument, reports to standard output, and stops the database on SIGTERM.
-import { startEmbeddedDatabase, type EmbeddedDatabaseOptions } from '../../src/database/embedded.ts'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import type { EmbeddedDatabaseOptions } from '../../src/database/embedded.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as Omit<EmbeddedDatabaseOptions, 'log'>
 const messages: string[] = []

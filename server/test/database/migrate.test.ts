@@ -41,15 +41,15 @@ test('a start waits while another process migrates, longer than the statement ti
     expect.poll(async () => (await migrating.client.query(waiting)).rowCount, patient).toBe(1),
   ])
   await migrating.client.query('SELECT pg_advisory_unlock_all()')
-  expect((await migrated).at(0)).toBe('0001_organizations')
+  expect((await migrated).at(0)).toBe('0001-organizations')
   expect((await sql`SHOW statement_timeout`.execute(db)).rows).toEqual([{ statement_timeout: '100ms' }])
 })
 
 test('a version older than the database refuses to start and names the unknown migrations', async () => {
   await migrateDatabase(db)
-  await insertMigration('9999_later')
+  await insertMigration('9999-later')
   await expect(migrateDatabase(db)).rejects.toThrow(
-    /by a newer version of Berth \(9999_later\)\. Start that version/,
+    /by a newer version of Berth \(9999-later\)\. Start that version/,
   )
 })
 

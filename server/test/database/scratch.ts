@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdtemp, readdir, realpath, rm, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,15 +7,13 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { chooseAccount, type Account } from '../../src/database/embedded/account.ts'
+import { chooseAccount } from '../../src/database/embedded/account.ts'
+import type { Account } from '../../src/database/embedded/account.ts'
 import { findBinaries } from '../../src/database/embedded/binaries.ts'
 import { lockFile } from '../../src/database/embedded/file-lock.ts'
 import { isPostmaster, readPidFile } from '../../src/database/embedded/postmaster.ts'
-import {
-  startEmbeddedDatabase,
-  type EmbeddedDatabase,
-  type EmbeddedDatabaseOptions,
-} from '../../src/database/embedded.ts'
+import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
+import type { EmbeddedDatabase, EmbeddedDatabaseOptions } from '../../src/database/embedded.ts'
 
 /** Settings of a throwaway database. */
 const throwawaySettings = { fsync: 'off', shared_buffers: '16MB' }

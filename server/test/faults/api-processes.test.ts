@@ -4,7 +4,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startLoadBalancer } from '../support/load-balancer.ts'
-import { createDataDirectory, removeDataDirectory, signal, spawnServer } from '../support/process.ts'
+import {
+  createDataDirectory,
+  removeDataDirectory,
+  signal,
+  spawnServer,
+  startFlags,
+} from '../support/process.ts'
 import type { ServerProcess } from '../support/process.ts'
 
 async function createSettings(changes: Record<string, string>): Promise<Record<string, string>> {
@@ -55,6 +61,10 @@ test.skipIf(process.platform !== 'linux')(
     const url = await server.listening
     const before = await findChildren(server)
     expect(before).toHaveLength(3)
+    for (const pid of before) {
+      const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8')
+      expect(commandLine.split('\0')).toEqual(expect.arrayContaining(startFlags))
+    }
     expect(await readProcesses(url)).toEqual(['1', '2', '3'])
     expect(server.output().match(/listening on/g)).toHaveLength(1)
 

@@ -1,3 +1,4 @@
+import { deploy } from '../support/deployments.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +14,6 @@ import { answerJson, startRecordingEngine } from '../support/recording-engine.ts
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
-import { deployModel } from './gateway.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let gate: DatabaseGate
@@ -82,7 +82,7 @@ test('chats of a cached session go on while PostgreSQL is stopped, and their usa
   try {
     const owner = await registerClient(own.url)
     const other = await registerClient(own.url)
-    const model = await deployModel(owner, 'berth-tiny')
+    const { id: model } = await deploy(owner)
     const usage = async () => (await owner.get(`/api/v1/model-deployments/${model}/usage`)).body
     const chat = async (by: Client = owner) => (await by.post('/v1/chat/completions', { model })).status
     expect([await chat(), await chat(other)]).toEqual([200, 404])

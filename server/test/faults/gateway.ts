@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { createProcessCensus, waitUntilDrained } from '../support/census.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { startMisbehavingEngine, composeResponse } from '../support/misbehaving-engine.ts'
 import type { MisbehavingEngine } from '../support/misbehaving-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
@@ -29,18 +29,11 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** Deploys a model and resolves to the deployment's id once it runs. */
-export async function deployModel(client: Client, model_name: string): Promise<string> {
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name })).body
-  await waitForStatus(client, id, 'running')
-  return id
-}
-
 export async function startGateway(settings: Record<string, string>): Promise<Gateway> {
   const engine = await startMisbehavingEngine()
   const server = await startTestServer({ runtime: createScriptedRuntime(engine.url), settings })
   const client = await registerClient(server.url)
-  const id = await deployModel(client, 'berth-tiny')
+  const { id } = await deploy(client)
   // The first request loads modules and opens connections that stay open.
   engine.answer((socket) => socket.write(composeResponse('{}')))
   expect((await client.post(path, { model: id })).status).toBe(200)

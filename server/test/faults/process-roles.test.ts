@@ -8,7 +8,7 @@ import { query } from '../database/scratch.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startGate } from '../support/database-gate.ts'
-import { deployBundled } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { listen } from '../support/listen.ts'
 import {
   createDataDirectory,
@@ -56,7 +56,7 @@ test('invalid settings: exit code 1, every error named, no secret printed', asyn
 
 test('settings from a file: the environment takes precedence, and a missing file is ignored', async () => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-  expect(scripts.start).toBe('node server/bin/berth.mjs .env')
+  expect(scripts.start).toBe('node --no-memory-reducer server/bin/berth.mjs .env')
   const folder = await createDataDirectory()
   onTestFinished(() => removeDataDirectory(folder))
   const file = join(folder, '.env')
@@ -190,7 +190,7 @@ test('ROLE=api and ROLE=worker: the worker starts what the API was asked for, an
   expect(await findEngineProcesses(settings.DATA_DIR)).toEqual([])
 
   const worker = start({ ...settings, ROLE: 'worker' })
-  const { id } = await deployBundled(client)
+  const { id } = await deploy(client)
   const answer = await client.post('/v1/chat/completions', {
     model: id,
     messages: [{ role: 'user', content: 'Hello' }],

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { deriveEngineKey } from '../../src/features/deployments/engine-spec.ts'
 import { createClient, registerClient } from '../support/client.ts'
-import { deployBundled } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import {
   createDataDirectory,
   findEngineProcesses,
@@ -74,7 +74,7 @@ test('a server prints `listening on http://…` and serves there', async () => {
   for (const path of ['/healthz', '/readyz']) {
     expect((await (await client()).get(path)).body).toEqual({ status: 'ok' })
   }
-  deploymentId = (await deployBundled(await client())).id
+  deploymentId = (await deploy(await client())).id
   await expectAnswer()
 })
 
@@ -216,4 +216,18 @@ test('no log contains a password, cookie, key or prompt', async () => {
   const written = [...outputs.map((output) => output()), postgresLog].join('\n')
   expect(written).toContain('shutting down')
   for (const secret of secrets) expect(written).not.toContain(secret)
+})
+
+test('a start with a used DATA_DIR leaves compiled code there for the next one', async () => {
+  const directory = await createDataDirectory()
+  onTestFinished(() => removeDataDirectory(directory))
+  // The first start finds an empty folder, which it leaves alone until it has checked it.
+  for (const _start of ['first', 'second']) {
+    const started = spawnServer({ DATA_DIR: directory })
+    await started.listening
+    started.child.kill('SIGTERM')
+    expect(await started.exited).toBe(0)
+  }
+  const compiled = await readdir(join(directory, 'compile-cache', 'node'), { recursive: true })
+  expect(compiled.length).toBeGreaterThan(200)
 })

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deployBundled } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { findPostgresPrograms, startOwnPostgres } from '../support/own-postgres.ts'
 import {
   createDataDirectory,
@@ -65,8 +65,8 @@ function start(settings: Record<string, string> & { DATA_DIR: string }) {
 /** Registers an account with two running deployments, and uses each of them once. */
 async function createWorkload(url: string) {
   const client = await registerClient(url)
-  const chat = await deployBundled(client)
-  const embedding = await deployBundled(client, 'berth-tiny-embedding')
+  const chat = await deploy(client)
+  const embedding = await deploy(client, 'berth-tiny-embedding')
   const ids = [chat.id, embedding.id]
   await expectAnswers(client, ids)
   await expect.poll(async () => (await readUsage(client)).tokens.length).toBeGreaterThan(2)

@@ -1,7 +1,9 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApplication } from '../../src/create-application.ts'
-import { readConfig } from '../../src/config.ts'
-import { buildServer } from '../../src/server.ts'
+import { createApplication } from '../../src/wiring/create-application.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { buildServer } from '../../src/process/server.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { Account } from '../support/organizations.ts'
@@ -85,4 +87,14 @@ test('with a lost key, a code is a 503 second_factor_unreadable, and recovery co
     })
     expect((await signIn(url, account, { code: app.recoveryCodes[0]! })).status).toBe(200)
   })
+})
+
+test.each([
+  ['an empty file', ''],
+  ['half a key', 'f'.repeat(31)],
+])('%s instead of the key in DATA_DIR is refused at the start', async (_case, content) => {
+  const path = join(dataDirectory, 'secret-key')
+  await writeFile(path, content)
+  const config = readConfig({ DATABASE_URL: database.url, DATA_DIR: dataDirectory, LOG_LEVEL: 'warn' })
+  await expect(createApplication(config)).rejects.toThrow(`${path} is damaged`)
 })

@@ -1,9 +1,10 @@
+import { deploy } from '../support/deployments.ts'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { composeResponse, streamHead, toChunk } from '../support/misbehaving-engine.ts'
-import { deployModel, openRawSocket, path, startGateway } from './gateway.ts'
+import { openRawSocket, path, startGateway } from './gateway.ts'
 import type { Gateway } from './gateway.ts'
 
 const patience = { timeout: 20_000 }
@@ -133,7 +134,7 @@ test('a large response reaches a caller that reads slowly but above MIN_TRANSFER
     embedding,
   }))
   engine.answer((socket) => socket.write(composeResponse(JSON.stringify({ object: 'list', data }))))
-  const model = await deployModel(gateway.client, 'berth-tiny-embedding')
+  const { id: model } = await deploy(gateway.client, 'berth-tiny-embedding')
   const text = JSON.stringify({ model, input: 'x', encoding_format: 'base64' })
   const socket = connect(Number(new URL(gateway.server.url).port), '127.0.0.1')
   socket.write(head('/v1/embeddings', text.length, ['connection: close']) + text)

@@ -13,7 +13,7 @@ import {
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -46,14 +46,8 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-const deploy = (client: Client) => client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-
-async function deployRunning(client: Client): Promise<string> {
-  const { status, body } = await deploy(client)
-  expect(status).toBe(201)
-  await waitForStatus(client, body.id, 'running')
-  return body.id
-}
+const requestDeployment = (client: Client) =>
+  client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
 
 /** Runs a scheduled job now. */
 const runTask = (task: 'settle-usage' | 'report-usage' | 'advance-sandbox') =>
@@ -96,9 +90,12 @@ test(
   { timeout: 120_000 },
   async () => {
     const account = await registerClient(server.url)
-    const first = await deployRunning(account)
-    const second = await deployRunning(account)
-    expect(await deploy(account)).toMatchObject({ status: 409, body: { code: 'resource_limit_reached' } })
+    const { id: first } = await deploy(account)
+    const { id: second } = await deploy(account)
+    expect(await requestDeployment(account)).toMatchObject({
+      status: 409,
+      body: { code: 'resource_limit_reached' },
+    })
 
     const setup = await account.post('/v1/billing/checkout/setup-session', { purpose: 'postpaid_activation' })
     expect((await enterCard(server.url, checkoutPath(setup.body), cardNumbers.works)).status).toBe(303)
@@ -110,7 +107,7 @@ test(
     })
     expect(activated).toMatchObject({ status: 200, body: { subscription_status: 'active' } })
     const activatedAt = new Date(activated.body.current_period_start)
-    const third = await deployRunning(account)
+    const { id: third } = await deploy(account)
 
     await elapse(2 * hour)
     const { body: usage } = await account.get('/v1/billing/usage-summary')
@@ -186,7 +183,7 @@ test(
     expect(status).toBe(200)
     clock.advance(Date.parse(activated.current_period_end) - clock.now().getTime() - 4 * hour)
     const client = await signIn(account)
-    const running = await deployRunning(client)
+    const { id: running } = await deploy(client)
     await elapse(3 * hour)
     await elapse(hour + 60_000)
     await elapse(hour)
@@ -195,7 +192,7 @@ test(
       subscription_status: 'past_due',
       billing_mode: 'postpaid',
     })
-    expect(await deploy(client)).toMatchObject({ status: 409, body: { code: 'payment_past_due' } })
+    expect(await requestDeployment(client)).toMatchObject({ status: 409, body: { code: 'payment_past_due' } })
     expect((await client.get(`/api/v1/model-deployments/${running}`)).body.status).toBe('running')
     const open = await findInvoice(client, 'open')
     expect(open.amount_paid).toBe(0)
@@ -205,6 +202,6 @@ test(
       processor_invoice_id: open.processor_invoice_id,
       amount_paid: open.amount_due,
     })
-    expect((await deploy(client)).status).toBe(201)
+    expect((await requestDeployment(client)).status).toBe(201)
   },
 )

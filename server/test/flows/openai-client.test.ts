@@ -2,7 +2,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deployBundled } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -15,10 +15,7 @@ let chatId: string
 beforeAll(async () => {
   server = await startTestServer()
   client = await registerClient(server.url)
-  ;[chatId] = await Promise.all([
-    deployBundled(client).then(({ id }) => id),
-    deployBundled(client, 'berth-tiny-embedding'),
-  ])
+  ;[chatId] = await Promise.all([deploy(client).then(({ id }) => id), deploy(client, 'berth-tiny-embedding')])
   openai = new OpenAI({
     baseURL: `${server.url}/v1`,
     apiKey: 'any',

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { startSession } from '../../src/features/accounts/sessions.ts'
 import { disableUser } from '../../src/features/operators/disable-user.ts'
 import { identifyOperator } from '../../src/features/operators/operator.ts'
 import {
@@ -7,11 +6,10 @@ import {
   resumeOrganization,
   suspendOrganization,
 } from '../../src/features/operators/suspend.ts'
-import { serverActor } from '../../src/viewer.ts'
 import { adminSettings, runAdmin } from '../support/admin.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { startMailServer } from '../support/mail.ts'
 import type { MailServer } from '../support/mail.ts'
 import { listOperations } from '../support/operations.ts'
@@ -21,6 +19,7 @@ import { createDataDirectory, removeDataDirectory, spawnServer } from '../suppor
 import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
 import type { RecordingEngine } from '../support/recording-engine.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import { openSession } from '../support/sessions.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -87,13 +86,6 @@ async function setUp(organization = 'Acme') {
   return { owner, id: String(id), userId: user.id as number }
 }
 
-async function deploy(client: Client): Promise<string> {
-  const { status, body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-  expect(status).toBe(201)
-  await waitForStatus(client, body.id, 'running')
-  return body.id
-}
-
 const chat = (client: Client, model: string) => client.post('/v1/chat/completions', { model, messages: [] })
 const statusOf = (client: Client, id: string) =>
   client.get(`/api/v1/model-deployments/${id}`).then(({ body }) => body.status)
@@ -108,7 +100,7 @@ test('organization suspend: members only read, other organizations go on, and re
   const { owner, id } = await setUp('Suspended & Sons')
   const member = await joinClient(server, owner, 'member')
   const { owner: other } = await setUp()
-  const [deployment, elsewhere] = await Promise.all([deploy(member), deploy(other)])
+  const [{ id: deployment }, { id: elsewhere }] = await Promise.all([deploy(member), deploy(other)])
   expect((await chat(member, deployment)).status).toBe(200)
   expect(await operate('organization', 'find', 'suspended & sons')).toContain(id)
 
@@ -155,7 +147,7 @@ test('organization suspend: members only read, other organizations go on, and re
 
 test('organization suspend: the deployments end after the grace period of this suspension, not of an earlier one', async () => {
   const { owner, id } = await setUp()
-  const deployment = await deploy(owner)
+  const { id: deployment } = await deploy(owner)
   const { application } = server
   const operator = identifyOperator()
   const suspend = (graceMinutes: number) =>
@@ -182,7 +174,7 @@ test('organization suspend: the deployments end after the grace period of this s
 test('user disable: sessions end everywhere, and sign-ins are refused until enable', async () => {
   const { owner } = await setUp()
   const member = await joinClient(server, owner, 'member')
-  const deployment = await deploy(member)
+  const { id: deployment } = await deploy(member)
   expect((await chat(member, deployment)).status).toBe(200)
   const { id } = (await member.get('/v1/auth/session')).body.user
   expect(await operate('user', 'find', member.email.toUpperCase())).toContain(String(id))
@@ -215,7 +207,7 @@ test('a disabled account: no session starts that a concurrent disabling misses',
   const { userId } = await setUp()
   const { application } = server
   const start = () =>
-    startSession(application, serverActor, { userId, authMethod: 'password', replaces: null }).then(
+    openSession(server, userId).then(
       () => 'started',
       (error) => error.code,
     )
@@ -248,7 +240,7 @@ test('organization limit: sets how many deployments are possible', async () => {
 
 test('organization close: its deployments end, its invitations are cancelled, and nothing more is possible', async () => {
   const { owner, id } = await setUp()
-  const deployment = await deploy(owner)
+  const { id: deployment } = await deploy(owner)
   const invited = await owner.post('/v1/organization/invitations', { email: 'late@example.com' })
   expect(invited.status).toBe(200)
   expect((await admin('organization', 'close', id)).stderr).toContain('--yes')
@@ -339,4 +331,17 @@ test('beside a running server with the embedded database: reads its data and lea
   const { code, stdout } = await runAdmin(settings, ['user', 'find', client.email])
   expect([code, stdout]).toEqual([0, expect.stringContaining(client.email)])
   expect((await client.get('/v1/auth/session')).status).toBe(200)
+})
+
+test('a command with other settings leaves the catalog of the running server as it is', async () => {
+  const { db } = server.application
+  const listEnabled = () =>
+    db.selectFrom('deployable_models').select('id').where('enabled', '=', true).orderBy('id').execute()
+  await db.updateTable('deployable_models').set({ enabled: false }).where('id', '=', 'berth-tiny').execute()
+  onTestFinished(async () => {
+    await db.updateTable('deployable_models').set({ enabled: true }).where('id', '=', 'berth-tiny').execute()
+  })
+  const before = await listEnabled()
+  expect((await runAdmin(adminSettings(server), ['organization', 'find', 'nothing'])).code).toBe(0)
+  expect(await listEnabled()).toEqual(before)
 })

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listEngines } from '../../src/adapters/model-runtime/kubernetes/engine-plan.ts'
-import { readCatalogFile } from '../../src/features/catalog/catalog-file.ts'
+import { readCatalogFile } from '../../src/features/catalog/sources/file.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
 import { waitForStatus } from '../support/deployments.ts'

@@ -1,11 +1,11 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createApplication } from '../../src/create-application.ts'
-import { createLog } from '../../src/log.ts'
-import { buildServer } from '../../src/server.ts'
+import { createApplication } from '../../src/wiring/create-application.ts'
+import { createLog } from '../../src/base/log.ts'
+import { buildServer } from '../../src/process/server.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { openEventStream } from '../support/event-stream.ts'
 import { joinClient } from '../support/organizations.ts'
 import type { Account } from '../support/organizations.ts'
@@ -52,8 +52,7 @@ afterAll(async () => {
 async function setUp() {
   const owner = await registerClient(server.url)
   const member = await joinClient(server, owner, 'member')
-  const { id } = (await member.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(member, id, 'running')
+  const { id } = await deploy(member)
   const members = (await owner.get('/v1/organization/members')).body
   const { id: memberId } = members.find(({ email }: { email: string }) => email === member.email)
   return { owner, member, id, path: `/v1/organization/members/${memberId}`, to: members[0].user_id }

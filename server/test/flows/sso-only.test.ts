@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSession } from '../../src/features/accounts/sessions.ts'
-import { serverActor } from '../../src/viewer.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import { createTestClock, day, hour } from '../support/clock.ts'
 import { newPerson, signInAs, startSsoServer } from '../support/oidc-provider.ts'
 import type { SsoServer } from '../support/oidc-provider.ts'
 import { startTestServer } from '../support/server.ts'
+import { openSession } from '../support/sessions.ts'
 
 const password = 'correct horse battery'
 const clock = createTestClock()
@@ -55,9 +54,7 @@ test('SSO_ONLY: sessions that began with a password end, also those in the cache
     for (const path of ['/v1/auth/session', '/v1/models', '/v1/models']) {
       expect((await visitor.get(path)).status).toBe(401)
     }
-    const session = { userId, authMethod: 'oidc', replaces: null }
-    const { token } = await startSession(closed.application, serverActor, session)
-    visitor.setCookie(`session=${token}`)
+    visitor.setCookie(`session=${await openSession(closed, userId, 'oidc')}`)
     expect((await visitor.get('/v1/auth/session')).status).toBe(200)
   } finally {
     await closed.close()

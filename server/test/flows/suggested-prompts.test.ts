@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { deployBundled } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 
@@ -22,7 +22,7 @@ afterAll(() => server.close())
 test('the bundled chat model answers each of its suggested prompts correctly', async () => {
   const { body: model } = await client.get('/api/v1/deployable-models/berth-tiny')
   expect(model.suggested_prompts.toSorted()).toEqual(Object.keys(correctAnswers).toSorted())
-  await deployBundled(client)
+  await deploy(client)
   for (const [prompt, correct] of Object.entries(correctAnswers)) {
     for (let time = 0; time < 10; time++) {
       const messages = [{ role: 'user', content: prompt }]

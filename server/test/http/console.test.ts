@@ -1,6 +1,6 @@
 import { request as rawRequest } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildServer } from '../../src/server.ts'
+import { buildServer } from '../../src/process/server.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 

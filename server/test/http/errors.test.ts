@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectDatabase } from '../../src/database/connect.ts'
-import { buildServer } from '../../src/server.ts'
+import { buildServer } from '../../src/process/server.ts'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Answer, Client } from '../support/client.ts'
 import { startTestServer } from '../support/server.ts'

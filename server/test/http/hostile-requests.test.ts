@@ -2,6 +2,7 @@ import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
+import { assertDocumented } from '../support/documented-errors.ts'
 import { listOperations } from '../support/operations.ts'
 import type { Operation } from '../support/operations.ts'
 import { startTestServer } from '../support/server.ts'
@@ -38,7 +39,15 @@ async function send({ method, path }: Operation, sent: Sent): Promise<{ status: 
     headers: { cookie: own.cookie(), ...sent.headers },
     body: sent.body ?? null,
   })
-  return { status: answer.statusCode, text: await answer.body.text() }
+  const text = await answer.body.text()
+  const isJson = /json/.test(String(answer.headers['content-type']))
+  assertDocumented(
+    method,
+    sent.path ?? path,
+    answer.statusCode,
+    isJson && text !== '' ? JSON.parse(text) : text,
+  )
+  return { status: answer.statusCode, text }
 }
 
 function fill(path: string, value: string): string {

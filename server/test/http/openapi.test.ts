@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createClient } from '../support/client.ts'
+import { errorCodes } from '../../src/base/error-codes.ts'
+import { createClient, registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { listOperations } from '../support/operations.ts'
+import { listOperations, resolveReference } from '../support/operations.ts'
 import type { Operation } from '../support/operations.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -95,26 +96,56 @@ test('every path parameter is described', () => {
   }
 })
 
-test('every error is a problem, or has OpenAI’s shape on the OpenAI routes', () => {
+test('every error is a problem with the codes of its status, or has OpenAI’s shape on the OpenAI routes', () => {
   for (const operation of operations) {
     const isOpenAi = openAiPaths.has(operation.path)
-    for (const [status, response] of Object.entries<any>(operation.description.responses)) {
+    for (const [status, response] of Object.entries(operation.responses)) {
       if (Number(status) < 400) continue
-      const type = isOpenAi ? 'application/json' : 'application/problem+json'
-      const reference = response.content?.[type]?.schema?.$ref
-      expect(reference, `${name(operation)} ${status}`).toBe(
-        isOpenAi ? '#/components/schemas/OpenAIError' : '#/components/schemas/Problem',
+      const listed = Array.from<string[], string>(
+        response.description.matchAll(/`(\w+)`: /g),
+        ([, code]) => code!,
+      )
+      expect(listed.length, `${name(operation)} ${status}`).toBeGreaterThan(0)
+      expect(response.content, `${name(operation)} ${status}`).toEqual(
+        isOpenAi
+          ? { 'application/json': { schema: { $ref: '#/components/schemas/OpenAIError' } } }
+          : {
+              'application/problem+json': {
+                schema: {
+                  allOf: [
+                    { $ref: '#/components/schemas/Problem' },
+                    { properties: { code: { enum: listed } } },
+                  ],
+                },
+              },
+            },
       )
     }
   }
 })
 
-test('protected operations describe 401 and 403; operations with a body describe 400, 413 and 415', () => {
+test('every error code is listed by a route, except those of unknown addresses, of every route and of operators', () => {
+  const listed = operations.flatMap(({ responses }) =>
+    Object.values(responses).flatMap(({ description }) => [...description.matchAll(/^- `(\w+)`/gm)]),
+  )
+  const unlisted = Object.keys(errorCodes).filter((code) => !listed.some(([, each]) => each === code))
+  expect(unlisted.toSorted()).toEqual([
+    'internal_error',
+    'malformed_request',
+    'method_not_allowed',
+    'unknown_host',
+    'unknown_url',
+    'wrong_status',
+  ])
+  expect(document.components.schemas.Problem.properties.code.enum).toEqual(Object.keys(errorCodes))
+})
+
+test('protected operations describe 401, operations that change something 403, 400, 413 and 415', () => {
   for (const operation of operations) {
-    const statuses = Object.keys(operation.description.responses)
-    if (!operation.isPublic) expect(statuses, name(operation)).toEqual(expect.arrayContaining(['401', '403']))
-    if (operation.bodyFields !== null && operation.path !== '/v1/billing/webhook') {
-      expect(statuses, name(operation)).toEqual(expect.arrayContaining(['400', '413', '415']))
+    const statuses = Object.keys(operation.responses)
+    if (!operation.isPublic) expect(statuses, name(operation)).toContain('401')
+    if (operation.method !== 'GET' && operation.path !== '/v1/billing/webhook') {
+      expect(statuses, name(operation)).toEqual(expect.arrayContaining(['400', '403', '413', '415']))
     }
   }
 })
@@ -177,6 +208,65 @@ test.each([
 ])('%s answers 200 with %j', (wanted, types) => {
   const operation = operations.find((each) => name(each) === wanted)!
   expect(Object.keys(operation.description.responses['200'].content)).toEqual(types)
+})
+
+test('every property, parameter and response is described, and no schema has a bound or pattern of Zod’s own', () => {
+  const undescribed: string[] = []
+  const check = (schema: any, place: string): void => {
+    for (const [key, value] of Object.entries<any>(schema?.properties ?? {})) {
+      if (value.description === undefined && value.$ref === undefined) undescribed.push(`${place}.${key}`)
+      check(value, `${place}.${key}`)
+    }
+    for (const part of [schema?.items, ...(schema?.anyOf ?? [])]) if (part !== undefined) check(part, place)
+  }
+  for (const [id, schema] of Object.entries(document.components.schemas)) check(schema, id)
+  for (const operation of operations) {
+    for (const parameter of operation.description.parameters ?? []) {
+      if (parameter.description === undefined) undescribed.push(`${name(operation)}?${parameter.name}`)
+    }
+    for (const [status, { description }] of Object.entries(operation.responses)) {
+      if (description === 'Default Response') undescribed.push(`${name(operation)} ${status}`)
+    }
+  }
+  expect(undescribed).toEqual([])
+  expect(JSON.stringify(document)).not.toMatch(/9007199254740991|"format":"[^"]+","pattern"/)
+})
+
+test('every request body has an example, which the server accepts', async () => {
+  for (const operation of operations) {
+    const content = operation.description.requestBody?.content['application/json'].schema
+    if (content === undefined || operation.path === '/v1/billing/webhook') continue
+    const { examples = [] } = resolveReference(document, content)
+    expect(examples.length, name(operation)).toBeGreaterThan(0)
+    const person = operation.isPublic ? createClient(server.url) : await registerClient(server.url)
+    for (const example of examples) {
+      const path = operation.path.replaceAll(/\{[^}]+\}/g, '1')
+      const { status, body } = await person.request(operation.method, path, example)
+      const answer = `${name(operation)}: ${status} ${JSON.stringify(body)}`
+      expect(['validation_failed', 'malformed_json', 'invalid_request_error'], answer).not.toContain(
+        body.code ?? body.error?.code,
+      )
+      expect(status, answer).toBeLessThan(500)
+    }
+  }
+})
+
+test('responses name their headers', () => {
+  const headersOf = (wanted: string, status: string) =>
+    Object.keys(operations.find((each) => name(each) === wanted)!.responses[status].headers ?? {})
+  expect(headersOf('POST /v1/user/signin', '200')).toEqual(['Set-Cookie'])
+  expect(headersOf('POST /v1/user/signin', '429')).toEqual(['Retry-After'])
+  expect(headersOf('GET /v1/user/profile', '200')).toEqual(['ETag'])
+  expect(headersOf('GET /v1/sso/login/{sso_provider}', '302')).toEqual(['Location', 'Set-Cookie'])
+})
+
+test('event streams: the shape of their events', () => {
+  const operation = operations.find(({ description }) => description.operationId === 'listDeploymentEvents')!
+  const { schema } = operation.responses['200'].content['text/event-stream']
+  expect(schema.contentSchema.items.properties).toEqual({
+    event: { enum: ['status'] },
+    data: { $ref: '#/components/schemas/DeploymentEvent' },
+  })
 })
 
 test('request bodies: a size above 0, `stream: null` and the webhook’s event', () => {

@@ -91,7 +91,7 @@ test('METRICS_PORT: /metrics is served on its own port and not by the API', asyn
     const url = await process.listening
     const api = createClient(url)
     expect((await api.get('/healthz')).status).toBe(200)
-    expect((await api.get('/metrics')).status).toBe(404)
+    expect((await fetch(`${url}/metrics`)).status).toBe(404)
     expect((await api.get('/openapi.json')).body.paths).not.toHaveProperty('/metrics')
     const metrics = await createClient(`http://127.0.0.1:${metricsPort}`).get<string>('/metrics')
     expect(metrics.status).toBe(200)

@@ -110,7 +110,7 @@ test('an email whose transaction is rolled back is not sent', async () => {
 })
 
 test.each(['RCPT', 'DATA'] as const)('a 451 at %s is retried, and the email arrives once', async (at) => {
-  mails.faults.push({ at, code: 451, text: 'Greylisted, come back later' })
+  mails.faults.push({ to: email, at, code: 451, text: 'Greylisted, come back later' })
   const id = await queue()
   const waiting = await waitForRow(id, { status: 'pending', attempts: 1, last_error: expect.any(String) })
   expect(waiting.last_error).toContain('Greylisted, come back later')
@@ -123,7 +123,7 @@ test.each([
   ['RCPT', 550, 'No such user here'],
   ['DATA', 554, 'This looks like spam'],
 ] as const)('a %s %i fails the email immediately, with the reason', async (at, code, text) => {
-  mails.faults.push({ at, code, text })
+  mails.faults.push({ to: email, at, code, text })
   const row = await waitForRow(await queue(), { status: 'failed' })
   expect(row).toMatchObject({ attempts: 1, sent_at: null, last_error: expect.stringContaining(text) })
   expect(row.last_error).toContain(String(code))
@@ -131,14 +131,14 @@ test.each([
 })
 
 test('if the connection breaks after DATA, the email arrives again with the same Message-ID', async () => {
-  mails.faults.push({ at: 'DATA', cut: true })
+  mails.faults.push({ to: email, at: 'DATA', cut: true })
   const row = await waitForRow(await queue(), { status: 'sent' })
   expect(row.attempts).toBe(2)
   expect(deliveries().map(({ messageId }) => messageId)).toEqual([row.message_id, row.message_id])
 })
 
 test('a mail server that never replies times out, and the email is retried', async () => {
-  mails.faults.push({ at: 'DATA', silent: true })
+  mails.faults.push({ to: email, at: 'DATA', silent: true })
   const id = await queue()
   const waiting = await waitForRow(id, { status: 'pending', attempts: 1, last_error: expect.any(String) })
   expect(waiting.last_error).toContain('ETIMEDOUT')
@@ -158,7 +158,10 @@ test('if the mail server is down, the email is sent when it is back, and the err
 })
 
 test('an email fails after 3 days, with the latest reason', async () => {
-  mails.faults.push({ at: 'RCPT', code: 451, text: 'first' }, { at: 'RCPT', code: 451, text: 'last' })
+  mails.faults.push(
+    { to: email, at: 'RCPT', code: 451, text: 'first' },
+    { to: email, at: 'RCPT', code: 451, text: 'last' },
+  )
   const id = await queue()
   await waitForRow(id, { attempts: 1, last_error: expect.stringContaining('first') })
   now = 3 * day

@@ -3,6 +3,7 @@ import { endTrials } from '../../src/features/deployments/end-trials.ts'
 import { activate } from '../support/billing.ts'
 import { registerClient } from '../support/client.ts'
 import { createTestClock, hour } from '../support/clock.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { startMailServer } from '../support/mail.ts'
 import type { MailServer, ReceivedMail } from '../support/mail.ts'
 import { joinClient, registerProven } from '../support/organizations.ts'
@@ -30,18 +31,6 @@ afterAll(async () => {
   await mails.stop()
 })
 
-async function deploy(client: Account): Promise<string> {
-  const { status, body } = await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-  expect(status).toBe(201)
-  await waitForStatus(client, body.id, 'running')
-  return body.id
-}
-
-async function waitForStatus(client: Account, id: string, status: string): Promise<void> {
-  const read = async () => (await client.get(`/api/v1/model-deployments/${id}`)).body.status
-  await expect.poll(read).toBe(status)
-}
-
 /** The emails about a used-up credit that an account got. An invited account may also have its invitation, or not. */
 function trialMails({ email }: Account): ReceivedMail[] {
   return mails.received.filter(
@@ -53,7 +42,7 @@ test('a trial that used up its credit: its admins get one email, and its deploym
   const owner = await registerProven(server)
   const admin = await joinClient(server, owner, 'admin')
   const member = await joinClient(server, owner, 'member')
-  const id = await deploy(member)
+  const { id } = await deploy(member)
   await endTrials(server.application)
   expect([owner, admin, member].flatMap(trialMails)).toEqual([])
   clock.advance(2 * hour)
@@ -78,7 +67,7 @@ test('a trial that used up its credit: its admins get one email, and its deploym
 
 test('an organization that activates billing in time keeps its deployments', async () => {
   const owner = await registerProven(server)
-  const id = await deploy(owner)
+  const { id } = await deploy(owner)
   clock.advance(2 * hour)
   await endTrials(server.application)
   await mails.waitForMail(owner.email)

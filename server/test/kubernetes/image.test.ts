@@ -84,7 +84,7 @@ function linkPackages(stage: string): void {
   symlinkSync(join(stage, 'payment-sandbox'), join(packages, '@berth/payment-sandbox'))
 }
 
-const modules = ['main', 'server', 'worker', 'create-application']
+const modules = ['main', 'process/server', 'process/worker', 'wiring/create-application']
 
 describe.each(['server', 'all', 'cuda'])('the target %s', (target) => {
   test('has every file that the server reads', async () => {
@@ -97,7 +97,7 @@ describe.each(['server', 'all', 'cuda'])('the target %s', (target) => {
       cwd: stage,
     })
     for (const path of [
-      'server/src/main.ts',
+      'server/src/process/main.ts',
       'server/src/adapters/model-runtime/kubernetes/runtime.ts',
       'console/dist/index.html',
       'console/dist/visitor.html',
@@ -126,4 +126,11 @@ test('the CPU target is the default, and only the CUDA target has builds for CUD
   expect(targets.at(-1)).toBe('all')
   expect(dockerfile).toMatch(/^FROM cuda-packages AS all-packages\nRUN rm -rf .*\*-cuda .*\*-cuda-ext$/m)
   expect(dockerfile).toContain('COPY --from=cuda-packages /berth/node_modules node_modules')
+})
+
+test('the image runs Node with the flags of npm start', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const entrypoint = JSON.parse(/^ENTRYPOINT (.+)$/m.exec(dockerfile)![1]!) as string[]
+  const flags = (command: string[]) => command.filter((part) => part.startsWith('--'))
+  expect(flags(entrypoint)).toEqual(flags(scripts.start.split(' ')))
 })

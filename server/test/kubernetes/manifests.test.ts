@@ -4,9 +4,9 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { readConfig, settingNames } from '../../src/config.ts'
+import { readConfig, settingNames } from '../../src/config/config.ts'
 import { listWarnings } from '../../src/config/warnings.ts'
-import { readInstanceTypesFile } from '../../src/features/deployments/instance-types-file.ts'
+import { readInstanceTypesFile } from '../../src/features/placement/instance-types-file.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const folder = join(root, 'deploy/kubernetes')

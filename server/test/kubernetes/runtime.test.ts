@@ -61,6 +61,7 @@ const spec: EngineSpec = {
     architecture: null,
     weightBytes: null,
     weights: { kind: 'huggingface', repo: 'o/m', revision: 'main', files: ['m.gguf'] },
+    engines: {},
   },
   instanceType: 'l4-x1',
   gpuCount: 1,
@@ -202,7 +203,7 @@ test('observeEngine: diagnoses a crash loop from the last log lines', async () =
     phase: 'failed',
     code: 'launch_rejected',
   })
-  expect(await runtime.readLogs(deploymentId, 1)).toEqual([
+  expect(await runtime.logs.read(deploymentId, 1)).toEqual([
     { at: new Date(at), line: "unknown model architecture: 'future'" },
   ])
 })
@@ -259,7 +260,7 @@ test.each([500, 401, 403, 404, 429])(
       () => runtime.stopEngine(deploymentId),
       () => runtime.release(deploymentId),
       () => runtime.listDeploymentIds(),
-      () => runtime.readLogs(deploymentId, 1),
+      () => runtime.logs.read(deploymentId, 1),
     ]) {
       await expect(call()).rejects.toThrow(String(status))
     }

@@ -7,7 +7,7 @@ import { settleUsage } from '../../src/features/metering/settle.ts'
 import { summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -24,15 +24,9 @@ beforeAll(async () => {
   server = await startTestServer({ runtime, clock: () => now, settings: { BILLING_TRIAL_CREDIT: '1000' } })
   client = await registerClient(server.url)
   organizationId = (await client.get('/v1/organization')).body.id
-  id = await deploy()
+  id = (await deploy(client)).id
 })
 afterAll(() => server?.close())
-
-async function deploy(): Promise<string> {
-  const { body } = await client.post(path, { model_name: 'berth-tiny' })
-  await waitForStatus(client, body.id, 'running')
-  return body.id
-}
 
 /** Runs all checks and returns the open anomalies; also verifies the count in the usage summary. */
 async function runChecks() {
@@ -121,8 +115,7 @@ test('overlapping_spans: two spans of a deployment overlap; the sealed hours bec
 
 test('checkLedger checks every organization; checkUsage finds none of its kinds', async () => {
   const other = await registerClient(server.url)
-  const { body } = await other.post(path, { model_name: 'berth-tiny' })
-  await waitForStatus(other, body.id, 'running')
+  const body = await deploy(other)
   const long = new Date('2026-03-01T01:00:00Z')
   const setReportedStart = (reported: ReturnType<typeof sql>) =>
     run(sql`UPDATE instance_spans SET reported_start_at = ${reported}`)
@@ -165,7 +158,7 @@ test('impossible_span: a start in the future, before the request, or different f
 })
 
 test('a clock steps back: the span ends at the watermark, with an anomaly', async () => {
-  const other = await deploy()
+  const { id: other } = await deploy(client)
   const started = now
   now = new Date(started.getTime() + 4 * 3_600_000)
   await settleUsage(server.application)

@@ -81,15 +81,15 @@ async function replay(
     else if (write.kind === 'end') await setStatus(id, 'terminating', write.at)
     else if (write.kind === 'open') {
       await setStatus(id, 'deploying', write.now)
-      const given = {
-        organizationId: organization,
-        deploymentId: id,
-        instanceType: instanceTypeOf(write.deployment),
-        region: 'test',
-        startedAt: write.reported,
-        requestedAt,
+      const deployment = {
+        ...row,
+        selected_instance_type: instanceTypeOf(write.deployment),
+        created_at: requestedAt,
       }
-      await db.transaction().execute((transaction) => openInstanceSpan(transaction, given, write.now))
+      const instance = { region: 'test', startedAt: write.reported }
+      await db
+        .transaction()
+        .execute((transaction) => openInstanceSpan(transaction, deployment, instance, write.now))
     } else if (write.kind === 'confirm') {
       await db.transaction().execute((transaction) => confirmInstanceSpan(transaction, row, write.now))
     } else if (write.kind === 'close') {

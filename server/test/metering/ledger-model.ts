@@ -7,7 +7,7 @@ import {
 } from '../../src/features/metering/ledger.ts'
 import type { InstanceSpan, OpenLedger, UsageBucket } from '../../src/features/metering/ledger.ts'
 import { findPrice } from '../../src/features/metering/prices.ts'
-import type { Price } from '../../src/features/metering/prices.ts'
+import type { Price } from '../../src/base/price.ts'
 
 /** One database transaction, recorded so that a test can replay it against a real database. */
 export type Write =

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Price } from '../../src/features/metering/prices.ts'
+import type { Price } from '../../src/base/price.ts'
 import { createLedgerModel } from './ledger-model.ts'
 import type { LedgerModel } from './ledger-model.ts'
 

@@ -1,4 +1,4 @@
-import type { Price } from '../../src/features/metering/prices.ts'
+import type { Price } from '../../src/base/price.ts'
 
 export const priceChange = new Date('2026-02-01T00:00:00Z')
 const always = new Date('2000-01-01T00:00:00Z')

@@ -10,7 +10,7 @@ import { openTokenJournal } from '../../src/features/metering/token-journal.ts'
 import type { TokenJournal } from '../../src/features/metering/token-journal.ts'
 import { recordTokenBatch } from '../../src/features/metering/record-tokens.ts'
 import { registerClient } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
@@ -26,8 +26,7 @@ let now = new Date()
 beforeAll(async () => {
   server = await startTestServer({ runtime: createScriptedRuntime() })
   const client = await registerClient(server.url)
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'running')
+  const { id } = await deploy(client)
   const row = await server.application.db.selectFrom('deployments').selectAll().executeTakeFirstOrThrow()
   serving = { deploymentId: id, organizationId: row.organization_id, modelName: 'berth-tiny' }
 })

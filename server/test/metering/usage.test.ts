@@ -4,7 +4,7 @@ import { settleUsage } from '../../src/features/metering/settle.ts'
 import { sumAmount, summarizeUsage } from '../../src/features/metering/summary.ts'
 import { registerClient } from '../support/client.ts'
 import type { Client } from '../support/client.ts'
-import { waitForStatus } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { createScriptedRuntime } from '../support/scripted-runtime.ts'
 import { listAllUsageEvents } from '../support/sealed-usage.ts'
 import { startTestServer } from '../support/server.ts'
@@ -36,12 +36,6 @@ function pass(time: { hours?: number; minutes?: number; milliseconds?: number })
   now = new Date(now.getTime() + (hours * 60 + minutes) * 60_000 + milliseconds)
 }
 
-async function deploy(status = 'running'): Promise<string> {
-  const { body } = await client.post(path, { model_name: 'berth-tiny' })
-  await waitForStatus(client, body.id, status)
-  return body.id
-}
-
 async function terminate(id: string): Promise<void> {
   await client.delete(`${path}/${id}`)
   await waitForStatus(client, id, 'terminated')
@@ -61,7 +55,7 @@ const month = [new Date('2026-01-01T00:00:00Z'), new Date('2026-02-01T00:00:00Z'
 const nextMonth = [month[1], new Date('2026-03-01T00:00:00Z')] as const
 
 test('a span across midnight and the end of a month is cut into hours, to the millisecond', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   pass({ hours: 3, milliseconds: 123 })
   await terminate(id)
   pass({ hours: 2 })
@@ -121,7 +115,7 @@ test.each([
   ['an engine that disappears', { phase: 'absent' }],
   ['an engine that was lost and may come back by itself', { phase: 'starting', message: 'Launching.' }],
 ] as const)('%s: not billed until it runs again in its place', async (_name, lost) => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const read = async () => (await client.get(`${path}/${id}`)).body
   pass({ minutes: 10 })
   const lostAt = now
@@ -150,7 +144,7 @@ test.each([
 })
 
 test('an engine that is found lost after an outage: billed until the start of the outage', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const read = async () => (await client.get(`${path}/${id}`)).body
   pass({ minutes: 10 })
   runtime.answer({ observeEngine: () => ({ phase: 'unreachable', message: 'No answer.' }) })
@@ -184,7 +178,7 @@ test('an engine that is found lost after an outage: billed until the start of th
 
 test('an engine whose launch had to wait: billed from the launch', async () => {
   runtime.answer({ ensureEngine: () => ({ phase: 'unreachable', message: 'No worker.' }) })
-  const id = await deploy('deploying')
+  const { id } = await deploy(client, 'berth-tiny', 'deploying')
   pass({ minutes: 4 })
   const startedAt = now
   pass({ minutes: 1 })
@@ -199,7 +193,7 @@ test('an engine whose launch had to wait: billed from the launch', async () => {
 })
 
 test('a lost instance is billed until its loss, and its replacement from the start of its engine', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const read = async () => (await client.get(`${path}/${id}`)).body
   const readSeconds = async () => (await client.get(`${path}/${id}/usage`)).body.instance_seconds
   // The loss is noticed 110 seconds after the last heartbeat.
@@ -263,7 +257,7 @@ test('a lost instance is billed until its loss, and its replacement from the sta
 })
 
 test('an instance that was replaced between two checks is billed until its replacement was created', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   pass({ minutes: 10 })
   const createdAt = now
   pass({ minutes: 3 })
@@ -295,7 +289,7 @@ test('an instance that was replaced between two checks is billed until its repla
 })
 
 test('a summary counts open spans up to now, before and after settlement', async () => {
-  await deploy()
+  await deploy(client)
   expect((await summarize(...month)).usageTotals).toEqual([])
   pass({ milliseconds: 5 })
   expect((await summarize(...month)).usageTotals[0]).toMatchObject({
@@ -313,9 +307,9 @@ test('a summary counts open spans up to now, before and after settlement', async
 
 test('a deployment’s cost includes only its own usage, sealed or not', async () => {
   const readCost = async (id: string) => (await client.get(`${path}/${id}/usage`)).body.cost
-  const first = await deploy()
+  const { id: first } = await deploy(client)
   pass({ hours: 1 })
-  const second = await deploy()
+  const { id: second } = await deploy(client)
   pass({ minutes: 30, milliseconds: 1 })
   for (const settled of [false, true]) {
     if (settled) await settleUsage(server.application)
@@ -325,7 +319,7 @@ test('a deployment’s cost includes only its own usage, sealed or not', async (
 })
 
 test('an hour is sealed 15 minutes after its end and can never change again', async () => {
-  await deploy()
+  await deploy(client)
   now = new Date('2026-01-31T22:14:59.999Z')
   await settleUsage(server.application)
   expect((await readBuckets()).map((bucket) => bucket.sealed_at)).toEqual([null, null])
@@ -350,7 +344,7 @@ test('an hour is sealed 15 minutes after its end and can never change again', as
 })
 
 test('a machine whose clock is ahead of the database’s seals no hours', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   pass({ hours: 2 })
   const isSealed = async () => (await readBuckets()).some((bucket) => bucket.sealed_at !== null)
   const machine = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 6 * 60_000)
@@ -367,7 +361,7 @@ test('a machine whose clock is ahead of the database’s seals no hours', async 
 
 test('a deployment that takes hours to start is billed from the provider’s start, once it is ready', async () => {
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
-  const id = await deploy('deploying')
+  const { id } = await deploy(client, 'berth-tiny', 'deploying')
   pass({ hours: 5 })
   await settleUsage(server.application)
   expect((await summarize(...nextMonth)).usageTotals).toEqual([])
@@ -382,12 +376,12 @@ test('a deployment that takes hours to start is billed from the provider’s sta
 test('a deployment that failed before it was ready is not billed; one that failed later is billed until its release', async () => {
   const failed = { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message: 'No.' } as const
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Loading.' }) })
-  const never = await deploy('deploying')
+  const { id: never } = await deploy(client, 'berth-tiny', 'deploying')
   pass({ hours: 1 })
   runtime.answer({ ensureEngine: () => failed })
   await waitForStatus(client, never, 'failed')
   runtime.reset()
-  const late = await deploy()
+  const { id: late } = await deploy(client)
   pass({ hours: 1 })
   runtime.answer({ observeEngine: () => failed, release: () => false })
   await waitForStatus(client, late, 'failed')
@@ -412,7 +406,7 @@ test('a deployment that failed before it was ready is not billed; one that faile
 })
 
 test('tokens are counted by model, free, and not reported to the processor', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const { db } = server.application
   const usage = { hour: new Date('2026-01-31T21:00:00Z'), requests: 1, input_tokens: 7, output_tokens: 0 }
   await db

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { assertDocumented } from './documented-errors.ts'
 
 export interface Answer<Body = any> {
   status: number
@@ -23,7 +24,7 @@ export interface Client {
   delete<Body = any>(path: string): Promise<Answer<Body>>
 }
 
-/** Sends a string or bytes unchanged and any other body as JSON. */
+/** Sends a string or bytes unchanged and any other body as JSON. An error that openapi.json does not list throws. */
 export function createClient(url: string): Client {
   let cookie = ''
 
@@ -54,11 +55,9 @@ export function createClient(url: string): Client {
     }
     const text = await response.text()
     const isJson = /json/.test(response.headers.get('content-type') ?? '')
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (isJson && text !== '' ? JSON.parse(text) : text) as Body,
-    }
+    const answer = (isJson && text !== '' ? JSON.parse(text) : text) as Body
+    assertDocumented(method, path, response.status, answer)
+    return { status: response.status, headers: response.headers, body: answer }
   }
 
   return {

@@ -1,8 +1,17 @@
 import { expect, vi } from 'vitest'
+import type { z } from 'zod'
+import type { deploymentBody } from '../../src/features/deployments/schemas.ts'
 import type { Client } from './client.ts'
 
+type Deployment = z.infer<typeof deploymentBody>
+
 /** Waits until a deployment reaches a status and returns it. */
-export async function waitForStatus(client: Client, id: string, status: string, timeout = 30_000) {
+export async function waitForStatus(
+  client: Client,
+  id: string,
+  status: string,
+  timeout = 30_000,
+): Promise<Deployment> {
   return vi.waitFor(
     async () => {
       const { body } = await client.get(`/api/v1/model-deployments/${id}`)
@@ -13,12 +22,13 @@ export async function waitForStatus(client: Client, id: string, status: string, 
   )
 }
 
-/** Deploys a bundled model and waits until it is running. */
-export async function deployBundled(
+/** Deploys a model, waits until the deployment has a status, and returns it. */
+export async function deploy(
   client: Client,
-  model: 'berth-tiny' | 'berth-tiny-embedding' = 'berth-tiny',
-) {
-  const created = await client.post('/api/v1/model-deployments', { model_name: model })
+  model_name = 'berth-tiny',
+  status = 'running',
+): Promise<Deployment> {
+  const created = await client.post('/api/v1/model-deployments', { model_name })
   expect(created.status).toBe(201)
-  return waitForStatus(client, created.body.id, 'running')
+  return waitForStatus(client, created.body.id, status)
 }

@@ -12,8 +12,8 @@ export interface ReceivedMail extends ParsedMail {
   recipients: string[]
 }
 
-/** Makes the server fail one message: the next one, or the next one to an address. */
-export type MailFault = { to?: string } & (
+/** Makes the server fail the next message to an address. */
+export type MailFault = { to: string } & (
   | { at: 'RCPT' | 'DATA'; code: number; text: string }
   /** Rejects the message and quotes its text, as spam filters do */
   | { at: 'DATA'; code: number; quote: true }
@@ -30,7 +30,7 @@ export interface MailServer {
   received: ReceivedMail[]
   /** The messages with a link that proves an address. Every registration sends one. */
   verifications: ReceivedMail[]
-  /** Faults for the next messages, one each. Later messages are delivered. */
+  /** Faults, one message each. All other messages are delivered. */
   faults: MailFault[]
   /** Waits for the n-th message to an address. Default: the first. */
   waitForMail(recipient: string, count?: number): Promise<ReceivedMail>
@@ -54,7 +54,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   }
 
   function takeFault(at: MailFault['at'], recipients: string[]): MailFault | undefined {
-    const index = faults.findIndex(({ to }) => to === undefined || recipients.includes(to))
+    const index = faults.findIndex(({ to }) => recipients.includes(to))
     return faults[index]?.at === at ? faults.splice(index, 1)[0] : undefined
   }
 

@@ -6,6 +6,8 @@ export interface Operation {
   queryParameters: string[]
   /** Top-level fields of the body; null if the operation takes no body */
   bodyFields: string[] | null
+  /** The responses by status, with references resolved */
+  responses: Record<string, any>
   description: any
 }
 
@@ -13,8 +15,11 @@ export interface Operation {
 export function listOperations(document: any): Operation[] {
   return Object.entries<Record<string, any>>(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, description]): Operation => {
-      const schema = description.requestBody?.content['application/json'].schema
-      const body = schema?.$ref === undefined ? schema : resolveReference(document, schema.$ref)
+      const body = resolveReference(document, description.requestBody?.content['application/json'].schema)
+      const responses = Object.entries(description.responses).map(([status, response]) => [
+        status,
+        resolveReference(document, response),
+      ])
       return {
         method: method.toUpperCase(),
         path,
@@ -23,15 +28,18 @@ export function listOperations(document: any): Operation[] {
           .filter((parameter: any) => parameter.in === 'query')
           .map((parameter: any) => parameter.name),
         bodyFields: body === undefined ? null : Object.keys(body.properties ?? {}),
+        responses: Object.fromEntries(responses),
         description,
       }
     }),
   )
 }
 
-function resolveReference(document: any, reference: string): any {
-  return reference
+/** What `value` refers to, or `value` itself if it is no reference. */
+export function resolveReference(document: any, value: any): any {
+  if (value?.$ref === undefined) return value
+  return value.$ref
     .slice(2)
     .split('/')
-    .reduce((value, key) => value[key], document)
+    .reduce((parent: any, key: string) => parent[key], document)
 }

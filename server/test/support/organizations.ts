@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { deriveLinkToken } from '../../src/features/accounts/link-token.ts'
-import type { RoleName } from '../../src/roles.ts'
+import { deriveLinkToken } from '../../src/features/mail/link-token.ts'
+import type { RoleName } from '../../src/base/roles.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
 import { setRole } from './roles.ts'

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { deriveLinkToken, hashToken } from '../../src/features/accounts/link-token.ts'
-import { replaceReset } from '../../src/features/accounts/password-reset-store.ts'
+import { hashToken } from '../../src/base/hash-token.ts'
+import { deriveLinkToken } from '../../src/features/mail/link-token.ts'
+import { replaceReset } from '../../src/features/sign-in/password-reset-store.ts'
 import type { TestServer } from './server.ts'
 
 /** Adds a password reset that is valid for an hour and returns the token of its link. */

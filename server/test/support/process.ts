@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, readdir, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -7,6 +8,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isPostmaster, readPidFile } from '../../src/database/embedded/postmaster.ts'
 
 const program = resolve(import.meta.dirname, '../../bin/berth.mjs')
+const packageFile = resolve(import.meta.dirname, '../../../package.json')
+
+/** The flags of Node with which `npm start` runs the server. */
+export const startFlags = (JSON.parse(readFileSync(packageFile, 'utf8')).scripts.start as string)
+  .split(' ')
+  .filter((part) => part.startsWith('--'))
 
 /** A server in a separate process, as operators run it. */
 export interface ServerProcess {
@@ -26,7 +33,7 @@ export function spawnServer(
   args: string[] = [],
 ): ServerProcess {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn(node, [program, ...args], {
+  const child = spawn(node, [...startFlags, program, ...args], {
     env: { PATH, HOME, PORT: '0', BILLING_TRIAL_MAX_ACTIVE: '1000', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

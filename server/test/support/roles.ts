@@ -1,4 +1,4 @@
-import type { RoleName } from '../../src/roles.ts'
+import type { RoleName } from '../../src/base/roles.ts'
 import type { TestServer } from './server.ts'
 
 /** Changes the role of an account in its only organization. */

@@ -2,7 +2,7 @@ import { schemaName } from '../../../payment-sandbox/src/database.ts'
 import type { SandboxDatabase } from '../../../payment-sandbox/src/database.ts'
 import type { ObjectType, ObjectTypes } from '../../../payment-sandbox/src/object-types.ts'
 import { listObjects } from '../../../payment-sandbox/src/objects.ts'
-import type { Application } from '../../src/application.ts'
+import type { Application } from '../../src/wiring/application.ts'
 
 type Deps = Pick<Application, 'db' | 'paymentSandbox'>
 

@@ -8,6 +8,7 @@ import type {
   ModelRuntime,
   ProvisionResult,
 } from '../../src/ports/model-runtime.ts'
+import { engines } from './engines.ts'
 
 type MaybePromise<Result> = Result | Promise<Result>
 
@@ -32,8 +33,8 @@ export interface ScriptedRuntime extends ModelRuntime {
   specs: EngineSpec[]
   /** Ids of deployments with an instance */
   allocated: Set<string>
-  /** The lines that `readLogs` returns */
-  logs: LogLine[]
+  /** The lines of every engine's log */
+  logLines: LogLine[]
 }
 
 /** An offer with enough resources for the bundled models. */
@@ -62,7 +63,7 @@ export function createScriptedRuntime(
   const allocated = new Set<string>()
   const specs: EngineSpec[] = []
   const calls: { name: keyof Script; deploymentId: string }[] = []
-  const logs: LogLine[] = []
+  const logLines: LogLine[] = []
   const endpoints = new Map<string, EngineEndpoint>()
   const defaults: Script = {
     listOffers: () => [makeOffer('small')],
@@ -95,14 +96,19 @@ export function createScriptedRuntime(
   }
 
   return {
-    name: 'local',
-    engines: [
-      { name: 'embedded', formats: ['ggufv2'], version: null, acceptsImages: false },
-      { name: 'vllm', formats: ['pytorch', 'awq', 'fp8'], version: '0.16.0', acceptsImages: true },
-    ],
+    name: 'scripted',
+    engines: [engines.embedded, { ...engines.vllm, formats: ['pytorch', 'awq', 'fp8'], version: '0.16.0' }],
+    sharedCapacity: { contextTokens: 4096, parallelSequences: 4 },
+    usesCatalogWeights: true,
+    logs: {
+      read: async (_id, limit) => logLines.slice(-limit),
+      async *follow(_id, tail) {
+        yield* logLines.slice(Math.max(0, logLines.length - tail))
+      },
+    },
     allocated,
     specs,
-    logs,
+    logLines,
     answer: (changes) => {
       script = { ...script, ...changes }
     },
@@ -133,10 +139,6 @@ export function createScriptedRuntime(
         return released
       }),
     listDeploymentIds: async () => [...allocated],
-    readLogs: async (_id, limit) => logs.slice(-limit),
-    async *followLogs(_id, tail) {
-      yield* logs.slice(Math.max(0, logs.length - tail))
-    },
     close: async () => {},
   }
 }

@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, vi } from 'vitest'
-import type { Application } from '../../src/application.ts'
-import { startSession } from '../../src/features/accounts/sessions.ts'
-import { deriveLinkToken } from '../../src/features/accounts/link-token.ts'
+import type { Application } from '../../src/wiring/application.ts'
+import { deriveLinkToken } from '../../src/features/mail/link-token.ts'
 import { requestDeployment } from '../../src/features/deployments/request.ts'
 import { issueInvitationLink } from '../../src/features/invitations/lifecycle.ts'
 import { insertInvitation } from '../../src/features/invitations/store.ts'
-import type { RoleName } from '../../src/roles.ts'
-import { serverActor } from '../../src/viewer.ts'
+import type { RoleName } from '../../src/base/roles.ts'
+import { serverActor } from '../../src/base/viewer.ts'
 import { createClient, registerClient } from './client.ts'
 import type { Client } from './client.ts'
+import { startSsoServer } from './oidc-provider.ts'
+import type { SsoServer } from './oidc-provider.ts'
 import { joinClient } from './organizations.ts'
+import { startAnsweringEngine } from './recording-engine.ts'
 import { openSandboxTables } from './sandbox.ts'
+import { createScriptedRuntime } from './scripted-runtime.ts'
 import type { TestServer } from './server.ts'
+import { openSession } from './sessions.ts'
 
 export interface Actor {
   userId: number
@@ -30,8 +34,27 @@ export interface Tenants {
   deployments: Map<Actor, string>
 }
 
+/** Starts a server with an identity provider, a worker and engines that answer, and creates the tenants on it. */
+export async function startTenants(): Promise<{
+  server: SsoServer
+  tenants: Tenants
+  close(): Promise<void>
+}> {
+  const runtime = createScriptedRuntime()
+  const engine = await startAnsweringEngine(runtime)
+  const server = await startSsoServer({ worker: true, runtime })
+  return {
+    server,
+    tenants: await createTenants(server),
+    async close() {
+      await server.close()
+      await engine.close()
+    },
+  }
+}
+
 /** Creates the tenants. The first tenant's ids are large numbers that no other number in a response matches. */
-export async function createTenants(server: TestServer): Promise<Tenants> {
+async function createTenants(server: TestServer): Promise<Tenants> {
   const { db } = server.application
   const stranger = await toActor(server, await registerClient(server.url, { organization: 'Elsewhere & Co' }))
   const tables = ['organizations', 'users', 'memberships', 'invitations']
@@ -65,8 +88,7 @@ async function toActor(server: TestServer, client: Client): Promise<Actor> {
 export async function openClient(server: TestServer, actor: Actor | null): Promise<Client> {
   const client = createClient(server.url)
   if (actor !== null) {
-    const session = { userId: actor.userId, authMethod: 'password', replaces: null }
-    client.setCookie(`session=${(await startSession(server.application, serverActor, session)).token}`)
+    client.setCookie(`session=${await openSession(server, actor.userId)}`)
   }
   return client
 }

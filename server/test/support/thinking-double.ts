@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { buildVllmArguments } from '../../src/adapters/model-runtime/engine-arguments/vllm.ts'
+import { buildVllmArguments } from '../../src/adapters/model-runtime/engines/vllm.ts'
 import { toLaunchBody } from '../../src/adapters/model-runtime/xinference/launch.ts'
 import type { EngineSpec } from '../../src/ports/model-runtime.ts'
 

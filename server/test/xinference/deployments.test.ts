@@ -2,7 +2,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Answer, Client } from '../support/client.ts'
 import { registerClient } from '../support/client.ts'
-import { deployBundled, waitForStatus } from '../support/deployments.ts'
+import { deploy, waitForStatus } from '../support/deployments.ts'
 import { startTestServer } from '../support/server.ts'
 import type { TestServer } from '../support/server.ts'
 import { startXinferenceSimulator } from './simulator/simulator.ts'
@@ -67,7 +67,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
   }
 
   test('deploy, chat, stream, delete', async () => {
-    const deployment = await deployBundled(client)
+    const deployment = await deploy(client)
     expect(deployment).toMatchObject({
       cluster_id: simulator.url,
       gpu_allocation_id: '127.0.0.1',
@@ -107,7 +107,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
   })
 
   test('embeddings in base64, which Xinference does not support', async () => {
-    const deployment = await deployBundled(client, 'berth-tiny-embedding')
+    const deployment = await deploy(client, 'berth-tiny-embedding')
     const ask = (encoding_format: 'base64' | 'float') =>
       openai.embeddings.create({ model: deployment.id, input: 'Hello', encoding_format })
     const floats = (await ask('float')).data[0]?.embedding as number[]
@@ -119,7 +119,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
   })
 
   test('chat continues after the token expires or the supervisor forgets it', async () => {
-    const deployment = await deployBundled(client)
+    const deployment = await deploy(client)
     expect((await chat(deployment.id)).status).toBe(200)
     simulator.tokens.expire()
     expect((await chat(deployment.id)).status).toBe(200)
@@ -131,7 +131,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
   test.runIf(isNewest)(
     'an unreachable supervisor: the deployment stays running, reports it, and recovers',
     async () => {
-      const deployment = await deployBundled(client)
+      const deployment = await deploy(client)
       await simulator.stopListening()
       await waitForMessage(deployment.id, 'Xinference is unreachable')
       expect((await chat(deployment.id)).status).toBe(502)
@@ -144,7 +144,7 @@ describe.each(['2.11.0', '3.2.1'])('Xinference %s', (version) => {
   )
 
   test.runIf(isNewest)('a supervisor restarts: the model is launched again', async () => {
-    const deployment = await deployBundled(client)
+    const deployment = await deploy(client)
     const launches = () => simulator.calls.filter((call) => call === 'POST /v1/models').length
     const before = launches()
     await simulator.restart()

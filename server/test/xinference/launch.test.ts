@@ -159,6 +159,11 @@ test('a model that Xinference lists while its engine still loads: starting until
 
 describe('failures', () => {
   test.each([
+    [
+      'Free memory on device (2.1/23.6 GiB) on startup is less than desired GPU memory utilization',
+      'out_of_memory',
+      'model_launch',
+    ],
     ['CUDA out of memory. Tried to allocate 2.00 GiB', 'out_of_memory', 'model_launch'],
     ['No available memory for the cache blocks', 'out_of_memory', 'model_launch'],
     ['OSError: [Errno 28] No space left on device', 'disk_full', 'model_download'],
@@ -342,14 +347,14 @@ test('logs are the events of the model, and continue after it failed', async () 
   const spec = await provision(runtime)
   await waitForPhase(() => runtime.ensureEngine(spec), 'ready')
   const stop = new AbortController()
-  const followed = runtime.followLogs(spec.deploymentId, 1, stop.signal)[Symbol.asyncIterator]()
+  const followed = runtime.logs.follow(spec.deploymentId, 1, stop.signal)[Symbol.asyncIterator]()
   expect((await followed.next()).value?.line).toBe('INFO: Model is ready')
   const next = followed.next()
-  const before = await runtime.readLogs(spec.deploymentId, 10)
+  const before = await runtime.logs.read(spec.deploymentId, 10)
   expect(before.map(({ line }) => line)).toEqual(['INFO: Launch model', 'INFO: Model is ready'])
   simulator.crash(spec.modelUid, 'died')
   expect((await next).value?.line).toMatch(/^ERROR: .*died$/)
   stop.abort()
   expect((await followed.next()).done).toBe(true)
-  expect(await runtime.readLogs(spec.deploymentId, 1)).toHaveLength(1)
+  expect(await runtime.logs.read(spec.deploymentId, 1)).toHaveLength(1)
 })

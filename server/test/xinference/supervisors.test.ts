@@ -86,7 +86,7 @@ describe('an invalid response is a transient error', () => {
     await expect(runtime.provision(makeSpec(tiny))).rejects.toThrow()
     await expect(runtime.release(spec.deploymentId, spec.clusterId)).rejects.toThrow()
     expect(await runtime.ensureEngine(spec)).toMatchObject({ phase: 'unreachable' })
-    expect(await runtime.readLogs(spec.deploymentId, 10)).toEqual([])
+    expect(await runtime.logs.read(spec.deploymentId, 10)).toEqual([])
     simulator.intercept = null
     expect(await runtime.observeEngine(spec.deploymentId, spec.clusterId)).toMatchObject({ phase: 'ready' })
   })

@@ -23,69 +23,77 @@ const clockToleranceSeconds = 30
  * use, so that Berth can start while the provider is down, and refreshed every hour. If a refresh fails, the old one is kept.
  */
 export function createOidcProvider(settings: OidcSettings): IdentityProvider {
-  const { redirectUri, scopes, logger } = settings
-  let cached: { configuration: client.Configuration; refreshAt: number } | undefined
-  let discovery: Promise<client.Configuration> | undefined
+  const findConfiguration = cacheConfiguration(settings)
+  return {
+    async begin() {
+      const configuration = await findConfiguration()
+      return configuration && beginFlow(configuration, settings)
+    },
+    async complete(query, flow) {
+      const configuration = await findConfiguration()
+      return configuration === null
+        ? { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
+        : completeFlow(configuration, new URL(`${settings.redirectUri}?${query}`), flow)
+    },
+  }
+}
 
-  async function findConfiguration(): Promise<client.Configuration> {
-    if (cached !== undefined && Date.now() < cached.refreshAt) return cached.configuration
+/** Returns a function that finds the discovered configuration; null if there has never been one. */
+function cacheConfiguration(settings: OidcSettings): () => Promise<client.Configuration | null> {
+  let cached: { configuration: client.Configuration; refreshAt: number } | null = null
+  let discovery: Promise<client.Configuration> | undefined
+  return async () => {
+    if (cached !== null && Date.now() < cached.refreshAt) return cached.configuration
     discovery ??= discover(settings).finally(() => (discovery = undefined))
     try {
       const configuration = await discovery
       cached = { configuration, refreshAt: Date.now() + refreshAfter.success }
     } catch (error) {
-      logger.warn({ detail: describe(error) }, 'OpenID Connect discovery failed')
-      if (cached === undefined) throw error
-      cached = { ...cached, refreshAt: Date.now() + refreshAfter.failure }
+      settings.logger.warn({ detail: describe(error) }, 'OpenID Connect discovery failed')
+      cached &&= { ...cached, refreshAt: Date.now() + refreshAfter.failure }
     }
-    return cached.configuration
+    return cached?.configuration ?? null
   }
+}
 
-  return {
-    async begin() {
-      const configuration = await findConfiguration().catch(() => null)
-      if (configuration === null) return null
-      const flow = {
-        state: client.randomState(),
-        nonce: client.randomNonce(),
-        codeVerifier: client.randomPKCECodeVerifier(),
-      }
-      const url = client.buildAuthorizationUrl(configuration, {
-        redirect_uri: redirectUri,
-        scope: scopes,
-        state: flow.state,
-        nonce: flow.nonce,
-        code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
-        code_challenge_method: 'S256',
-      })
-      return { url, ...flow }
-    },
+async function beginFlow(configuration: client.Configuration, { redirectUri, scopes }: OidcSettings) {
+  const flow = {
+    state: client.randomState(),
+    nonce: client.randomNonce(),
+    codeVerifier: client.randomPKCECodeVerifier(),
+  }
+  const url = client.buildAuthorizationUrl(configuration, {
+    redirect_uri: redirectUri,
+    scope: scopes,
+    state: flow.state,
+    nonce: flow.nonce,
+    code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
+    code_challenge_method: 'S256',
+  })
+  return { url, ...flow }
+}
 
-    async complete(query, { state, nonce, codeVerifier }) {
-      const configuration = await findConfiguration().catch(() => null)
-      if (configuration === null) return { outcome: 'unavailable', detail: 'OpenID Connect discovery failed' }
-      try {
-        const tokens = await client.authorizationCodeGrant(
-          configuration,
-          new URL(`${redirectUri}?${query}`),
-          {
-            expectedState: state,
-            expectedNonce: nonce,
-            pkceCodeVerifier: codeVerifier,
-            idTokenExpected: true,
-          },
-        )
-        const claims = tokens.claims()
-        if (claims === undefined || text(claims.sub) !== claims.sub) {
-          return { outcome: 'failed', detail: 'the ID token has no valid subject' }
-        }
-        const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
-        const expiresAt = new Date(claims.exp * 1000)
-        return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt }
-      } catch (error) {
-        return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
-      }
-    },
+async function completeFlow(
+  configuration: client.Configuration,
+  callback: URL,
+  { state, nonce, codeVerifier }: Parameters<IdentityProvider['complete']>[1],
+): ReturnType<IdentityProvider['complete']> {
+  try {
+    const tokens = await client.authorizationCodeGrant(configuration, callback, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: codeVerifier,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()
+    if (claims === undefined || text(claims.sub) !== claims.sub) {
+      return { outcome: 'failed', detail: 'the ID token has no valid subject' }
+    }
+    const more = await fetchMissingClaims(configuration, claims, tokens.access_token)
+    const expiresAt = new Date(claims.exp * 1000)
+    return { outcome: 'identified', identity: toIdentity(claims, more), expiresAt }
+  } catch (error) {
+    return { outcome: classify(error), detail: describe(error), providerError: readProviderError(error) }
   }
 }
 

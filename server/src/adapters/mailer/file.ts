@@ -2,7 +2,7 @@ import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import type { Logger } from 'pino'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Mailer, OutgoingMail } from '../../ports/mailer.ts'
 
 /**

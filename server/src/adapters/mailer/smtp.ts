@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Delivery, Mailer } from '../../ports/mailer.ts'
 
 const seconds = 1_000

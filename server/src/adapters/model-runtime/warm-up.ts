@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EngineObservation, EngineSpec, ModelRuntime } from '../../ports/model-runtime.ts'
+import type { EngineObservation, EngineSpec, ModelRuntime, ModelType } from '../../ports/model-runtime.ts'
 
 /** Limits of the warm-up, in milliseconds. */
 export interface WarmUpTimeouts {
@@ -36,6 +36,22 @@ interface WarmUp {
   refusedAuthorization: string | null
 }
 
+/** The first request to each engine, by the type of its model. */
+export type WarmUpRequests = Readonly<
+  Record<
+    ModelType,
+    {
+      path: string
+      warmUp: {
+        /** Members next to `model` */
+        input: Readonly<Record<string, unknown>>
+        /** The member of the response with a list of results */
+        results: string
+      }
+    }
+  >
+>
+
 /** The outcome of a request: null on success, otherwise the error, and the status if the engine answered. */
 type Outcome = { message: string; status?: number } | null
 
@@ -43,7 +59,11 @@ type Outcome = { message: string; status?: number } | null
  * Adds a warm-up to a runtime: `ensureEngine` reports `ready` only after the engine has answered one inference request. A health
  * check isn't enough, because an engine without a model passes it too.
  */
-export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = defaultTimeouts): ModelRuntime {
+export function withWarmUp(
+  runtime: ModelRuntime,
+  requests: WarmUpRequests,
+  timeouts: WarmUpTimeouts = defaultTimeouts,
+): ModelRuntime {
   const warmUps = new Map<string, WarmUp>()
 
   function cancel(deploymentId: string): void {
@@ -75,9 +95,11 @@ export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = def
           ? `Bearer ${spec.apiKey}`
           : await runtime.authorizeEngine(warmUp.baseUrl, warmUp.refusedAuthorization)
       const signal = AbortSignal.any([warmUp.cancellation.signal, AbortSignal.timeout(timeouts.request)])
-      const { status, text } = await sendWarmUpRequest(spec, warmUp.baseUrl, authorization, signal)
+      const { path, warmUp: request } = requests[spec.variant.modelType]
+      const body = { model: spec.modelUid, ...request.input }
+      const { status, text } = await post(warmUp.baseUrl + path, body, authorization, signal)
       warmUp.refusedAuthorization = status === 401 ? authorization : null
-      const message = describeFailure(spec, status, text)
+      const message = describeFailure(request.results, status, text)
       return message === null ? null : { message, status }
     } catch (error) {
       return { message: describeError(error) }
@@ -133,24 +155,19 @@ export function withWarmUp(runtime: ModelRuntime, timeouts: WarmUpTimeouts = def
   }
 }
 
-/** Asks a chat model for one token, or an embedding model for the embedding of one short text. */
-async function sendWarmUpRequest(
-  { modelUid, variant }: EngineSpec,
-  baseUrl: string,
+async function post(
+  url: string,
+  body: Record<string, unknown>,
   authorization: string | null,
   signal: AbortSignal,
 ): Promise<{ status: number; text: string }> {
-  const [path, input] =
-    variant.modelType === 'embedding'
-      ? ['embeddings', { input: 'Hello' }]
-      : ['chat/completions', { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1 }]
-  const response = await fetch(`${baseUrl}/v1/${path}`, {
+  const response = await fetch(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
       ...(authorization === null ? {} : { authorization }),
     },
-    body: JSON.stringify({ model: modelUid, ...input }),
+    body: JSON.stringify(body),
     redirect: 'error',
     signal,
   })
@@ -164,10 +181,10 @@ async function sendWarmUpRequest(
   return { status: response.status, text: Buffer.concat(pieces).toString() }
 }
 
-/** Returns null if the response has a completion or an embedding. */
-function describeFailure({ variant }: EngineSpec, status: number, text: string): string | null {
+/** Returns null if the response has at least one result in the list `name`. */
+function describeFailure(name: string, status: number, text: string): string | null {
   const body = parseObject(text)
-  const results = body[variant.modelType === 'embedding' ? 'data' : 'choices']
+  const results = body[name]
   if (status === 200 && Array.isArray(results) && results.length > 0) return null
   const { error, detail } = body
   const message = error instanceof Object && 'message' in error ? error.message : (detail ?? error)

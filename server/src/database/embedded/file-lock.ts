@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedDatabaseError, systemErrorCode, useOwnDatabase } from './error.ts'
 

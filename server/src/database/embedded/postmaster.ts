@@ -1,11 +1,14 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, open, readFile, rename, rm, truncate, type FileHandle } from 'node:fs/promises'
+import { copyFile, open, readFile, rename, rm, truncate } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { EmbeddedDatabaseError, systemErrorCode } from './error.ts'
-import { explainSpawnFailure, programEnvironment, type Cluster } from './cluster.ts'
+import { explainSpawnFailure, programEnvironment } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 
 const logLimitBytes = 8 * 1024 * 1024
 

@@ -1,8 +1,8 @@
 import { violatesUnique } from '../../database/connect.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
-import type { RoleName } from '../../roles.ts'
-import type { Actor } from '../../viewer.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import type { RoleName } from '../../base/roles.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { addMember } from '../organizations/memberships.ts'
 import { insertUser } from './store.ts'
@@ -34,11 +34,7 @@ export async function createAccount(
 }
 
 export function emailTaken(): ApplicationError {
-  return new ApplicationError(
-    'conflict',
-    'email_taken',
-    'An account with this email already exists. Sign in instead.',
-  )
+  return new ApplicationError('email_taken', 'An account with this email already exists. Sign in instead.')
 }
 
 /** The first and last name, or the part of the email before the `@`. */

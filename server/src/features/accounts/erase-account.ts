@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { deleteSecondFactors } from './factors/store.ts'
+import { forgetNetworks } from './known-networks.ts'
 
-/** Erases a user's personal data, second factors and sessions. The row stays, because deployments and the audit log refer to it. */
+/** Erases a user's personal data and known networks. The row stays, because deployments and the audit log refer to it. */
 export async function eraseAccount(
   transaction: DatabaseTransaction,
   userId: number,
@@ -23,8 +23,5 @@ export async function eraseAccount(
     })
     .where('id', '=', userId)
     .execute()
-  await deleteSecondFactors(transaction, userId)
-  for (const table of ['sessions', 'password_resets', 'email_verifications', 'known_networks'] as const) {
-    await transaction.deleteFrom(table).where('user_id', '=', userId).execute()
-  }
+  await forgetNetworks(transaction, userId)
 }

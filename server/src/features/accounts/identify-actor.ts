@@ -1,7 +1,7 @@
 import type { Database } from '../../database/tables.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 
-/** The visitor as this user, for the audit log of a request that proves who its caller is. */
+/** The visitor as an actor with this user's id, for the audit log of a request that has just proven its caller. */
 export async function identifyActor(
   db: Database,
   visitor: Actor,

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import { networkOf } from '../../network.ts'
+import { networkOf } from '../../base/network.ts'
 
 const day = 24 * 3_600_000
 const remembered = 90 * day
@@ -47,6 +47,7 @@ export async function forgetNetworks(db: Database, userId: number): Promise<void
   await db.deleteFrom('known_networks').where('user_id', '=', userId).execute()
 }
 
+/** Deletes the networks from which nobody signed in for 90 days. */
 export async function deleteOldNetworks(db: Database, now: Date): Promise<void> {
   const oldest = new Date(now.getTime() - remembered)
   await db.deleteFrom('known_networks').where('last_seen_at', '<', oldest).execute()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
-import { createBoundedQueue } from '../../bounded-queue.ts'
+import { createBoundedQueue } from '../../base/bounded-queue.ts'
 
 /** argon2id with the minimum parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import { RateLimitedError } from '../../errors.ts'
+import { RateLimitedError } from '../../base/errors.ts'
 
 /** How many attempts count in a window, and what a caller above the limit reads. */
 export interface RateLimit {
@@ -70,4 +70,9 @@ export async function refundAttempt(db: Database, { key, expire }: CountedAttemp
 /** Deletes all attempts counted under a key, and under keys that continue it with a colon. */
 export async function clearAttempts(db: Database, key: string): Promise<void> {
   await sql`DELETE FROM rate_limits WHERE key = ${key} OR starts_with(key, ${`${key}:`})`.execute(db)
+}
+
+/** Deletes the counters whose window has ended. */
+export async function deleteExpiredAttempts(db: Database, now: Date): Promise<void> {
+  await sql`DELETE FROM rate_limits WHERE expire IS NOT NULL AND expire < ${now.getTime()}`.execute(db)
 }

@@ -1,21 +1,19 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 
-/** Disables an account and ends its sessions, or enables it when `at` is null. Returns undefined if there is no such account. */
+/** Disables an account, or enables it when `at` is null. Returns undefined if there is no such account. */
 export async function setDisabled(
   transaction: DatabaseTransaction,
   userId: number,
   at: Date | null,
 ): Promise<{ email: string; organizationId: number } | undefined> {
-  const user = await transaction
+  return transaction
     .updateTable('users')
     .set({ disabled_at: at })
     .where('id', '=', userId)
     .where('deleted_at', 'is', null)
     .returning(['email', 'current_organization_id as organizationId'])
     .executeTakeFirst()
-  if (at !== null) await transaction.deleteFrom('sessions').where('user_id', '=', userId).execute()
-  return user
 }
 
 /** Throws `account_disabled`. Locks the account, so that a concurrent disabling also ends the session that is about to start. */
@@ -31,5 +29,5 @@ export async function assertEnabled(transaction: DatabaseTransaction, userId: nu
 
 export function accountDisabled(): ApplicationError {
   const message = 'An operator disabled this account. Contact the operator of this server.'
-  return new ApplicationError('forbidden', 'account_disabled', message)
+  return new ApplicationError('account_disabled', message)
 }

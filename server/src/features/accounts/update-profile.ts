@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ApplicationError, NotFoundError } from '../../errors.ts'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { isMember } from '../organizations/memberships.ts'
 import { renameFoundedOrganization } from '../organizations/rename-founded-organization.ts'
@@ -75,5 +75,5 @@ function changeOrCurrent<Value>(change: Value | undefined, current: Value): Valu
 
 function profileComplete(): ApplicationError {
   const message = 'Your profile is already complete. To rename your organization, use PATCH /v1/organization.'
-  return new ApplicationError('conflict', 'profile_complete', message)
+  return new ApplicationError('profile_complete', message)
 }

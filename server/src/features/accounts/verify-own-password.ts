@@ -1,11 +1,10 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { verifyPassword } from './passwords.ts'
 import { countAttempt, refundAttempt } from './rate-limits.ts'
-import { findPasswordHash } from './store.ts'
 
 const limit = {
   attempts: 10,
@@ -23,15 +22,20 @@ export async function verifyOwnPassword(
   password: string,
   action: AuditAction,
 ): Promise<string> {
-  const passwordHash = await findPasswordHash(db, viewer.userId)
+  const user = await db
+    .selectFrom('users')
+    .select('password_hash')
+    .where('id', '=', viewer.userId)
+    .executeTakeFirst()
+  const passwordHash = user?.password_hash ?? null
   if (passwordHash === null) {
     const message = 'This account has no password. Set one with a password reset link.'
-    throw new ApplicationError('conflict', 'no_password', message)
+    throw new ApplicationError('no_password', message)
   }
   const attempt = await countAttempt(db, `own-password:${viewer.userId}`, limit, clock())
   if (!(await verifyPassword(password, passwordHash))) {
     await recordAction(db, viewer, action, { result: 'refused', details: { code: 'invalid_credentials' } })
-    throw new ApplicationError('unauthenticated', 'invalid_credentials', 'The password is wrong.')
+    throw new ApplicationError('invalid_credentials', 'The password is wrong.')
   }
   await refundAttempt(db, attempt)
   return passwordHash

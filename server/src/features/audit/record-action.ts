@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import type { AuditAction } from './actions.ts'
 
 /** What an action changed. `name` is what people call it, such as an email. */

@@ -1,6 +1,6 @@
 import type { App } from '../../http/app.ts'
 import { sendCsv, wantsCsv } from '../../http/csv.ts'
-import { jsonOrCsv, problems, protectedProblems } from '../../http/openapi.ts'
+import { jsonOrCsv } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { auditCsvColumns, auditLogBody, auditQuery, toAuditCsvRow, toAuditItem, toFilter } from './schemas.ts'
 import { exportActions, listActions } from './store.ts'
@@ -18,7 +18,7 @@ export function auditRoutes(app: App, { db }: Pick<Services, 'db'>): void {
           'spreadsheet would read as a formula start with an apostrophe.',
         tags: ['Organization'],
         querystring: auditQuery,
-        response: { 200: jsonOrCsv(auditLogBody), ...protectedProblems, ...problems(422) },
+        response: { 200: jsonOrCsv(auditLogBody) },
       },
     },
     async (request, reply) => {

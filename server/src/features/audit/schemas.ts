@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { page, pageQuery, pathId, text, timestamp } from '../../http/schemas.ts'
+import { email, entityId, page, pageQuery, pathId, text, timestamp } from '../../http/schemas.ts'
 import { auditActions } from './actions.ts'
 import type { AuditFilter, AuditRow } from './store.ts'
 
@@ -14,25 +14,35 @@ export const auditQuery = pageQuery.extend({
 
 export const auditItem = z
   .object({
-    id: z.int(),
-    at: timestamp,
+    id: entityId.describe('Higher for later actions'),
+    at: timestamp.describe('Time of the action'),
     actor: z
-      .object({ user_id: z.int(), email: z.string() })
+      .object({
+        user_id: entityId.describe('Id of the user'),
+        email: email.describe('Email at the time'),
+      })
       .nullable()
       .describe('null for visitors, operators and the server itself'),
-    action: z.enum(auditActions),
+    action: z.enum(auditActions).describe('What was done'),
     target: z
-      .object({ type: z.string(), id: z.string(), name: z.string().nullable() })
+      .object({
+        type: z.string().describe('Such as `user` or `deployment`'),
+        id: z.string().describe('Its id'),
+        name: z.string().nullable().describe('Its name at the time'),
+      })
       .nullable()
       .describe('What the action changed'),
     address: z.string().nullable().describe('IP address of the caller'),
-    user_agent: z.string().nullable(),
-    result: z.enum(['succeeded', 'refused']),
-    details: z.record(z.string(), z.unknown()),
+    user_agent: z.string().nullable().describe('The caller’s browser or program'),
+    result: z.enum(['succeeded', 'refused']).describe('`refused` if it was not allowed'),
+    details: z.record(z.string(), z.unknown()).describe('Further facts, by action'),
   })
-  .meta({ id: 'AuditLogItem' })
+  .meta({ id: 'AuditLogItem', description: 'An action of a person, an operator or the server' })
 
-export const auditLogBody = page(auditItem).meta({ id: 'AuditLog' })
+export const auditLogBody = page(auditItem).meta({
+  id: 'AuditLog',
+  description: 'A page of the audit log, newest action first',
+})
 
 export function toFilter(
   { action, actor_user_id: actorUserId, from, to }: z.output<typeof auditQuery>,

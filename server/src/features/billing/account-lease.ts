@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Services } from '../../services.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import { acquireLease, releaseLease } from './store.ts'
 import type { AccountLease, BillingAccount } from './store.ts'
 
@@ -35,7 +35,6 @@ export async function withLease<Result>(
 
 export function leaseUnavailable(): ApplicationError {
   return new ApplicationError(
-    'unavailable',
     'billing_busy',
     'Another change to this billing account is in progress. Try again in a moment.',
     10,

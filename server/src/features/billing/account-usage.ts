@@ -3,7 +3,6 @@ import { formatDecimal, subtract } from '../metering/decimal.ts'
 import { sumAmount } from '../metering/summary.ts'
 import { countActiveDeployments } from './store.ts'
 import type { BillingAccount } from './store.ts'
-import type { Price } from '../metering/prices.ts'
 
 /** The use of an account's resource limit and trial credit. */
 export interface AccountUsage {
@@ -14,7 +13,7 @@ export interface AccountUsage {
 }
 
 export async function readAccountUsage(
-  deps: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
   { organization_id: organizationId, billing_mode: mode }: BillingAccount,
 ): Promise<AccountUsage> {
   const { db, config } = deps

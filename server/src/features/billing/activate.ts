@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
-import { ApplicationError } from '../../errors.ts'
-import { serverActor } from '../../viewer.ts'
-import type { Actor, Viewer } from '../../viewer.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { serverActor } from '../../base/viewer.ts'
+import type { Actor, Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
@@ -138,5 +138,5 @@ const consentCodes = ['authentication_required', 'subscription_payment_intent_re
 
 function toCardError({ code, message }: { code: string; message: string }): ApplicationError {
   const errorCode = consentCodes.includes(code) ? 'authentication_required' : 'card_declined'
-  return new ApplicationError('conflict', errorCode, message)
+  return new ApplicationError(errorCode, message)
 }

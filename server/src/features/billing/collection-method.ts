@@ -1,7 +1,7 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { CollectionMethod } from '../../ports/payment-processor.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
 import { callProcessor, blocked, assertAccountOpen } from './errors.ts'
@@ -30,7 +30,6 @@ export async function setCollectionMethod(
       const card = current ?? cards.find(({ isDefault }) => isDefault)
       if (card === undefined) {
         throw new ApplicationError(
-          'conflict',
           'payment_method_required',
           'Automatic charging needs a default card. Save a card first.',
         )

@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import { NotFoundError } from '../../errors.ts'
+import { NotFoundError } from '../../base/errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
 import { callProcessor } from './errors.ts'
 import { setCustomer } from './store.ts'

@@ -5,14 +5,13 @@ import { sumAmount } from '../metering/summary.ts'
 import { findBlock } from './account-state.ts'
 import { blocked } from './errors.ts'
 import { countActiveDeployments, ensureAccount, lockAccount } from './store.ts'
-import type { Price } from '../metering/prices.ts'
 
 /**
  * The cost of an organization's trial usage, a decimal string; null for a postpaid organization. Call it before the transaction
  * of `assertCanDeploy`, because it opens its own snapshot.
  */
 export async function readTrialUsage(
-  deps: Pick<Services, 'db' | 'config' | 'clock'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'config' | 'clock' | 'prices'>,
   organizationId: number,
 ): Promise<string | null> {
   const { db, config, clock } = deps

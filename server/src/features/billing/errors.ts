@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { BillingAccount } from './store.ts'
 
 /** The reasons that block a new deployment; each is a 409 with its key as the code. */
@@ -15,7 +15,7 @@ const blocks = {
 export type BillingBlock = keyof typeof blocks
 
 export function blocked(code: BillingBlock): ApplicationError {
-  return new ApplicationError('conflict', code, blocks[code])
+  return new ApplicationError(code, blocks[code])
 }
 
 export function assertAccountOpen({ status }: Pick<BillingAccount, 'status'>): void {
@@ -36,7 +36,6 @@ export async function callProcessor<Result>(log: Logger, call: () => Promise<Res
 export function processorUnavailable(log: Logger, error: unknown): ApplicationError {
   log.error({ err: error }, 'the payment processor returned an error')
   return new ApplicationError(
-    'unavailable',
     'payment_processor_unavailable',
     'The payment processor is unavailable or returned an error. Try again in a moment.',
     5,

@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { ProcessorEvent } from '../../ports/payment-processor.ts'
 import { finishEvent, getEvent, insertEvent } from './event-store.ts'
 import { syncAccount } from './sync-account.ts'
@@ -13,11 +13,7 @@ export async function receiveWebhook(
 ): Promise<void> {
   const event = payments.readWebhook(rawBody, signature, clock())
   if (event === null) {
-    throw new ApplicationError(
-      'malformed',
-      'invalid_signature',
-      'The Stripe-Signature header is invalid or has expired.',
-    )
+    throw new ApplicationError('invalid_signature', 'The Stripe-Signature header is invalid or has expired.')
   }
   await storeEvent({ db, jobs }, event)
 }

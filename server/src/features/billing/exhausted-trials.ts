@@ -3,12 +3,11 @@ import type { Services } from '../../services.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { queueMail } from '../mail/queue-mail.ts'
-import type { Price } from '../metering/prices.ts'
 import { sumAmount } from '../metering/summary.ts'
 import { listAdminEmails } from '../organizations/memberships.ts'
 import { listActiveTrials, setTrialExhausted } from './trial-store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>
 
 /**
  * Finds the trials with active deployments whose credit is used up, emails their admins once, and returns the ids of the

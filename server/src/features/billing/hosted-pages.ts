@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
 import type { SetupSession } from '../../ports/payment-processor.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { ensureCustomer } from './customer.ts'

@@ -1,6 +1,5 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import type { Price } from '../metering/prices.ts'
 import { resumeActivation } from './activate.ts'
 import { applyBillingEvent } from './events.ts'
 import { publishSandboxPrices } from './publish-prices.ts'
@@ -20,9 +19,7 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'runtime'> & {
-  prices: readonly Price[]
-}
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'runtime' | 'prices'>
 
 export function billingJobs(deps: Deps): Job[] {
   return [

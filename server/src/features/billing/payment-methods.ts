@@ -1,7 +1,7 @@
 import type { Services } from '../../services.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { SavedCard } from '../../ports/payment-processor.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { withLease } from './account-lease.ts'
 import { isLive } from './account-state.ts'
@@ -63,7 +63,6 @@ export async function detachPaymentMethod(deps: Deps, viewer: Viewer, cardId: st
         : subscription.defaultPaymentMethodId === card.id)
     ) {
       throw new ApplicationError(
-        'conflict',
         'payment_method_in_use',
         'The subscription is charged to this card. Make another card the default first.',
       )

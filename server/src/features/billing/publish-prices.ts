@@ -2,9 +2,8 @@ import type { Services } from '../../services.ts'
 import type { MeteredPrice } from '../../ports/payment-processor.ts'
 import { listMeteredPrices } from '../metering/prices.ts'
 import { listPlacedInstances } from './store.ts'
-import type { Price } from '../metering/prices.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'payments' | 'runtime' | 'prices'>
 
 /**
  * Publishes the prices of all offered instances in the sandbox. If they exceed the limit of a subscription, publishes only those

@@ -1,54 +1,42 @@
-import { z } from 'zod'
 import type { Services } from '../../services.ts'
 import type { App } from '../../http/app.ts'
-import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import { readAccountUsage } from './account-usage.ts'
 import { activatePostpaid } from './activate.ts'
 import { setCollectionMethod } from './collection-method.ts'
-import { callProcessor } from './errors.ts'
 import { receiveWebhook } from './events.ts'
-import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
+import { changeErrors, paymentRoutes } from './payment-routes.ts'
 import {
   activatePostpaidBody,
   billingAccountBody,
   billingConfigBody,
-  checkoutSessionBody,
   collectionMethodBody,
-  defaultPaymentMethodBody,
-  invoicesBody,
-  paymentMethodBody,
-  paymentMethodsBody,
-  portalSessionBody,
-  portalUrlBody,
   receivedBody,
-  setupSessionBody,
   subscriptionBody,
   toAccountBody,
-  toCheckoutSessionBody,
-  toInvoiceBody,
-  toPaymentMethodBody,
+  toSubscriptionBody,
   webhookBody,
   webhookHeaders,
-  toSubscriptionBody,
 } from './schemas.ts'
-import { createPortalSession, createSetupSession } from './hosted-pages.ts'
 import { ensureAccount } from './store.ts'
 import type { BillingAccount } from './store.ts'
-import type { Price } from '../metering/prices.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments'> & {
-  prices: readonly Price[]
-}
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments' | 'prices'>
 
 const tags = ['Billing']
 const manage = { permission: 'manageBilling' } as const
 const read = { permission: 'readUsage' } as const
 
+/** The routes of an organization's billing account, its subscription and its payments. */
 export function billingRoutes(app: App, deps: Deps): void {
-  const { config, payments, log } = deps
-  const getAccount = ({ organizationId }: { organizationId: number }): Promise<BillingAccount> =>
-    ensureAccount(deps.db, config, organizationId, deps.clock())
+  configRoute(app, deps)
+  accountRoute(app, deps)
+  subscriptionRoute(app, deps)
+  activateRoute(app, deps)
+  collectionMethodRoute(app, deps)
+  paymentRoutes(app, deps)
+}
 
+function configRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/config',
     {
@@ -57,21 +45,23 @@ export function billingRoutes(app: App, deps: Deps): void {
         operationId: 'getBillingConfig',
         summary: 'Get the billing features of this installation',
         tags,
-        response: { 200: billingConfigBody, ...protectedProblems },
+        response: { 200: billingConfigBody },
       },
     },
     async () => ({
-      publishable_key: payments.publishableKey,
+      publishable_key: deps.payments.publishableKey,
       features: {
-        processor: payments.name,
+        processor: deps.payments.name,
         postpaid: true,
         send_invoice: true,
         portal: true,
-        trial: config.billing.trial,
+        trial: deps.config.billing.trial,
       },
     }),
   )
+}
 
+function accountRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/account',
     {
@@ -80,15 +70,17 @@ export function billingRoutes(app: App, deps: Deps): void {
         operationId: 'getBillingAccount',
         summary: 'Get the billing account of your current organization',
         tags,
-        response: { 200: billingAccountBody, ...protectedProblems },
+        response: { 200: billingAccountBody },
       },
     },
     async ({ viewer }) => {
-      const account = await getAccount(viewer)
+      const account = await getAccount(deps, viewer)
       return toAccountBody(account, await readAccountUsage(deps, account))
     },
   )
+}
 
+function subscriptionRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/subscription',
     {
@@ -97,12 +89,14 @@ export function billingRoutes(app: App, deps: Deps): void {
         operationId: 'getSubscription',
         summary: 'Get the subscription of your current organization',
         tags,
-        response: { 200: subscriptionBody, ...protectedProblems },
+        response: { 200: subscriptionBody },
       },
     },
-    async ({ viewer }) => toSubscriptionBody(await getAccount(viewer)),
+    async ({ viewer }) => toSubscriptionBody(await getAccount(deps, viewer)),
   )
+}
 
+function activateRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/billing/subscription/activate-postpaid',
     {
@@ -116,16 +110,22 @@ export function billingRoutes(app: App, deps: Deps): void {
         body: activatePostpaidBody,
         response: {
           200: subscriptionBody,
-          ...protectedProblems,
-          ...bodyProblems,
-          ...problems(404, 409, 503),
         },
+        errors: [
+          ...changeErrors,
+          'not_found',
+          'account_suspended',
+          'card_declined',
+          'authentication_required',
+        ],
       },
     },
     async ({ body, viewer }) =>
       toSubscriptionBody(await activatePostpaid(deps, viewer, body.processor_payment_method_id)),
   )
+}
 
+function collectionMethodRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/billing/subscription/collection-method',
     {
@@ -135,115 +135,17 @@ export function billingRoutes(app: App, deps: Deps): void {
         summary: 'Set whether invoices are charged to the card or sent',
         tags,
         body: collectionMethodBody,
-        response: { 200: subscriptionBody, ...protectedProblems, ...bodyProblems, ...problems(409, 503) },
+        response: { 200: subscriptionBody },
+        errors: [...changeErrors, 'account_suspended', 'billing_not_activated', 'payment_method_required'],
       },
     },
     async ({ body, viewer }) =>
       toSubscriptionBody(await setCollectionMethod(deps, viewer, body.collection_method)),
   )
+}
 
-  app.get(
-    '/v1/billing/payment-methods',
-    {
-      config: manage,
-      schema: {
-        operationId: 'listPaymentMethods',
-        summary: 'List the saved cards of your current organization',
-        tags,
-        response: { 200: paymentMethodsBody, ...protectedProblems, ...problems(503) },
-      },
-    },
-    async ({ viewer }) => (await listPaymentMethods(deps, viewer)).map(toPaymentMethodBody),
-  )
-
-  app.patch(
-    '/v1/billing/payment-methods/default',
-    {
-      config: manage,
-      schema: {
-        operationId: 'setDefaultPaymentMethod',
-        summary: 'Set the card that invoices are charged to',
-        tags,
-        body: defaultPaymentMethodBody,
-        response: { 200: paymentMethodBody, ...protectedProblems, ...bodyProblems, ...problems(404, 503) },
-      },
-    },
-    async ({ body, viewer }) => {
-      const { processor_default_payment_method_id: cardId } = body
-      return toPaymentMethodBody(await setDefaultPaymentMethod(deps, viewer, cardId))
-    },
-  )
-
-  app.delete(
-    '/v1/billing/payment-methods/:payment_method_id',
-    {
-      config: manage,
-      schema: {
-        operationId: 'detachPaymentMethod',
-        summary: 'Remove a saved card',
-        description:
-          'A card that the subscription is charged to can’t be removed: 409 `payment_method_in_use`.',
-        tags,
-        params: z.object({ payment_method_id: z.string() }),
-        response: { 204: z.null(), ...protectedProblems, ...problems(404, 409, 503) },
-      },
-    },
-    async ({ params, viewer }, reply) => {
-      await detachPaymentMethod(deps, viewer, params.payment_method_id)
-      return reply.code(204).send(null)
-    },
-  )
-
-  app.post(
-    '/v1/billing/portal/session',
-    {
-      config: manage,
-      schema: {
-        operationId: 'createPortalSession',
-        summary: 'Create a session of the payment processor’s portal for cards and invoices',
-        tags,
-        body: portalSessionBody(config.publicUrl),
-        response: { 200: portalUrlBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
-      },
-    },
-    async ({ body, viewer }) => ({ url: await createPortalSession(deps, viewer, body.return_url) }),
-  )
-
-  app.post(
-    '/v1/billing/checkout/setup-session',
-    {
-      config: manage,
-      schema: {
-        operationId: 'createSetupSession',
-        summary: 'Create a checkout session for saving a card',
-        tags,
-        body: setupSessionBody(config.publicUrl),
-        response: { 200: checkoutSessionBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
-      },
-    },
-    async ({ body, viewer }) => {
-      const { purpose, return_url: returnUrl } = body
-      return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
-    },
-  )
-
-  app.get(
-    '/v1/billing/invoices',
-    {
-      config: manage,
-      schema: {
-        operationId: 'listInvoices',
-        summary: 'List the invoices of your current organization, newest first',
-        tags,
-        response: { 200: invoicesBody, ...protectedProblems, ...problems(503) },
-      },
-    },
-    async ({ viewer }) => {
-      const { processor_customer_id: customerId } = await getAccount(viewer)
-      if (customerId === null) return []
-      return (await callProcessor(log, () => payments.listInvoices(customerId))).map(toInvoiceBody)
-    },
-  )
+function getAccount(deps: Deps, { organizationId }: { organizationId: number }): Promise<BillingAccount> {
+  return ensureAccount(deps.db, deps.config, organizationId, deps.clock())
 }
 
 /** The webhook of the payment processor. It needs its own scope because the signature covers the raw body. */
@@ -256,7 +158,7 @@ export function billingWebhookRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/billing/webhook',
     {
-      config: { csrf: false },
+      config: { csrf: false, readsRawBody: true },
       schema: {
         operationId: 'receiveBillingWebhook',
         summary: 'Receive an event of the payment processor',
@@ -266,7 +168,8 @@ export function billingWebhookRoute(app: App, deps: Deps): void {
         security: [],
         headers: webhookHeaders,
         body: webhookBody,
-        response: { 200: receivedBody, ...problems(400, 408, 413) },
+        response: { 200: receivedBody },
+        errors: ['invalid_signature'],
       },
     },
     async ({ body, headers }) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { text, timestamp } from '../../http/schemas.ts'
+import { count, entityId, text, timestamp, url } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
 import type { AccountUsage } from './account-usage.ts'
@@ -12,81 +12,101 @@ const subscriptionStatus = z
 
 export const billingConfigBody = z
   .object({
-    publishable_key: z.string(),
-    features: z.object({
-      processor: z.enum(['sandbox', 'stripe']),
-      postpaid: z.boolean(),
-      send_invoice: z.boolean(),
-      portal: z.boolean(),
-      trial: z.boolean(),
-    }),
+    publishable_key: z.string().describe('Stripe’s key for browsers'),
+    features: z
+      .object({
+        processor: z.enum(['sandbox', 'stripe']).describe('The sandbox charges nobody'),
+        postpaid: z.boolean().describe('Whether billing can be activated'),
+        send_invoice: z.boolean().describe('Whether invoices can be sent instead of charged'),
+        portal: z.boolean().describe('Whether the processor has a portal for cards and invoices'),
+        trial: z.boolean().describe('Whether new organizations get a trial'),
+      })
+      .describe('What this installation offers'),
   })
-  .meta({ id: 'BillingConfig' })
+  .meta({ id: 'BillingConfig', description: 'The billing features of this installation' })
 
 const amount = z.string().describe('A decimal in the main unit of the currency')
 
 export const billingAccountBody = z
   .object({
-    id: z.int(),
-    organization_id: z.int(),
-    account_type: z.literal('organization'),
-    currency: z.string().meta({ examples: ['usd'] }),
-    billing_mode: z.enum(billingModes),
-    status: z.enum(accountStatuses),
-    processor_customer_id: z.string().nullable(),
-    processor_subscription_id: z.string().nullable(),
+    id: entityId.describe('Id of the billing account'),
+    organization_id: entityId.describe('The organization that it belongs to'),
+    account_type: z.literal('organization').describe('Always `organization`'),
+    currency: z
+      .string()
+      .describe('Currency of all amounts')
+      .meta({ examples: ['usd'] }),
+    billing_mode: z.enum(billingModes).describe('`trial`, or what the organization pays for'),
+    status: z.enum(accountStatuses).describe('Status of the account here'),
+    processor_customer_id: z
+      .string()
+      .nullable()
+      .describe('The customer at the payment processor; null before the first contact'),
+    processor_subscription_id: z.string().nullable().describe('The subscription at the payment processor'),
     subscription_status: subscriptionStatus,
-    collection_method: collectionMethod.nullable(),
-    current_period_start: timestamp.nullable(),
-    current_period_end: timestamp.nullable(),
-    auto_charge_enabled_at: timestamp.nullable(),
-    auto_charge_enabled_by_user_id: z.int().nullable(),
-    max_active_resources: z.int().describe('Maximum number of deployments that are not failed or terminated'),
-    active_resources: z.int().describe('Current number of these deployments'),
+    collection_method: collectionMethod
+      .nullable()
+      .describe('Whether invoices are charged to the card or sent'),
+    current_period_start: timestamp.nullable().describe('Start of the subscription’s current period'),
+    current_period_end: timestamp.nullable().describe('End of the subscription’s current period'),
+    auto_charge_enabled_at: timestamp.nullable().describe('When automatic charging was activated'),
+    auto_charge_enabled_by_user_id: entityId.nullable().describe('Who activated automatic charging'),
+    max_active_resources: count.describe('Maximum number of deployments that are not failed or terminated'),
+    active_resources: count.describe('Current number of these deployments'),
     trial_credit: z
-      .object({ granted: amount, used: amount, remaining: amount })
+      .object({
+        granted: amount.describe('The whole credit, a decimal'),
+        used: amount.describe('The part that is used up, a decimal'),
+        remaining: amount.describe('The rest, a decimal'),
+      })
       .nullable()
       .describe('The free usage of the trial, in `currency`; null when the account is not on trial'),
-    created_at: timestamp,
-    updated_at: timestamp,
+    created_at: timestamp.describe('Creation of the account'),
+    updated_at: timestamp.describe('Latest change'),
   })
-  .meta({ id: 'BillingAccount' })
+  .meta({ id: 'BillingAccount', description: 'The billing account of an organization' })
 
 export const subscriptionBody = z
   .object({
-    billing_account_id: z.int(),
+    billing_account_id: entityId.describe('The billing account'),
     subscription_status: subscriptionStatus,
-    collection_method: collectionMethod.nullable(),
-    current_period_start: timestamp.nullable(),
-    current_period_end: timestamp.nullable(),
+    collection_method: collectionMethod
+      .nullable()
+      .describe('Whether invoices are charged to the card or sent'),
+    current_period_start: timestamp.nullable().describe('Start of the current period'),
+    current_period_end: timestamp.nullable().describe('End of the current period'),
   })
-  .meta({ id: 'Subscription' })
+  .meta({ id: 'Subscription', description: 'The subscription of an organization' })
+
+const cardId = text({ min: 1, max: 255 }).describe('Id of a saved card')
 
 export const activatePostpaidBody = z
-  .object({ processor_payment_method_id: text({ min: 1, max: 255 }) })
+  .object({ processor_payment_method_id: cardId })
   .meta({ id: 'ActivatePostpaid', examples: [{ processor_payment_method_id: 'pm_1' }] })
 
 export const collectionMethodBody = z
-  .object({ collection_method: collectionMethod })
-  .meta({ id: 'CollectionMethod' })
+  .object({
+    collection_method: collectionMethod.describe('Whether to charge invoices to the card or to send them'),
+  })
+  .meta({ id: 'CollectionMethod', examples: [{ collection_method: 'send_invoice' }] })
 
 export const defaultPaymentMethodBody = z
-  .object({ processor_default_payment_method_id: text({ min: 1, max: 255 }) })
+  .object({ processor_default_payment_method_id: cardId })
   .meta({ id: 'DefaultPaymentMethod', examples: [{ processor_default_payment_method_id: 'pm_1' }] })
 
 export const paymentMethodBody = z
   .object({
-    id: z.string(),
-    brand: z.string(),
-    last4: z.string(),
-    exp_month: z.int(),
-    exp_year: z.int(),
-    is_default: z.boolean(),
-    allow_redisplay: z.string(),
+    id: z.string().describe('Id at the payment processor'),
+    brand: z.string().describe('Such as `visa`'),
+    last4: z.string().describe('Last four digits'),
+    exp_month: z.int().meta({ minimum: 1, maximum: 12 }).describe('Month of expiry'),
+    exp_year: z.int().describe('Year of expiry'),
+    is_default: z.boolean().describe('Whether invoices are charged to it'),
+    allow_redisplay: z.string().describe('Whether the processor may offer the card again'),
   })
-  .meta({ id: 'PaymentMethod' })
+  .meta({ id: 'PaymentMethod', description: 'A saved card' })
 
-export const paymentMethodsBody = z.array(paymentMethodBody)
+export const paymentMethodsBody = z.array(paymentMethodBody).describe('The saved cards')
 
 /** A return URL on our own origin; others would allow open redirects. */
 function returnUrl({ origin }: URL) {
@@ -94,7 +114,11 @@ function returnUrl({ origin }: URL) {
     .refine((address) => isOnOrigin(address, origin), `Use a URL that begins with ${origin}.`)
     .transform((address) => new URL(address).href)
     .optional()
-    .meta({ type: 'string', format: 'uri' })
+    .meta({
+      description: 'Where the page leads back to: a URL of this site',
+      type: 'string',
+      format: 'uri',
+    })
 }
 
 function isOnOrigin(address: string, origin: string): boolean {
@@ -106,46 +130,51 @@ export function setupSessionBody(publicUrl: URL) {
   return z
     .object({
       return_url: returnUrl(publicUrl),
-      purpose: z.enum(['payment_method_setup', 'postpaid_activation']).default('payment_method_setup'),
+      purpose: z
+        .enum(['payment_method_setup', 'postpaid_activation'])
+        .default('payment_method_setup')
+        .describe('What the card is for'),
     })
-    .meta({ id: 'SetupSessionRequest' })
+    .meta({ id: 'SetupSessionRequest', examples: [{ purpose: 'payment_method_setup' }] })
 }
 
 export function portalSessionBody(publicUrl: URL) {
-  return z.object({ return_url: returnUrl(publicUrl) }).meta({ id: 'PortalSessionRequest' })
+  return z.object({ return_url: returnUrl(publicUrl) }).meta({ id: 'PortalSessionRequest', examples: [{}] })
 }
 
-export const portalUrlBody = z.object({ url: z.string() }).meta({ id: 'PortalSession' })
+export const portalUrlBody = z
+  .object({ url: url.describe('Opens the portal') })
+  .meta({ id: 'PortalSession', description: 'The address of the portal' })
 
 export const checkoutSessionBody = z
   .object({
-    checkout_session_id: z.string(),
+    checkout_session_id: z.string().describe('Id at the payment processor'),
     client_secret: z.string().describe('Grants access to the checkout page'),
-    mode: z.string(),
-    status: z.string(),
-    payment_status: z.string(),
-    expires_at: timestamp,
+    mode: z.string().describe('Always `setup`'),
+    status: z.string().describe('Status of the checkout'),
+    payment_status: z.string().describe('Status of the payment'),
+    expires_at: timestamp.describe('End of the checkout page'),
   })
-  .meta({ id: 'CheckoutSession' })
+  .meta({ id: 'CheckoutSession', description: 'A checkout page of the payment processor' })
 
 export const invoiceBody = z
   .object({
-    processor_invoice_id: z.string(),
-    status: z.string(),
-    collection_method: z.string(),
+    processor_invoice_id: z.string().describe('Id at the payment processor'),
+    status: z.string().describe('Such as `open` or `paid`'),
+    collection_method: z.string().describe('Whether the invoice is charged to the card or sent'),
     amount_due: z.int().describe('In the smallest unit of the currency'),
     amount_paid: z.int().describe('In the smallest unit of the currency'),
-    currency: z.string(),
-    hosted_invoice_url: z.string(),
-    invoice_pdf: z.string(),
-    due_date: timestamp.nullable(),
-    period_start: timestamp,
-    period_end: timestamp,
-    created: timestamp,
+    currency: z.string().describe('Currency of the amounts'),
+    hosted_invoice_url: z.string().describe('Address of the invoice as a page; empty if it has none'),
+    invoice_pdf: z.string().describe('Address of the invoice as a PDF; empty if it has none'),
+    due_date: timestamp.nullable().describe('null if the card is charged'),
+    period_start: timestamp.describe('Start of the billed period'),
+    period_end: timestamp.describe('End of the billed period'),
+    created: timestamp.describe('Creation of the invoice'),
   })
-  .meta({ id: 'Invoice' })
+  .meta({ id: 'Invoice', description: 'An invoice of the payment processor' })
 
-export const invoicesBody = z.array(invoiceBody)
+export const invoicesBody = z.array(invoiceBody).describe('The invoices, newest first')
 
 export const webhookHeaders = z.object({
   'stripe-signature': z
@@ -155,15 +184,44 @@ export const webhookHeaders = z.object({
 
 export const webhookBody = z
   .looseObject({
-    id: z.string().meta({ examples: ['evt_1'] }),
-    object: z.literal('event'),
-    type: z.string().meta({ examples: ['invoice.paid'] }),
+    id: z
+      .string()
+      .describe('Id of the event')
+      .meta({ examples: ['evt_1'] }),
+    object: z.literal('event').describe('Always `event`'),
+    type: z
+      .string()
+      .describe('Kind of the event')
+      .meta({ examples: ['invoice.paid'] }),
     created: z.int().describe('Unix time in seconds'),
-    data: z.object({ object: z.looseObject({ id: z.string(), object: z.string() }) }),
+    data: z
+      .object({
+        object: z
+          .looseObject({
+            id: z.string().describe('Its id'),
+            object: z.string().describe('Its type'),
+          })
+          .describe('The object that changed'),
+      })
+      .describe('What the event is about'),
   })
-  .meta({ id: 'WebhookEvent', description: 'An event of Stripe or of the payment sandbox' })
+  .meta({
+    id: 'WebhookEvent',
+    description: 'An event of Stripe or of the payment sandbox',
+    examples: [
+      {
+        id: 'evt_1',
+        object: 'event',
+        type: 'invoice.paid',
+        created: 1_767_323_045,
+        data: { object: { id: 'in_1', object: 'invoice' } },
+      },
+    ],
+  })
 
-export const receivedBody = z.object({ received: z.literal(true) }).meta({ id: 'WebhookReceived' })
+export const receivedBody = z
+  .object({ received: z.literal(true).describe('Always true') })
+  .meta({ id: 'WebhookReceived', description: 'The event is stored' })
 
 export function toAccountBody(
   account: BillingAccount,

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ensureAccount, updateAccount } from './store.ts'
 

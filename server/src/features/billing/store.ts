@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { NotNull, Selectable, Updateable } from 'kysely'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import type { BillingAccountsTable } from './tables.ts'
 

@@ -1,4 +1,4 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 
 const maxDays = 92
 const dayMilliseconds = 86_400_000
@@ -44,5 +44,5 @@ function earlier(one: string, other: string): string {
 }
 
 function invalidRange(message: string): ApplicationError {
-  return new ApplicationError('invalid', 'invalid_date_range', message)
+  return new ApplicationError('invalid_date_range', message)
 }

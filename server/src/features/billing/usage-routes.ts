@@ -1,9 +1,7 @@
 import type { App } from '../../http/app.ts'
-import { problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { listOpenAnomalies } from '../metering/anomalies.ts'
 import { listDailyUsage } from '../metering/daily-usage.ts'
-import type { Price } from '../metering/prices.ts'
 import { summarizeUsage } from '../metering/summary.ts'
 import { getCurrentPeriod } from './current-period.ts'
 import { countActiveDeployments, ensureAccount } from './store.ts'
@@ -18,10 +16,16 @@ import {
   usageSummaryBody,
 } from './usage-schemas.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /** The usage of an organization by billing period and by day, and its anomalies. */
 export function usageRoutes(app: App, deps: Deps): void {
+  summaryRoute(app, deps)
+  dailyUsageRoute(app, deps)
+  anomaliesRoute(app, deps)
+}
+
+function summaryRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage-summary',
     {
@@ -32,7 +36,7 @@ export function usageRoutes(app: App, deps: Deps): void {
         description:
           'The billing period is that of the subscription, or the UTC calendar month without one. Running deployments count up to now.',
         tags: ['Billing'],
-        response: { 200: usageSummaryBody, ...protectedProblems },
+        response: { 200: usageSummaryBody },
       },
     },
     async ({ viewer }) => {
@@ -45,7 +49,9 @@ export function usageRoutes(app: App, deps: Deps): void {
       })
     },
   )
+}
 
+function dailyUsageRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/usage',
     {
@@ -58,7 +64,8 @@ export function usageRoutes(app: App, deps: Deps): void {
           'is a 422 `invalid_date_range`.',
         tags: ['Billing'],
         querystring: dailyUsageQuery,
-        response: { 200: dailyUsageBody, ...protectedProblems, ...problems(422) },
+        response: { 200: dailyUsageBody },
+        errors: ['invalid_date_range'],
       },
     },
     async ({ query, viewer }) => {
@@ -68,7 +75,9 @@ export function usageRoutes(app: App, deps: Deps): void {
       return { ...days, currency: deps.config.billing.currency, items: usage.map(toDailyUsageItem) }
     },
   )
+}
 
+function anomaliesRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/billing/anomalies',
     {
@@ -77,7 +86,7 @@ export function usageRoutes(app: App, deps: Deps): void {
         operationId: 'listUsageAnomalies',
         summary: 'List the open usage anomalies of your current organization, newest first',
         tags: ['Billing'],
-        response: { 200: usageAnomaliesBody, ...protectedProblems },
+        response: { 200: usageAnomaliesBody },
       },
     },
     async ({ viewer }) => (await listOpenAnomalies(deps.db, viewer.organizationId)).map(toUsageAnomalyBody),

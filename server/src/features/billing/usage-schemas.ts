@@ -1,36 +1,41 @@
 import { z } from 'zod'
-import { timestamp } from '../../http/schemas.ts'
+import { count, entityId, timestamp } from '../../http/schemas.ts'
 import type { OpenAnomaly } from '../metering/anomalies.ts'
 import type { DayUsage } from '../metering/daily-usage.ts'
 import type { UsageSummary } from '../metering/summary.ts'
 
 export const usageTotalBody = z
   .object({
-    meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
-    unit: z.string(),
+    meter: z
+      .string()
+      .meta({ examples: ['gpu_instance_seconds'] })
+      .describe('What is measured'),
+    unit: z.string().describe('Unit of the quantity'),
     total_quantity: z.string().describe('A decimal'),
-    service_key: z.string(),
-    display_name: z.string(),
-    dimensions: z.record(z.string(), z.string()),
+    service_key: z.string().describe('Identifies the price'),
+    display_name: z.string().describe('Name of the price, for people'),
+    dimensions: z
+      .record(z.string(), z.string())
+      .describe('What the price depends on, such as the instance type'),
     unit_amount_decimal: z.string().describe('A decimal in the main unit of the currency'),
-    unit_amount_currency: z.string(),
+    unit_amount_currency: z.string().describe('Currency of the unit amount'),
     estimated_amount: z.string().describe('Quantity times unit amount, not rounded'),
-    estimated_amount_currency: z.string(),
+    estimated_amount_currency: z.string().describe('Currency of the estimate'),
   })
-  .meta({ id: 'UsageTotal' })
+  .meta({ id: 'UsageTotal', description: 'The usage of a meter at one price' })
 
 export const usageSummaryBody = z
   .object({
-    organization_id: z.int(),
-    period_start: timestamp,
-    period_end: timestamp,
-    currency: z.string(),
-    usage_totals: z.array(usageTotalBody),
-    open_anomalies: z.int(),
-    max_active_resources: z.int().describe('Maximum number of deployments that are not failed or terminated'),
-    active_resources: z.int().describe('Current number of these deployments, of all members'),
+    organization_id: entityId.describe('The organization'),
+    period_start: timestamp.describe('Start of the billing period'),
+    period_end: timestamp.describe('End of the billing period'),
+    currency: z.string().describe('Currency of the organization'),
+    usage_totals: z.array(usageTotalBody).describe('One item for each meter and price'),
+    open_anomalies: count.describe('Anomalies that are not resolved'),
+    max_active_resources: count.describe('Maximum number of deployments that are not failed or terminated'),
+    active_resources: count.describe('Current number of these deployments, of all members'),
   })
-  .meta({ id: 'UsageSummary' })
+  .meta({ id: 'UsageSummary', description: 'Usage of the current billing period' })
 
 const date = z.iso.date().meta({ examples: ['2026-01-02'] })
 
@@ -41,34 +46,44 @@ export const dailyUsageQuery = z.object({
 
 export const dailyUsageBody = z
   .object({
-    from: date,
-    to: date,
-    currency: z.string(),
-    items: z.array(
-      z.object({
-        date: date.describe('A UTC day'),
-        meter: z.string().meta({ examples: ['gpu_instance_seconds'] }),
-        unit: z.string(),
-        dimensions: z.record(z.string(), z.string()),
-        quantity: z.string().describe('A decimal'),
-        estimated_amount: z.string().describe('A decimal in the main unit of `currency`, not rounded'),
-      }),
-    ),
+    from: date.describe('First day'),
+    to: date.describe('Last day'),
+    currency: z.string().describe('Currency of the amounts'),
+    items: z
+      .array(
+        z.object({
+          date: date.describe('A UTC day'),
+          meter: z
+            .string()
+            .describe('What is measured')
+            .meta({ examples: ['gpu_instance_seconds'] }),
+          unit: z.string().describe('Unit of the quantity'),
+          dimensions: z
+            .record(z.string(), z.string())
+            .describe('What the price depends on, such as the instance type'),
+          quantity: z.string().describe('A decimal'),
+          estimated_amount: z.string().describe('A decimal in the main unit of `currency`, not rounded'),
+        }),
+      )
+      .describe('One item for each day, meter and price with usage'),
   })
-  .meta({ id: 'DailyUsage' })
+  .meta({ id: 'DailyUsage', description: 'Usage and its estimated cost, by day' })
 
 export const usageAnomalyBody = z
   .object({
-    id: z.int(),
-    kind: z.string().meta({ examples: ['provider_disagrees'] }),
+    id: entityId.describe('Id of the anomaly'),
+    kind: z
+      .string()
+      .meta({ examples: ['provider_disagrees'] })
+      .describe('What kind of check failed'),
     message: z.string().describe('A sentence for a person'),
     deployment_id: z.string().nullable().describe('null when no single deployment is affected'),
-    detected_at: timestamp,
-    last_seen_at: timestamp,
+    detected_at: timestamp.describe('First detection'),
+    last_seen_at: timestamp.describe('Latest detection'),
   })
-  .meta({ id: 'UsageAnomaly' })
+  .meta({ id: 'UsageAnomaly', description: 'A disagreement between records of usage' })
 
-export const usageAnomaliesBody = z.array(usageAnomalyBody)
+export const usageAnomaliesBody = z.array(usageAnomalyBody).describe('The open anomalies')
 
 export function toUsageSummaryBody(
   summary: UsageSummary,

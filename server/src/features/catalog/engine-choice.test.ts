@@ -1,37 +1,21 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
-import { readCatalogFile } from './catalog-file.ts'
+import { engines } from '../../../test/support/engines.ts'
+import { readCatalogFile } from './sources/file.ts'
 import { findEngineIncompatibility, listServedTags } from './engine-choice.ts'
 
 const { models } = readCatalogFile(fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url)))
 const vision = models.filter(({ tags }) => tags.includes('vision'))
-const vllm: RuntimeEngine = {
-  name: 'vllm',
-  formats: ['pytorch', 'fp8'],
-  version: '0.28.0',
-  acceptsImages: true,
-}
-const llamaServer: RuntimeEngine = {
-  name: 'llama.cpp',
-  formats: ['ggufv2'],
-  version: '10964',
-  acceptsImages: true,
-}
-const embedded: RuntimeEngine = {
-  name: 'embedded',
-  formats: ['ggufv2'],
-  version: null,
-  acceptsImages: false,
-}
+const { vllm, llamaCpp, embedded } = engines
 
 test('vision is claimed only where an engine accepts images: vLLM, and llama-server with a projector', () => {
   const claiming = (engines: RuntimeEngine[]) =>
     vision.filter((model) => listServedTags(model, engines).includes('vision')).map(({ id }) => id)
   expect(vision).toHaveLength(7)
   expect(claiming([embedded])).toEqual([])
-  expect(claiming([llamaServer])).toEqual(['qwen3.5', 'qwen3.6', 'gemma-3-it'])
-  expect(claiming([vllm, llamaServer])).toEqual(vision.map(({ id }) => id))
+  expect(claiming([llamaCpp])).toEqual(['qwen3.5', 'qwen3.6', 'gemma-3-it'])
+  expect(claiming([vllm, llamaCpp])).toEqual(vision.map(({ id }) => id))
   for (const model of vision) {
     expect(listServedTags(model, [embedded])).toEqual(model.tags.filter((tag) => tag !== 'vision'))
   }
@@ -52,9 +36,9 @@ test.each([
 })
 
 test('llama.cpp has build numbers', () => {
-  const variant = { ...vision[0]!.default, engines: { llamaCpp: { minimumBuild: 10_964 } } }
-  expect(findEngineIncompatibility(variant, llamaServer)).toBeNull()
-  expect(findEngineIncompatibility(variant, { ...llamaServer, version: '9128' })).toBe(
+  const variant = { ...vision[0]!.default, engines: { llamaCpp: { minimumVersion: '10964' } } }
+  expect(findEngineIncompatibility(variant, llamaCpp)).toBeNull()
+  expect(findEngineIncompatibility(variant, { ...llamaCpp, version: '9128' })).toBe(
     'llama.cpp b9128 is too old for this model, which needs b10964 or later',
   )
 })

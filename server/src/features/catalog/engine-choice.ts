@@ -1,11 +1,5 @@
 import type { ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
 
-const engineNames: Record<RuntimeEngine['name'], string> = {
-  vllm: 'vLLM',
-  'llama.cpp': 'llama.cpp',
-  embedded: "Berth's engine",
-}
-
 /** The engine of a runtime that loads a format; undefined for unsupported formats. */
 export function findEngine(
   { format }: Pick<ModelVariant, 'format'>,
@@ -17,13 +11,11 @@ export function findEngine(
 /** Why an engine can't load a variant; null if it can. Engines of unknown version count as new enough. */
 export function findEngineIncompatibility(
   { engines: profiles }: ModelVariant,
-  { name, version }: RuntimeEngine,
+  { title, profile, version, versionPrefix: prefix }: RuntimeEngine,
 ): string | null {
-  const minimum =
-    name === 'vllm' ? profiles?.vllm?.minimumVersion : profiles?.llamaCpp?.minimumBuild?.toString()
+  const minimum = profiles[profile]?.minimumVersion
   if (version === null || minimum === undefined || compareVersions(version, minimum) >= 0) return null
-  const prefix = name === 'vllm' ? '' : 'b'
-  return `${engineNames[name]} ${prefix}${version} is too old for this model, which needs ${prefix}${minimum} or later`
+  return `${title} ${prefix}${version} is too old for this model, which needs ${prefix}${minimum} or later`
 }
 
 /** The tags of a model without those that these engines can't keep: `vision` if no variant accepts images. */
@@ -34,11 +26,11 @@ export function listServedTags(
   return tags.filter((tag) => tag !== 'vision' || variants.some((variant) => acceptsImages(variant, engines)))
 }
 
-/** True if a variant accepts images on one of these engines. vLLM needs no projector. */
+/** True if a variant accepts images on one of these engines. */
 function acceptsImages(variant: ModelVariant, engines: readonly RuntimeEngine[]): boolean {
   const engine = findEngine(variant, engines)
-  if (engine === undefined || !engine.acceptsImages) return false
-  return engine.name === 'vllm' || variant.engines?.llamaCpp?.projector !== undefined
+  if (engine?.images !== 'projector') return engine?.images === 'native'
+  return variant.engines[engine.profile]?.projector !== undefined
 }
 
 function compareVersions(one: string, other: string): number {

@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { ModelVariant } from '../../ports/model-runtime.ts'
-import { validateModels } from './catalog-file-schema.ts'
-import { readCatalogFile } from './catalog-file.ts'
+import { validateModels } from './sources/file-schema.ts'
+import { readCatalogFile } from './sources/file.ts'
 
 const { models } = readCatalogFile(fileURLToPath(new URL('../../../../catalog/models.yaml', import.meta.url)))
 const vllmFormats = ['pytorch', 'awq', 'gptq', 'fp8']
 
 function profileOf(id: string): NonNullable<ModelVariant['engines']> {
   const model = models.find((each) => each.id === id)
-  return model!.default.engines!
+  return model!.default.engines
 }
 
 describe('the shipped catalog', () => {
@@ -62,7 +62,7 @@ describe('the shipped catalog', () => {
     const missing = models.filter(
       ({ tags, variants }) =>
         tags.includes('tools') &&
-        variants.some(({ format, engines }) => vllmFormats.includes(format) && !engines?.vllm?.toolParser),
+        variants.some(({ format, engines }) => vllmFormats.includes(format) && !engines.vllm?.toolParser),
     )
     expect(missing.map(({ id }) => id)).toEqual([...withoutParser].filter((id) => id !== 'berth-tiny'))
   })

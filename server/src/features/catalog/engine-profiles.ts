@@ -1,6 +1,7 @@
 /** The `engines` section of the catalog file: what a model family needs from each engine. */
 
 import { z } from 'zod'
+import type { Mistake } from '../../base/yaml-file.ts'
 import type { EngineProfiles } from '../../ports/model-runtime.ts'
 
 /** Values of `--tool-call-parser` in vLLM 0.28. */
@@ -16,8 +17,8 @@ export const vllmReasoningParsers: readonly string[] =
    inkling kimi_k2 kimi_k3 ling3 mimo minimax_m2 minimax_m2_append_think minimax_m3 mistral muse_glimmer nemotron_v3 olmo3
    openai_gptoss poolside_v1 qwen3 seed_oss step3 step3p5`.split(/\s+/)
 
-/** Options that Berth sets itself. */
-const ownOptions: Readonly<Record<'vllm' | 'llama_cpp' | 'xinference', readonly string[]>> = {
+/** Options that Berth sets itself, by section. */
+const ownOptions = {
   vllm: `model revision tokenizer-revision served-model-name host port api-key max-model-len max-num-seqs tensor-parallel-size
     pipeline-parallel-size nnodes node-rank master-addr headless gpu-memory-utilization runner enable-auto-tool-choice tool-call-parser
     reasoning-parser chat-template`.split(/\s+/),
@@ -27,19 +28,21 @@ const ownOptions: Readonly<Record<'vllm' | 'llama_cpp' | 'xinference', readonly 
   xinference:
     `model_uid model_name model_type model_engine model_format quantization model_size_in_billions replica n_gpu worker_ip
     max_model_len max_num_seqs n_ctx n_parallel context_length reasoning_content`.split(/\s+/),
-}
+} satisfies Readonly<Record<string, readonly string[]>>
+
+/** The formats whose variants a section concerns. */
+const formats = { vllm: ['pytorch', 'awq', 'gptq', 'fp8'], llama_cpp: ['ggufv2'] }
 
 const text = z.string().trim().min(1, 'must not be empty')
 
-function optionsOf(engine: keyof typeof ownOptions) {
-  const name = engine === 'xinference' ? /^[a-z][a-z0-9_]*$/ : /^[a-z][a-z0-9-]*$/
+function optionsOf(section: keyof typeof ownOptions, name = /^[a-z][a-z0-9-]*$/) {
   return z
     .record(
       z.string().regex(name, 'must be the name of an option, without leading dashes'),
       z.union([z.string(), z.number(), z.boolean()]),
     )
     .superRefine((options, context) => {
-      for (const option of Object.keys(options).filter((each) => ownOptions[engine].includes(each))) {
+      for (const option of Object.keys(options).filter((each) => ownOptions[section].includes(each))) {
         context.addIssue({
           code: 'custom',
           path: [option],
@@ -72,7 +75,7 @@ const vllmSchema = z
   })
 
 const llamaCppSchema = z.strictObject({
-  minimum_build: z.int().positive().optional(),
+  minimum_build: z.int().positive().transform(String).optional(),
   projector: text
     .regex(/^\w[\w.-]*(\/\w[\w.-]*)*\.gguf$/, 'must be a .gguf file in the repository of the weights')
     .optional(),
@@ -82,7 +85,7 @@ const llamaCppSchema = z.strictObject({
 
 const xinferenceSchema = z.strictObject({
   separates_reasoning: z.boolean().optional(),
-  options: optionsOf('xinference'),
+  options: optionsOf('xinference', /^[a-z][a-z0-9_]*$/),
 })
 
 export const enginesSchema = z.strictObject({
@@ -93,11 +96,17 @@ export const enginesSchema = z.strictObject({
 
 type EnginesEntry = z.output<typeof enginesSchema>
 
+function mergeSections(model: EnginesEntry = {}, size: EnginesEntry = {}) {
+  return {
+    vllm: { ...model.vllm, ...size.vllm },
+    llamaCpp: { ...model.llama_cpp, ...size.llama_cpp },
+    xinference: { ...model.xinference, ...size.xinference },
+  }
+}
+
 /** Merges the engines of a size into those of its model, field by field. */
-export function toEngineProfiles(model: EnginesEntry = {}, size: EnginesEntry = {}): EngineProfiles {
-  const vllm = { ...model.vllm, ...size.vllm }
-  const llamaCpp = { ...model.llama_cpp, ...size.llama_cpp }
-  const xinference = { ...model.xinference, ...size.xinference }
+export function toEngineProfiles(model?: EnginesEntry, size?: EnginesEntry): EngineProfiles {
+  const { vllm, llamaCpp, xinference } = mergeSections(model, size)
   return {
     vllm: {
       minimumVersion: vllm.minimum_version,
@@ -107,11 +116,41 @@ export function toEngineProfiles(model: EnginesEntry = {}, size: EnginesEntry = 
       options: vllm.options,
     },
     llamaCpp: {
-      minimumBuild: llamaCpp.minimum_build,
+      minimumVersion: llamaCpp.minimum_build,
       projector: llamaCpp.projector,
       chatTemplate: llamaCpp.chat_template,
       options: llamaCpp.options,
     },
     xinference: { separatesReasoning: xinference.separates_reasoning, options: xinference.options },
   }
+}
+
+interface ProfiledModel {
+  tags: readonly string[]
+  engines?: EnginesEntry | undefined
+  sizes: readonly {
+    engines?: EnginesEntry | undefined
+    variants: readonly { format: string; weights: object }[]
+  }[]
+}
+
+/** Sizes whose variants need something that the sections of their engines don't say. */
+export function findProfileMistakes({ tags, engines, sizes }: ProfiledModel): Mistake[] {
+  return sizes.flatMap((size, index) => {
+    const { vllm, llamaCpp } = mergeSections(engines, size.engines)
+    const isReasoning =
+      tags.includes('reasoning') && size.variants.some(({ format }) => formats.vllm.includes(format))
+    const hasFilesElsewhere = size.variants.some(
+      ({ format, weights }) => formats.llama_cpp.includes(format) && !('huggingface' in weights),
+    )
+    const messages = [
+      isReasoning &&
+        vllm.reasoning_parser === undefined &&
+        'must have engines.vllm.reasoning_parser, because the model has the tag reasoning',
+      hasFilesElsewhere && llamaCpp.projector !== undefined && 'a projector requires weights on Hugging Face',
+    ]
+    return messages
+      .filter((message) => message !== false)
+      .map((message) => ({ path: ['sizes', index], message }))
+  })
 }

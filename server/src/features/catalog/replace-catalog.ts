@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { CatalogModel } from './catalog-file.ts'
+import type { CatalogModel } from './model.ts'
+import { serializeModel } from './stored-model.ts'
 
 /** Synchronizes the table with the catalog file. Models that are no longer in the file are disabled. */
 export async function replaceCatalog(db: Database, models: readonly CatalogModel[]): Promise<void> {
@@ -21,7 +22,7 @@ export async function replaceCatalog(db: Database, models: readonly CatalogModel
         provider: model.provider,
         enabled: model.enabled,
         sort_order: model.sortOrder,
-        entry: JSON.stringify(model),
+        entry: serializeModel(model),
       }
       await transaction
         .insertInto('deployable_models')
@@ -32,7 +33,7 @@ export async function replaceCatalog(db: Database, models: readonly CatalogModel
             .doUpdateSet({ ...row, updated_at: sql`now()` })
             .where((where) =>
               where.or([
-                where('deployable_models.entry', 'is distinct from', sql<CatalogModel>`excluded.entry`),
+                where('deployable_models.entry', 'is distinct from', sql`excluded.entry`),
                 where('deployable_models.enabled', 'is distinct from', sql<boolean>`excluded.enabled`),
               ]),
             ),

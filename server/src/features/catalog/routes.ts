@@ -1,7 +1,6 @@
-import { NotFoundError } from '../../errors.ts'
+import { NotFoundError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { compressJson } from '../../http/compress.ts'
-import { problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import {
   deployableModelBody,
@@ -26,7 +25,7 @@ export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | '
         summary: 'List or search deployable models',
         tags,
         querystring: listModelsQuery,
-        response: { 200: deployableModelsBody, ...protectedProblems, ...problems(422) },
+        response: { 200: deployableModelsBody },
       },
     },
     async ({ query }) => {
@@ -50,7 +49,8 @@ export function catalogRoutes(app: App, { db, runtime }: Pick<Services, 'db' | '
         tags,
         params: modelParams,
         querystring: getModelQuery,
-        response: { 200: deployableModelBody, ...protectedProblems, ...problems(404, 422) },
+        response: { 200: deployableModelBody },
+        errors: ['not_found'],
       },
     },
     async ({ params, query }) => {

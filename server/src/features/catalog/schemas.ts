@@ -1,10 +1,9 @@
-import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import { queryBoolean, timestamp, unicodeText } from '../../http/schemas.ts'
 import type { RuntimeEngine } from '../../ports/model-runtime.ts'
-import { listVariants } from './catalog-file.ts'
+import { listVariants } from './model.ts'
 import { listServedTags } from './engine-choice.ts'
-import type { DeployableModelsTable } from './tables.ts'
+import type { StoredModel } from './store.ts'
 
 const enabledOnly = queryBoolean(true).describe('false to include disabled models')
 
@@ -22,51 +21,58 @@ export const listModelsQuery = z.object({
 export const getModelQuery = z.object({ enabled_only: enabledOnly })
 
 export const modelParams = z.object({
-  model_id: unicodeText().meta({ examples: ['qwen2.5-instruct'] }),
+  model_id: unicodeText()
+    .describe('Id in the catalog')
+    .meta({ examples: ['qwen2.5-instruct'] }),
 })
 
 export const deployableModelBody = z
   .object({
-    id: z.string(),
+    id: z.string().describe('Id in the catalog'),
     model_name: z.string().describe('The name to use when creating a deployment'),
-    display_name: z.string(),
-    provider: z.string(),
-    family: z.string(),
-    model_type: z.enum(['LLM', 'embedding']),
-    description: z.string(),
+    display_name: z.string().describe('Name for people'),
+    provider: z.string().describe('Who made the model'),
+    family: z.string().describe('Family of models'),
+    model_type: z.enum(['LLM', 'embedding']).describe('What the model does: chat or embeddings'),
+    description: z.string().describe('One or two sentences'),
     tags: z
       .array(z.string())
       .describe('Without `vision` if no engine of this server accepts images for the model'),
     suggested_prompts: z.array(z.string()).describe('Prompts to try the model with'),
-    enabled: z.boolean(),
-    sort_order: z.int(),
-    created_at: timestamp,
-    updated_at: timestamp,
+    enabled: z.boolean().describe('false if the operator hides the model'),
+    sort_order: z.int().describe('Position in the catalog'),
+    created_at: timestamp.describe('When the model came into the catalog'),
+    updated_at: timestamp.describe('Latest change'),
     variants: z
       .array(
         z.object({
-          model_format: z.string().meta({ examples: ['ggufv2'] }),
-          model_size_in_billions: z.number(),
-          quantizations: z.array(z.string()),
+          model_format: z
+            .string()
+            .describe('Format of the weights')
+            .meta({ examples: ['ggufv2'] }),
+          model_size_in_billions: z.number().describe('Parameters in billions'),
+          quantizations: z.array(z.string()).describe('The quantizations of this format and size'),
           default: z.boolean().describe('true if these include the default variant'),
         }),
       )
       .describe('The deployable variants, by format and size'),
     default_variant: z
       .object({
-        model_format: z.string(),
-        model_size_in_billions: z.number(),
-        quantization: z.string(),
+        model_format: z.string().describe('Format of the weights'),
+        model_size_in_billions: z.number().describe('Parameters in billions'),
+        quantization: z.string().describe('Quantization of the weights'),
       })
       .describe('The variant of deployments that specify no format, size or quantization'),
   })
-  .meta({ id: 'DeployableModel' })
+  .meta({ id: 'DeployableModel', description: 'A model of the catalog with its variants' })
 
-export const deployableModelsBody = z.object({ items: z.array(deployableModelBody) })
+export const deployableModelsBody = z
+  .object({ items: z.array(deployableModelBody).describe('The models in catalog order') })
+  .meta({ id: 'DeployableModels', description: 'The models of the catalog' })
 
 /** `engines` are those of the runtime, whose abilities the tags claim. */
 export function toDeployableModelBody(
-  row: Selectable<DeployableModelsTable>,
+  row: StoredModel,
   engines: readonly RuntimeEngine[],
 ): z.infer<typeof deployableModelBody> {
   const { entry } = row
@@ -79,7 +85,7 @@ export function toDeployableModelBody(
     model_type: row.model_type,
     description: entry.description,
     tags: listServedTags(entry, engines),
-    suggested_prompts: entry.suggestedPrompts ?? [],
+    suggested_prompts: entry.suggestedPrompts,
     enabled: row.enabled,
     sort_order: row.sort_order,
     created_at: row.created_at.toISOString(),

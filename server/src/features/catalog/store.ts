@@ -1,6 +1,12 @@
 import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { CatalogModel } from './catalog-file.ts'
+import type { CatalogModel } from './model.ts'
+import { parseStoredModel } from './stored-model.ts'
+import type { DeployableModelsTable } from './tables.ts'
+
+/** A row of the catalog with its parsed entry. */
+export type StoredModel = Omit<Selectable<DeployableModelsTable>, 'entry'> & { entry: CatalogModel }
 
 export interface ModelFilter {
   enabledOnly: boolean
@@ -11,7 +17,7 @@ export interface ModelFilter {
   query?: string | undefined
 }
 
-export function listModels(db: Database, filter: ModelFilter) {
+export async function listModels(db: Database, filter: ModelFilter): Promise<StoredModel[]> {
   let query = db
     .selectFrom('deployable_models')
     .selectAll()
@@ -25,7 +31,7 @@ export function listModels(db: Database, filter: ModelFilter) {
   for (const word of (filter.query ?? '').split(/\s+/).filter((part) => part !== '')) {
     query = query.where(searchedText, 'like', sql<string>`'%' || lower(${escapeLike(word)}) || '%'`)
   }
-  return query.execute()
+  return (await query.execute()).map(parseRow)
 }
 
 const searchedText = sql<string>`lower(concat_ws(' ', model_name, entry->>'displayName', entry->>'family',
@@ -35,27 +41,40 @@ function escapeLike(word: string): string {
   return word.replaceAll(/[\\%_]/g, '\\$&')
 }
 
-export function findModelById(db: Database, id: string, enabledOnly: boolean) {
+export async function findModelById(
+  db: Database,
+  id: string,
+  enabledOnly: boolean,
+): Promise<StoredModel | undefined> {
   const query = db.selectFrom('deployable_models').selectAll().where('id', '=', id)
-  return (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
+  const row = await (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
+  return row && parseRow(row)
 }
 
-export function findEnabledModelByName(db: Database, modelName: string) {
-  return db
+export async function findEnabledModelByName(
+  db: Database,
+  modelName: string,
+): Promise<StoredModel | undefined> {
+  const row = await db
     .selectFrom('deployable_models')
     .selectAll()
     .where('model_name', '=', modelName)
     .where('enabled', '=', true)
     .executeTakeFirst()
+  return row && parseRow(row)
 }
 
 export async function listEnabledEntries(db: Database): Promise<CatalogModel[]> {
   const rows = await db
     .selectFrom('deployable_models')
-    .select('entry')
+    .select(['id', 'entry'])
     .where('enabled', '=', true)
     .orderBy('sort_order')
     .orderBy('model_name')
     .execute()
-  return rows.map(({ entry }) => entry)
+  return rows.map(parseStoredModel)
+}
+
+function parseRow(row: Selectable<DeployableModelsTable>): StoredModel {
+  return { ...row, entry: parseStoredModel(row) }
 }

@@ -1,7 +1,6 @@
-import type { JSONColumnType } from 'kysely'
+import type { ColumnType } from 'kysely'
 import type { DefaultedTimestamp } from '../../database/tables.ts'
 import type { ModelType } from '../../ports/model-runtime.ts'
-import type { CatalogModel } from './catalog-file.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {
@@ -16,7 +15,8 @@ export interface DeployableModelsTable {
   provider: string
   enabled: boolean
   sort_order: number
-  entry: JSONColumnType<CatalogModel>
+  /** JSON of `serializeModel`, read by `parseStoredModel` */
+  entry: ColumnType<unknown, string, string>
   created_at: DefaultedTimestamp
   updated_at: DefaultedTimestamp
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import { findLiveSessions } from '../accounts/live-sessions.ts'
+import { findLiveSessions } from '../sessions/live-sessions.ts'
 
 /** True while a user owns the deployment and is a member of the organization that pays for it. */
 export async function hasAccess(db: Database, userId: number, deploymentId: string): Promise<boolean> {

@@ -1,17 +1,17 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
-import type { Price } from '../metering/prices.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { updateOwnDeployment } from './change-store.ts'
-import { chooseInstance } from './choose-instance.ts'
-import { getOwnDeployment } from './get.ts'
-import { queryRuntime } from './query-runtime.ts'
-import { needsResize, resizeMessage, toMinimums } from './resize.ts'
-import type { CapacityMinimums } from './serving-capacity.ts'
+import { parseStoredVariant } from '../catalog/stored-model.ts'
+import { chooseInstance } from '../placement/choose-instance.ts'
+import { getOwnDeployment } from './get-own-deployment.ts'
+import { queryRuntime } from '../placement/query-runtime.ts'
+import { needsResize, toMinimums } from './resize.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { Deployment } from './store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'runtime' | 'prices'>
 
 /**
  * Changes what a deployment must be able to serve; omitted fields stay. A deployment that doesn't serve yet moves to an instance that
@@ -28,7 +28,7 @@ export async function changeMinimums(
     const { status } = deployment
     if (status === 'failed' || status === 'terminating' || status === 'terminated') {
       const message = `This deployment is ${status}. Only deployments that run or are about to run can be changed.`
-      throw new ApplicationError('conflict', 'deployment_ended', message)
+      throw new ApplicationError('deployment_ended', message)
     }
     const current = toMinimums(deployment)
     const minimums = {
@@ -46,19 +46,11 @@ export async function changeMinimums(
     }
     const isUnmet = needsResize({ ...deployment, ...columns })
     if (isUnmet || status === 'requested') await assertFeasible(deps, deployment, minimums)
-    const messages =
-      status !== 'running'
-        ? {}
-        : isUnmet
-          ? { status_message: resizeMessage }
-          : deployment.status_message === resizeMessage
-            ? { status_message: null }
-            : {}
     const event = { stage: 'instance_selection', message: describeChange(minimums) }
     const changed = await updateOwnDeployment(
       deps.db,
       { id: deployment.id, status },
-      { ...columns, ...messages },
+      columns,
       event,
       deps.clock(),
       async (transaction, { model_name: name, organization_id: organizationId }) => {
@@ -74,14 +66,11 @@ export async function changeMinimums(
   }
 }
 
-async function assertFeasible(
-  deps: Deps,
-  { variant }: Deployment,
-  minimums: CapacityMinimums,
-): Promise<void> {
+async function assertFeasible(deps: Deps, deployment: Deployment, minimums: CapacityMinimums): Promise<void> {
+  const variant = parseStoredVariant(deployment)
   const result = await queryRuntime(deps, 'instance types', () => chooseInstance(deps, variant, minimums, []))
   if (result.outcome === 'infeasible') {
-    throw new ApplicationError('conflict', 'no_feasible_instance', result.reason)
+    throw new ApplicationError('no_feasible_instance', result.reason)
   }
 }
 

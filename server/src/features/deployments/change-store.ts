@@ -4,17 +4,31 @@ import type { Database, DatabaseTransaction, Tables } from '../../database/table
 import type { DeploymentStatus, NextStatus } from './lifecycle.ts'
 import type { Deployment } from './store.ts'
 import type { DeploymentsTable } from './tables.ts'
+import { toWaitingColumns } from './waiting.ts'
+import type { Waiting } from './waiting.ts'
 
 /** The columns that a step may update: all except the lease and the status, which has its own function. */
 export type DeploymentChanges = Omit<
   Updateable<DeploymentsTable>,
-  'id' | 'status' | 'updated_at' | 'status_changed_at' | 'leased_by' | 'leased_until' | 'lease_number'
->
+  | 'id'
+  | 'status'
+  | 'updated_at'
+  | 'status_changed_at'
+  | 'leased_by'
+  | 'leased_until'
+  | 'lease_number'
+  | keyof ReturnType<typeof toWaitingColumns>
+> & {
+  /** What the next step waits for, null for nothing */
+  waiting?: Waiting | null
+}
 
 /** The text of a new event in the deployment's history. */
 export interface EventContent {
   stage: string | null
   message: string
+  /** The instance type that was chosen */
+  instanceType?: string
 }
 
 /** Further writes in the same transaction, run only if the deployment was updated. */
@@ -27,7 +41,7 @@ export interface Lease {
 }
 
 /**
- * Moves a deployment to another status and records an event. Returns undefined if the deployment has left `from` or the lease is
+ * Moves a deployment to another status, where it waits for nothing yet, and records an event. Returns undefined if the deployment has left `from` or the lease is
  * outdated. Without a lease, notifies the workers; a lease holder continues by itself.
  */
 export async function transitionDeployment<From extends DeploymentStatus>(
@@ -41,7 +55,7 @@ export async function transitionDeployment<From extends DeploymentStatus>(
   const to: DeploymentStatus = transition.to
   const set = {
     reconcile_at: sql<Date>`now()`,
-    ...withProgress(changes),
+    ...toColumns({ waiting: null, ...changes }),
     status: to,
     updated_at: at,
     status_changed_at: at,
@@ -59,7 +73,7 @@ export async function updateDeployment(
   at: Date,
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  const set = { ...withProgress(changes), updated_at: at }
+  const set = { ...toColumns(changes), updated_at: at }
   return changeDeployment(db, { id: lease.deploymentId, status, lease, set, event, at }, hook)
 }
 
@@ -72,13 +86,12 @@ export async function updateOwnDeployment(
   at: Date,
   hook?: TransactionHook,
 ): Promise<Deployment | undefined> {
-  const set = { reconcile_at: sql<Date>`now()`, ...withProgress(changes), updated_at: at }
+  const set = { reconcile_at: sql<Date>`now()`, ...toColumns(changes), updated_at: at }
   return changeDeployment(db, { id, status, lease: undefined, set, event, at }, hook)
 }
 
-/** `progress` belongs to `status_message`, so a new message without progress clears it. */
-function withProgress(changes: DeploymentChanges): DeploymentChanges {
-  return changes.status_message === undefined ? changes : { progress: null, ...changes }
+function toColumns({ waiting, ...columns }: DeploymentChanges) {
+  return waiting === undefined ? columns : { ...columns, ...toWaitingColumns(waiting) }
 }
 
 interface Change {
@@ -121,7 +134,7 @@ async function writeChange(
     .with('event', (query) =>
       query
         .insertInto('deployment_events')
-        .columns(['deployment_id', 'at', 'status', 'stage', 'message'])
+        .columns(['deployment_id', 'at', 'status', 'stage', 'message', 'instance_type'])
         .expression((build) =>
           build
             .selectFrom('changed')
@@ -131,6 +144,9 @@ async function writeChange(
               'status',
               columns.cast<string | null>(columns.val(event?.stage ?? null), 'text').as('stage'),
               columns.cast<string>(columns.val(event?.message ?? ''), 'text').as('message'),
+              columns
+                .cast<string | null>(columns.val(event?.instanceType ?? null), 'text')
+                .as('instance_type'),
             ])
             .where(sql<boolean>`${event !== null}::boolean`),
         )

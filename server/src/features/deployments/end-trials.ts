@@ -1,12 +1,11 @@
 import type { Services } from '../../services.ts'
-import { serverActor } from '../../viewer.ts'
+import { serverActor } from '../../base/viewer.ts'
 import { listEndedTrials } from '../billing/exhausted-trials.ts'
-import type { Price } from '../metering/prices.ts'
-import { terminateDeployments } from './hand-over.ts'
+import { terminateDeployments } from './member-deployments.ts'
 
 /** Terminates the deployments of trials whose credit has been used up for longer than the grace period. */
 export async function endTrials(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'prices'>,
 ): Promise<void> {
   const reason = 'The trial’s credit is used up. Activate billing, then deploy again.'
   for (const organizationId of await listEndedTrials(deps)) {

@@ -2,7 +2,7 @@ import type { Database } from '../../database/tables.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
-import { queryRuntime } from './query-runtime.ts'
+import { queryRuntime } from '../placement/query-runtime.ts'
 import type { Deployment } from './store.ts'
 
 /** The largest number of lines that a caller can ask for */
@@ -23,7 +23,7 @@ type Deps = Pick<Services, 'db' | 'log' | 'runtime'>
 export async function readEngineLog(deps: Deps, deployment: Deployment, tail: number): Promise<LogLine[]> {
   return (
     (await readSavedLog(deps, deployment, tail)) ??
-    queryRuntime(deps, 'engine log', () => deps.runtime.readLogs(deployment.id, tail))
+    queryRuntime(deps, 'engine log', () => deps.runtime.logs.read(deployment.id, tail))
   )
 }
 
@@ -36,7 +36,7 @@ export async function* followEngineLog(
 ): AsyncIterable<LogLine> {
   const saved = await readSavedLog(deps, deployment, tail)
   if (saved !== null) yield* saved
-  yield* deps.runtime.followLogs(deployment.id, saved === null ? tail : 0, signal)
+  yield* deps.runtime.logs.follow(deployment.id, saved === null ? tail : 0, signal)
 }
 
 async function readSavedLog(
@@ -53,7 +53,7 @@ async function readSavedLog(
 /** Saves the last log lines of an engine before its instance is released. Does nothing if they are already saved. */
 export async function saveEngineLog({ db, log, runtime }: Deps, { id }: Deployment): Promise<void> {
   if (await findSavedLog(db, id)) return
-  const lines = await runtime.readLogs(id, maxLogLines).catch((error: unknown) => {
+  const lines = await runtime.logs.read(id, maxLogLines).catch((error: unknown) => {
     // Losing the log is better than paying for the instance until the log is readable.
     log.warn({ err: error, deployment_id: id }, 'could not save the last lines of an engine’s log')
     return []

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { EngineSpec } from '../../ports/model-runtime.ts'
+import { parseStoredVariant } from '../catalog/stored-model.ts'
 import type { Deployment } from './store.ts'
 
 /** The API key of an engine, derived from the server's secret key and therefore never stored. */
@@ -24,7 +25,7 @@ export function toEngineSpec(deployment: Deployment, secretKey: string): EngineS
     modelUid: deployment.inference_model_uid,
     apiKey: deriveEngineKey(secretKey, deployment.id),
     clusterId: deployment.cluster_id,
-    variant: deployment.variant,
+    variant: parseStoredVariant(deployment),
     instanceType: selected_instance_type,
     gpuCount: gpu_count,
     memoryBytes: memory_bytes,

@@ -1,6 +1,5 @@
 import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
-import type { Price } from '../metering/prices.ts'
 import { endTrials } from './end-trials.ts'
 import { deleteOldEngineLogs } from './engine-log.ts'
 import { sweepOrphans } from './sweep-orphans.ts'
@@ -17,7 +16,7 @@ declare module '../../jobs/queue.ts' {
 }
 
 export function deploymentJobs(
-  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'runtime'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'runtime' | 'prices'>,
 ): Job[] {
   return [
     { name: 'sweep-orphans', cron: '* * * * *', run: () => sweepOrphans(deps) },

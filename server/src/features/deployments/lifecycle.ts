@@ -19,11 +19,21 @@ export type NextStatus<From extends DeploymentStatus> = (typeof transitions)[Fro
 
 export const deploymentStatuses = Object.keys(transitions) as [DeploymentStatus, ...DeploymentStatus[]]
 
+/** What the next step of a deployment may wait for, as the reconciler records it. */
+export const waitingStates = ['instance', 'engine', 'stop', 'release', 'runtime', 'retry'] as const
+
+export type WaitingState = (typeof waitingStates)[number]
+
+/** What a deployment may wait for. `resize` follows from its minimums: its engine serves and adopts them when it starts next. */
+export const waitingReasons = [...waitingStates, 'resize'] as const
+
+export type WaitingFor = (typeof waitingReasons)[number]
+
 export function canTransition(from: DeploymentStatus, to: DeploymentStatus): boolean {
   return (transitions[from] as readonly DeploymentStatus[]).includes(to)
 }
 
-/** True for a deployment that runs or is on the way to it. */
+/** True for a deployment that is running or starting. */
 export function isActive(status: DeploymentStatus): boolean {
   return status !== 'failed' && status !== 'terminating' && status !== 'terminated'
 }

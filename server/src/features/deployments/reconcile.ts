@@ -5,15 +5,13 @@ import type { DeploymentStatus } from './lifecycle.ts'
 import { ensureReady, ensureRunning } from './reconcile/engine.ts'
 import { provisionInstance, selectInstanceType } from './reconcile/provision.ts'
 import { releaseFailed, terminate } from './reconcile/release.ts'
-import { failDeployment, pollDelay, recordChanges, reportProgress } from './reconcile/step.ts'
+import { failDeployment, pollDelay, recordChanges, reportWaiting } from './reconcile/step.ts'
 import type { Deps, ReconcileContext, Step, StepResult } from './reconcile/step.ts'
 import { findDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
-/** The text of a runtime error may reveal internals, so it goes to the log and the owner sees these sentences. */
-const runtimeError = 'The compute backend returned an error.'
-const retryMessage = `${runtimeError} Retrying.`
-const cleanupFailure = `cleanup_failed: ${runtimeError} Retrying until the cleanup succeeds.`
+const cleanupFailure =
+  'cleanup_failed: The compute backend returned an error. Retrying until the cleanup succeeds.'
 
 const second = 1_000
 const minute = 60 * second
@@ -67,15 +65,12 @@ const steps: Record<DeploymentStatus, Step> = {
 }
 
 /**
- * Reports a transient error once and retries with a growing delay. Only `provisioning` ever gives up; every other status retries
- * until it succeeds.
+ * Reports a transient error once and retries with a growing delay. Its text may reveal internals, so it goes to the log only. Only
+ * `provisioning` ever gives up; every other status retries until it succeeds.
  */
 async function retryLater(context: ReconcileContext): Promise<StepResult> {
   const { deployment, deps } = context
-  const isTerminating = deployment.status === 'terminating'
-  const isReported = isTerminating
-    ? deployment.failure_reason === cleanupFailure
-    : deployment.status_message === retryMessage
+  const isReported = deployment.waiting_for === 'retry'
   // Nothing else is written while the error lasts, so `updated_at` is the time of the first failure.
   const elapsed = isReported ? deps.clock().getTime() - deployment.updated_at.getTime() : 0
   if (deployment.status === 'provisioning' && elapsed > provisioningTimeout) {
@@ -85,10 +80,11 @@ async function retryLater(context: ReconcileContext): Promise<StepResult> {
       message: 'The compute backend did not answer for 10 minutes, so no instance was allocated.',
     })
   }
-  if (!isTerminating) await reportProgress(context, toStage(deployment.status), retryMessage)
+  const waiting = { for: 'retry' } as const
+  if (deployment.status !== 'terminating') await reportWaiting(context, toStage(deployment.status), waiting)
   else if (!isReported) {
-    const event = { stage: 'termination', message: cleanupFailure }
-    await recordChanges(context, { failure_stage: 'termination', failure_reason: cleanupFailure }, event)
+    const failure = { failure_stage: 'termination', failure_reason: cleanupFailure } as const
+    await recordChanges(context, { ...failure, waiting }, { stage: 'termination', message: cleanupFailure })
   }
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, second), minute) }
 }

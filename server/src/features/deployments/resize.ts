@@ -1,9 +1,5 @@
-import type { CapacityMinimums } from './serving-capacity.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { Deployment } from './store.ts'
-
-/** The `status_message` of a running deployment whose minimum waits for the next start of its engine. */
-export const resizeMessage =
-  'The new minimum takes effect when the engine starts next. Until then the model serves with its present capacity.'
 
 /** What the owner of a deployment asks for. */
 export function toMinimums({

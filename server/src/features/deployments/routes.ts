@@ -4,18 +4,17 @@ import { compressJson } from '../../http/compress.ts'
 import { readSessionToken } from '../../http/current-viewer.ts'
 import { createEventStreamLimit } from '../../http/event-stream-limit.ts'
 import { sendEventStream, wantsEventStream } from '../../http/event-stream.ts'
-import { bodyProblems, jsonOrEvents, problems, protectedProblems } from '../../http/openapi.ts'
+import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
-import { watchSession } from '../accounts/watch-session.ts'
+import { watchSession } from '../sessions/watch-session.ts'
 import { readDeploymentUsage } from '../metering/deployment-usage.ts'
-import type { Price } from '../metering/prices.ts'
 import { hasAccess } from './access.ts'
 import { changeMinimums } from './change-minimums.ts'
 import { followEngineLog, maxLogLines, readEngineLog } from './engine-log.ts'
 import { followEvents } from './follow-events.ts'
-import { getOwnDeployment } from './get.ts'
-import { measureWeightCache } from './metrics.ts'
-import { listPlacements, planDeployment } from './plan.ts'
+import { getOwnDeployment } from './get-own-deployment.ts'
+import { measureWeightCache } from './weight-cache-metrics.ts'
+import { listPlacements, planDeployment } from '../placement/plan.ts'
 import { requestDeployment } from './request.ts'
 import {
   changeDeploymentBody,
@@ -24,8 +23,10 @@ import {
   deploymentParams,
   deploymentUsageBody,
   deploymentsBody,
+  eventItem,
   eventsBody,
   listDeploymentsQuery,
+  logItem,
   logsBody,
   logsQuery,
   placementsBody,
@@ -44,12 +45,20 @@ import {
 import { listEvents, listOwnDeployments } from './store.ts'
 import { terminateDeployment } from './terminate.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime'> & {
-  prices: readonly Price[]
-}
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'log' | 'notifications' | 'runtime' | 'prices'>
 
 const tags = ['Deployments']
 const prefix = '/api/v1/model-deployments'
+/** Why a model is not deployed */
+const deploymentErrors = [
+  'model_not_deployable',
+  'resource_limit_reached',
+  'trial_credit_exhausted',
+  'payment_past_due',
+  'account_suspended',
+  'billing_not_activated',
+] as const
+const keepAlive = 'A comment every 15 seconds keeps the connection open.'
 /** The lines that a stream of a log begins with, unless the caller asks for another number */
 const followedLines = 200
 
@@ -71,7 +80,7 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'List your deployments, newest first',
         tags,
         querystring: listDeploymentsQuery,
-        response: { 200: deploymentsBody, ...protectedProblems, ...problems(422) },
+        response: { 200: deploymentsBody },
       },
     },
     async ({ query, viewer }) => {
@@ -90,7 +99,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         description: 'Returns immediately. Provisioning continues in the background.',
         tags,
         body: createDeploymentBody,
-        response: { 201: deploymentBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
+        response: { 201: deploymentBody },
+        errors: [...deploymentErrors],
       },
     },
     async ({ body, viewer }, reply) => {
@@ -111,7 +121,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'no instance type can run the model. Billing conditions are not checked.',
         tags,
         body: planRequestBody,
-        response: { 200: planBody, ...protectedProblems, ...bodyProblems, ...problems(503) },
+        response: { 200: planBody },
+        errors: ['model_not_deployable', 'runtime_unavailable'],
       },
     },
     async ({ body }) => {
@@ -130,7 +141,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Preview the instance type and price of every catalog variant',
         description: 'In catalog order. Each item matches the current deployment plan of its variant.',
         tags,
-        response: { 200: placementsBody, ...protectedProblems, ...problems(503) },
+        response: { 200: placementsBody },
+        errors: ['runtime_unavailable'],
       },
     },
     async () => ({
@@ -148,7 +160,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Get a deployment',
         tags,
         params: deploymentParams,
-        response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
+        response: { 200: deploymentBody },
+        errors: ['not_found'],
       },
     },
     async ({ params, viewer }) =>
@@ -164,11 +177,12 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Change what a deployment must be able to serve',
         description:
           'Omitted fields stay. A deployment that does not serve yet moves to an instance that is large enough. A running one ' +
-          'does so when its engine starts next, and says so in `status_message`.',
+          'does so when its engine starts next, and says so in `waiting_for`.',
         tags,
         params: deploymentParams,
         body: changeDeploymentBody,
-        response: { 200: deploymentBody, ...protectedProblems, ...bodyProblems, ...problems(404, 409, 503) },
+        response: { 200: deploymentBody },
+        errors: ['not_found', 'deployment_ended', 'no_feasible_instance', 'runtime_unavailable'],
       },
     },
     async ({ params, body, viewer }) =>
@@ -186,7 +200,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'Returns the updated deployment immediately. Its resources are released in the background.',
         tags,
         params: deploymentParams,
-        response: { 200: deploymentBody, ...protectedProblems, ...problems(404) },
+        response: { 200: deploymentBody },
+        errors: ['not_found'],
       },
     },
     async ({ params, viewer }) =>
@@ -205,7 +220,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
           'with an item as `data`.',
         tags,
         params: deploymentParams,
-        response: { 200: jsonOrEvents(eventsBody), ...protectedProblems, ...problems(404, 429) },
+        response: { 200: jsonOrEvents(eventsBody, { event: 'status', data: eventItem, note: keepAlive }) },
+        errors: ['not_found', 'rate_limited'],
       },
     },
     async (request, reply) => {
@@ -237,7 +253,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         tags,
         params: deploymentParams,
         querystring: logsQuery,
-        response: { 200: jsonOrEvents(logsBody), ...protectedProblems, ...problems(404, 422, 429, 503) },
+        response: { 200: jsonOrEvents(logsBody, { event: 'line', data: logItem, note: keepAlive }) },
+        errors: ['not_found', 'rate_limited', 'runtime_unavailable'],
       },
     },
     async (request, reply) => {
@@ -266,7 +283,8 @@ export function deploymentRoutes(app: App, deps: Deps): void {
         summary: 'Get the usage and cost of a deployment',
         tags,
         params: deploymentParams,
-        response: { 200: deploymentUsageBody, ...protectedProblems, ...problems(404) },
+        response: { 200: deploymentUsageBody },
+        errors: ['not_found'],
       },
     },
     async ({ params, viewer }) => {

@@ -1,13 +1,22 @@
 import { z } from 'zod'
-import { page, pageQuery, queryBoolean, queryInteger, timestamp, unicodeText } from '../../http/schemas.ts'
+import {
+  count,
+  page,
+  pageQuery,
+  queryBoolean,
+  queryInteger,
+  timestamp,
+  unicodeText,
+} from '../../http/schemas.ts'
 import type { LogLine } from '../../ports/model-runtime.ts'
 import type { DeploymentUsage } from '../metering/deployment-usage.ts'
 import { maxLogLines } from './engine-log.ts'
-import type { Alternative } from './alternatives.ts'
-import { deploymentStatuses } from './lifecycle.ts'
-import type { DeploymentPlan, Placement } from './plan.ts'
-import type { CapacityMinimums } from './serving-capacity.ts'
+import type { Alternative } from '../placement/alternatives.ts'
+import { deploymentStatuses, waitingReasons } from './lifecycle.ts'
+import type { DeploymentPlan, Placement } from '../placement/plan.ts'
+import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { DeploymentEvent, DeploymentSummary } from './store.ts'
+import { findWaitingFor, toStatusMessage } from './waiting.ts'
 
 const choiceText = unicodeText()
   .trim()
@@ -24,10 +33,13 @@ const sizeInBillions = z
 
 export const createDeploymentBody = z
   .strictObject({
-    model_name: unicodeText().trim().min(1, 'Enter the name of a catalog model.'),
-    model_format: choiceText,
-    model_size_in_billions: sizeInBillions.optional(),
-    quantization: choiceText,
+    model_name: unicodeText()
+      .trim()
+      .min(1, 'Enter the name of a catalog model.')
+      .describe('Name of a catalog model'),
+    model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
+    model_size_in_billions: sizeInBillions.optional().describe('Parameters in billions'),
+    quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
   })
   .meta({
     id: 'DeploymentRequest',
@@ -74,16 +86,16 @@ export function toPlanMinimums(body: z.infer<typeof changeDeploymentBody>): Capa
 
 export const deploymentUsageBody = z
   .object({
-    requests: z.int().describe('Answered inference requests'),
-    input_tokens: z.int(),
-    output_tokens: z.int(),
+    requests: count.describe('Answered inference requests'),
+    input_tokens: count.describe('Tokens of the requests'),
+    output_tokens: count.describe('Tokens of the responses'),
     instance_seconds: z
       .number()
       .describe('From the start of each instance to its release or loss, or to now while it runs'),
     cost: z.string().describe('Total cost so far, a decimal in the main unit of `currency`; not rounded'),
-    currency: z.string(),
+    currency: z.string().describe('Currency of the cost'),
   })
-  .meta({ id: 'DeploymentUsage' })
+  .meta({ id: 'DeploymentUsage', description: 'Requests, tokens and cost of a deployment so far' })
 
 export function toVariantChoice(body: z.infer<typeof createDeploymentBody>) {
   return {
@@ -115,35 +127,43 @@ const parallelSequences = z
 
 const alternative = z
   .object({
-    instance_type: z.string(),
-    gpu_count: z.int(),
+    instance_type: z.string().describe('Name of the instance type'),
+    gpu_count: count.describe('0 for a CPU instance'),
     price_per_hour: hourlyPrice,
-    context_tokens: z.int(),
-    parallel_sequences: z.int(),
+    context_tokens: count.describe('The longest request there, in tokens'),
+    parallel_sequences: count.describe('Requests processed at the same time there'),
   })
   .nullable()
 
+/** What a plan and a placement tell about the chosen instance. */
+const choice = {
+  feasible: z.boolean().describe('false if no instance type can run the model'),
+  instance_type: z
+    .string()
+    .nullable()
+    .describe('null, like the other choice fields, when `feasible` is false'),
+  gpu_count: count.nullable().describe('0 for a CPU instance'),
+  price_per_hour: hourlyPrice,
+  memory_bytes: neededMemory,
+  context_tokens: contextTokens,
+  parallel_sequences: parallelSequences,
+}
+
 export const planBody = z
   .object({
-    feasible: z.boolean(),
-    instance_type: z
-      .string()
-      .nullable()
-      .describe('null, like the other choice fields, when `feasible` is false'),
-    gpu_count: z.int().nullable().describe('0 for a CPU instance'),
-    region: z.string().nullable(),
-    price_per_hour: hourlyPrice,
-    currency: z.string(),
-    memory_bytes: neededMemory,
-    context_tokens: contextTokens,
-    parallel_sequences: parallelSequences,
+    ...choice,
+    region: z.string().nullable().describe('Region of the instance; null if the backend has none'),
+    currency: z.string().describe('Currency of the prices'),
     context_limited_by: z
       .enum(['model', 'ceiling', 'memory'])
       .nullable()
       .describe(
         'What limits `context_tokens`: the model, the ceiling that the operator has set, or the memory',
       ),
-    sequences_limited_by: z.enum(['engine', 'ceiling', 'memory']).nullable(),
+    sequences_limited_by: z
+      .enum(['engine', 'ceiling', 'memory'])
+      .nullable()
+      .describe('What limits `parallel_sequences`'),
     cheaper: alternative.describe(
       'The next cheaper instance type, on which the model would serve less; null if it fits on none',
     ),
@@ -156,39 +176,33 @@ export const planBody = z
     considered: z
       .array(
         z.object({
-          instance_type: z.string(),
-          fits: z.boolean(),
-          reason: z.string(),
+          instance_type: z.string().describe('Name of the instance type'),
+          fits: z.boolean().describe('Whether the model fits on it'),
+          reason: z.string().describe('Why it fits or not'),
           price_per_hour: hourlyPrice,
         }),
       )
       .describe('All instance types: first those that fit, in order of preference, then the others'),
   })
-  .meta({ id: 'DeploymentPlan' })
+  .meta({ id: 'DeploymentPlan', description: 'The instance that a deployment would get, and its price' })
 
 export const placementBody = z
   .object({
     model_id: z.string().describe('Id of the model in the catalog'),
-    model_name: z.string(),
-    model_format: z.string(),
-    model_size_in_billions: z.number(),
-    quantization: z.string(),
-    memory_bytes: neededMemory,
-    feasible: z.boolean(),
-    instance_type: z
-      .string()
-      .nullable()
-      .describe('null, like the other choice fields, when `feasible` is false'),
-    gpu_count: z.int().nullable().describe('0 for a CPU instance'),
-    price_per_hour: hourlyPrice,
-    context_tokens: contextTokens,
-    parallel_sequences: parallelSequences,
+    model_name: z.string().describe('Name of the model'),
+    model_format: z.string().describe('Format of the weights'),
+    model_size_in_billions: z.number().describe('Parameters in billions'),
+    quantization: z.string().describe('Quantization of the weights'),
+    ...choice,
   })
-  .meta({ id: 'Placement' })
+  .meta({ id: 'Placement', description: 'The instance that a variant would get, and its price' })
 
 export const placementsBody = z
-  .object({ currency: z.string(), items: z.array(placementBody) })
-  .meta({ id: 'Placements' })
+  .object({
+    currency: z.string().describe('Currency of the prices'),
+    items: z.array(placementBody).describe('One item for each variant, in catalog order'),
+  })
+  .meta({ id: 'Placements', description: 'The instance and price of every catalog variant' })
 
 export const listDeploymentsQuery = pageQuery.extend({
   active: queryBoolean(false).describe('true to exclude terminated deployments'),
@@ -200,35 +214,61 @@ export const logsQuery = z.object({
     .describe(`The number of last lines; ${maxLogLines} by default, and 200 for a stream`),
 })
 
-export const deploymentParams = z.object({ deployment_id: z.string() })
+export const deploymentParams = z.object({
+  deployment_id: z.string().describe('Id of one of your deployments'),
+})
 
 export const deploymentBody = z
   .object({
-    id: z.string(),
-    user_id: z.string(),
-    organization_id: z.string(),
-    cluster_id: z.string().nullable(),
-    instance_id: z.string().nullable(),
-    gpu_allocation_id: z.string().nullable(),
-    model_name: z.string(),
-    model_format: z.string(),
-    model_size_in_billions: z.number(),
-    quantization: z.string(),
+    id: z
+      .string()
+      .meta({ format: 'uuid' })
+      .describe('Id of the deployment; also a value for `model` in inference requests'),
+    user_id: z.string().describe('The owner'),
+    organization_id: z.string().describe('The organization that pays'),
+    cluster_id: z
+      .string()
+      .nullable()
+      .describe('The cluster or machine of the instance; null before the instance exists'),
+    instance_id: z.string().nullable().describe('Id of the instance at the compute backend'),
+    gpu_allocation_id: z
+      .string()
+      .nullable()
+      .describe('Id of the GPU allocation at the compute backend; null without GPUs'),
+    model_name: z.string().describe('Name of the model'),
+    model_format: z.string().describe('Format of the weights'),
+    model_size_in_billions: z.number().describe('Parameters in billions'),
+    quantization: z.string().describe('Quantization of the weights'),
     inference_model_uid: z.string().describe('Identifier of the model inside the engine'),
-    status: z.enum(deploymentStatuses),
-    status_message: z.string().nullable().describe('What the deployment is currently waiting for'),
+    status: z
+      .enum(deploymentStatuses)
+      .describe('A `running` deployment serves requests; `failed` and `terminated` ones have ended'),
+    waiting_for: z
+      .enum(waitingReasons)
+      .nullable()
+      .describe(
+        'What the deployment is waiting for: `instance`: the compute backend provides one; `engine`: it starts, or downloads the ' +
+          'model; `stop`: a lost engine stops before its restart; `release`: an instance that is too small is released; `runtime`: ' +
+          'the compute backend answers again; `retry`: the compute backend returned an error; `resize`: the model serves, and a new ' +
+          'minimum takes effect when the engine starts next',
+      ),
+    status_message: z
+      .string()
+      .nullable()
+      .describe('What the deployment is waiting for, as a sentence for people that may change'),
     progress: z
       .number()
       .min(0)
       .max(1)
       .nullable()
       .describe('Download progress from 0 to 1; null when nothing is downloading or the size is unknown'),
-    selected_instance_type: z.string().nullable(),
-    selection_reason: z.string().nullable(),
+    selected_instance_type: z.string().nullable().describe('null until an instance type is chosen'),
+    selection_reason: z.string().nullable().describe('Why this instance type was chosen'),
     engine: z
       .object({
         name: z
-          .enum(['vllm', 'llama.cpp', 'embedded'])
+          .string()
+          .meta({ examples: ['vllm', 'llama.cpp', 'embedded'] })
           .describe("`embedded` is Berth's own engine over llama.cpp"),
         version: z
           .string()
@@ -241,54 +281,53 @@ export const deploymentBody = z
     parallel_sequences: parallelSequences,
     min_context_tokens: z.int().nullable().describe('The minimum that the owner has set'),
     min_parallel_sequences: z.int().nullable().describe('The minimum that the owner has set'),
-    failure_stage: z.string().nullable(),
+    failure_stage: z.string().nullable().describe('The step that failed; null if none did'),
     failure_reason: z.string().nullable().describe('`<code>: <sentence>`'),
-    created_at: timestamp,
-    updated_at: timestamp,
-    terminated_at: timestamp.nullable(),
+    created_at: timestamp.describe('The request of the deployment'),
+    updated_at: timestamp.describe('Latest change'),
+    terminated_at: timestamp.nullable().describe('null until all resources are released'),
   })
-  .meta({ id: 'Deployment' })
+  .meta({ id: 'Deployment', description: 'A model that runs, or is about to run or has run, for its owner' })
 
-export const deploymentsBody = page(deploymentBody)
-
-export const eventItem = z.object({
-  at: timestamp,
-  status: z.enum(deploymentStatuses),
-  stage: z.string().nullable(),
-  message: z.string(),
+export const deploymentsBody = page(deploymentBody).meta({
+  id: 'DeploymentPage',
+  description: 'A page of your deployments, newest first',
 })
 
-export const logItem = z.object({ at: timestamp, line: z.string() })
+export const eventItem = z
+  .object({
+    id: z.int().describe('Grows with each event of a deployment'),
+    at: timestamp.describe('Time of the event'),
+    status: z.enum(deploymentStatuses).describe('Status from then on'),
+    stage: z.string().nullable().describe('Step of the deployment; null if the event belongs to none'),
+    message: z.string().describe('A sentence for a person'),
+    instance_type: z.string().nullable().describe('The instance type, in events that report its choice'),
+  })
+  .meta({ id: 'DeploymentEvent', description: 'A change of a deployment' })
 
-export const eventsBody = z.object({ items: z.array(eventItem) }).meta({ id: 'DeploymentEvents' })
+export const logItem = z
+  .object({
+    at: timestamp.describe('Time of the line'),
+    line: z.string().describe('The text, without a line break'),
+  })
+  .meta({ id: 'DeploymentLogLine', description: 'A line of the engine’s log' })
 
-export const logsBody = z.object({ items: z.array(logItem) }).meta({ id: 'DeploymentLogs' })
+export const eventsBody = z
+  .object({ items: z.array(eventItem).describe('The events') })
+  .meta({ id: 'DeploymentEvents', description: 'The events of a deployment, oldest first' })
 
+export const logsBody = z
+  .object({ items: z.array(logItem).describe('The lines') })
+  .meta({ id: 'DeploymentLogs', description: 'The last lines of the engine’s log, oldest first' })
+
+/** Converts what differs from the row. The serializer drops the columns that callers don't see. */
 export function toDeploymentBody(deployment: DeploymentSummary): z.infer<typeof deploymentBody> {
   return {
-    id: deployment.id,
+    ...deployment,
     user_id: String(deployment.user_id),
     organization_id: String(deployment.organization_id),
-    cluster_id: deployment.cluster_id,
-    instance_id: deployment.instance_id,
-    gpu_allocation_id: deployment.gpu_allocation_id,
-    model_name: deployment.model_name,
-    model_format: deployment.model_format,
-    model_size_in_billions: deployment.model_size_in_billions,
-    quantization: deployment.quantization,
-    inference_model_uid: deployment.inference_model_uid,
-    status: deployment.status,
-    status_message: deployment.status_message,
-    progress: deployment.progress,
-    selected_instance_type: deployment.selected_instance_type,
-    selection_reason: deployment.selection_reason,
-    engine: deployment.engine,
-    context_tokens: deployment.context_tokens,
-    parallel_sequences: deployment.parallel_sequences,
-    min_context_tokens: deployment.min_context_tokens,
-    min_parallel_sequences: deployment.min_parallel_sequences,
-    failure_stage: deployment.failure_stage,
-    failure_reason: deployment.failure_reason,
+    waiting_for: findWaitingFor(deployment),
+    status_message: toStatusMessage(deployment),
     created_at: deployment.created_at.toISOString(),
     updated_at: deployment.updated_at.toISOString(),
     terminated_at: deployment.terminated_at?.toISOString() ?? null,
@@ -307,22 +346,29 @@ function toAlternative(given: Alternative | null): z.infer<typeof alternative> {
   }
 }
 
+function toChoice(result: Placement['result']) {
+  const selection = result.outcome === 'selected' ? result.selection : null
+  const { offer, sizing } = selection ?? {}
+  return {
+    feasible: selection !== null,
+    instance_type: offer?.instanceType ?? null,
+    gpu_count: offer?.gpuCount ?? null,
+    price_per_hour: offer?.pricePerHour ?? null,
+    memory_bytes: result.memoryBytes,
+    context_tokens: sizing?.capacity.contextTokens ?? null,
+    parallel_sequences: sizing?.capacity.parallelSequences ?? null,
+  }
+}
+
 export function toPlanBody(
   { result, alternatives }: DeploymentPlan,
   currency: string,
 ): z.infer<typeof planBody> {
   const selection = result.outcome === 'selected' ? result.selection : null
-  const offer = selection?.offer
   return {
-    feasible: selection !== null,
-    instance_type: offer?.instanceType ?? null,
-    gpu_count: offer?.gpuCount ?? null,
-    region: offer?.region ?? null,
-    price_per_hour: offer?.pricePerHour ?? null,
+    ...toChoice(result),
+    region: selection?.offer.region ?? null,
     currency,
-    memory_bytes: result.memoryBytes,
-    context_tokens: selection?.sizing.capacity.contextTokens ?? null,
-    parallel_sequences: selection?.sizing.capacity.parallelSequences ?? null,
     context_limited_by: selection?.sizing.limitedBy.context ?? null,
     sequences_limited_by: selection?.sizing.limitedBy.sequences ?? null,
     cheaper: toAlternative(alternatives.cheaper),
@@ -338,26 +384,19 @@ export function toPlanBody(
 }
 
 export function toPlacementBody({ modelId, variant, result }: Placement): z.infer<typeof placementBody> {
-  const selection = result.outcome === 'selected' ? result.selection : null
-  const offer = selection?.offer ?? null
   return {
     model_id: modelId,
     model_name: variant.modelName,
     model_format: variant.format,
     model_size_in_billions: variant.sizeInBillions,
     quantization: variant.quantization,
-    memory_bytes: result.memoryBytes,
-    feasible: offer !== null,
-    instance_type: offer?.instanceType ?? null,
-    gpu_count: offer?.gpuCount ?? null,
-    price_per_hour: offer?.pricePerHour ?? null,
-    context_tokens: selection?.sizing.capacity.contextTokens ?? null,
-    parallel_sequences: selection?.sizing.capacity.parallelSequences ?? null,
+    ...toChoice(result),
   }
 }
 
 export function toEventItem(event: DeploymentEvent): z.infer<typeof eventItem> {
-  return { at: event.at.toISOString(), status: event.status, stage: event.stage, message: event.message }
+  const { id, at, status, stage, message, instance_type } = event
+  return { id, at: at.toISOString(), status, stage, message, instance_type }
 }
 
 export function toLogItem({ at, line }: LogLine): z.infer<typeof logItem> {

@@ -1,6 +1,7 @@
 import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import { parseStoredVariant } from '../catalog/stored-model.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
 import type { Deployment } from './store.ts'
@@ -58,7 +59,7 @@ function toServing(row: Deployment): ServingDeployment {
     deploymentId: row.id,
     organizationId: row.organization_id,
     modelName: row.model_name,
-    modelType: row.variant.modelType,
+    modelType: parseStoredVariant(row).modelType,
     modelUid: row.inference_model_uid,
     status: row.status,
     failureReason: row.failure_reason,

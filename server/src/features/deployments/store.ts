@@ -21,6 +21,7 @@ const summaryColumns = [
   'quantization',
   'inference_model_uid',
   'status',
+  'waiting_for',
   'status_message',
   'progress',
   'selected_instance_type',

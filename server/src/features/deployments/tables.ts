@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely'
-import type { FailureStage, ModelVariant, RuntimeEngine } from '../../ports/model-runtime.ts'
-import type { DeploymentStatus } from './lifecycle.ts'
+import type { FailureStage } from '../../ports/model-runtime.ts'
+import type { DeploymentStatus, WaitingState } from './lifecycle.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {
@@ -8,12 +8,14 @@ declare module '../../database/tables.ts' {
     deployment_events: DeploymentEventsTable
     failure_logs: FailureLogsTable
     deployment_counts: DeploymentCountsTable
-    secret_key_fingerprints: SecretKeyFingerprintsTable
   }
 }
 
 /** The engine that serves a deployment. */
-export type ServingEngine = Pick<RuntimeEngine, 'name' | 'version'>
+export interface ServingEngine {
+  name: string
+  version: string | null
+}
 
 export interface DeploymentsTable {
   id: string
@@ -24,8 +26,10 @@ export interface DeploymentsTable {
   model_size_in_billions: number
   quantization: string
   inference_model_uid: string
-  variant: JSONColumnType<ModelVariant>
+  /** JSON of `serializeVariant`, read by `parseStoredVariant` */
+  variant: ColumnType<unknown, string, never>
   status: DeploymentStatus
+  waiting_for: WaitingState | null
   status_message: string | null
   progress: number | null
   selected_instance_type: string | null
@@ -68,6 +72,7 @@ export interface DeploymentEventsTable {
   status: DeploymentStatus
   stage: string | null
   message: string
+  instance_type: string | null
 }
 
 /** The last lines of engines whose deployments failed or were terminated */
@@ -79,10 +84,4 @@ export interface FailureLogsTable {
 export interface DeploymentCountsTable {
   user_id: number
   total: number
-}
-
-/** At most one row */
-export interface SecretKeyFingerprintsTable {
-  only_row: Generated<boolean>
-  fingerprint: Buffer
 }

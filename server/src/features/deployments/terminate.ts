@@ -1,9 +1,9 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
-import type { Actor, Viewer } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { transitionDeployment } from './change-store.ts'
-import { getOwnDeployment } from './get.ts'
+import { getOwnDeployment } from './get-own-deployment.ts'
 import { getDeployment } from './store.ts'
 import type { Deployment } from './store.ts'
 
@@ -34,7 +34,7 @@ export async function terminateWithin(
     const moved = await transitionDeployment(
       transaction,
       { id, from: status, to: 'terminating', at },
-      { status_message: null, engine_url: null },
+      { engine_url: null },
       { stage: 'termination', message: reason },
     )
     if (moved === undefined) continue

@@ -1,4 +1,4 @@
-import { RateLimitedError } from '../../errors.ts'
+import { RateLimitedError } from '../../base/errors.ts'
 import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
 import type { EngineTarget } from './targets.ts'
 

@@ -1,32 +1,35 @@
 import { truncateResponse } from '../../gateway/response-stream.ts'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import type { BatchedWrite } from '../../gateway/write-batch.ts'
-import { EmbeddingEncoder } from './base64-embeddings.ts'
 import { writeResponseHead } from './caller.ts'
 import { EdgeMeter } from './edge-meter.ts'
 import { translateEngineError } from './engine-errors.ts'
+import type { BodyFormat, BodyRewriter } from './protocols/protocol.ts'
+import { openRenaming } from './model-renaming.ts'
+import type { ModelRenaming } from './model-renaming.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamRelay } from './stream-relay.ts'
-import { edgeLength, readEdgeUsage, readUsage } from './usage.ts'
+import { edgeLength, readEdgeUsage, readUsageAt } from './usage.ts'
 
 /** Responses up to this size are sent as one string together with their heads. */
 const maxTextBytes = 16 * 1024
 
 /**
  * Holds a response until it is complete, so that a broken one can still become a 502. A response that outgrows the buffer is
- * streamed instead. The model gets the name of the request, and embeddings that the caller wants in base64 are rewritten.
+ * streamed instead. The model gets the name of the request, and the protocol may rewrite the rest.
  */
 export class BufferedRelay implements ResponseRelay, BatchedWrite {
   readonly deps: RelayDeps
   readonly owner: RelayOwner
   readonly head: ResponseHead
+  readonly format: BodyFormat
   /** A short response that arrived in one piece, one character per byte */
   text: string | null = null
   buffer: Buffer | null = null
   /** Bytes in `buffer` */
   size = 0
-  /** null unless the caller wants embeddings in base64 */
-  encoder: EmbeddingEncoder | null
+  /** null for errors, and if the protocol changes nothing */
+  readonly rewriter: BodyRewriter | null
   completeAt = 0
   forwardedAt = 0
   closed = false
@@ -35,7 +38,9 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
     this.deps = deps
     this.owner = owner
     this.head = head
-    this.encoder = head.status === 200 && owner.request.wantsBase64 ? new EmbeddingEncoder() : null
+    const { protocol, request } = owner.arrival
+    this.format = protocol.bodies
+    this.rewriter = head.status === 200 ? this.format.openRewriter(request.values) : null
     const { buffers } = deps.inference
     if (head.length !== null && head.length > maxTextBytes && head.length < buffers.size) {
       this.buffer = buffers.take()
@@ -56,14 +61,19 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   switchToStream(bytes: Buffer): ResponseRelay {
-    const { head, owner } = this
-    const renaming = head.status === 200 ? owner.renaming : null
-    const length = renaming === null && this.encoder === null ? head.length : null
-    const meter = new EdgeMeter(renaming, this.encoder)
+    const { head, owner, format, rewriter } = this
+    const renaming = this.openRenaming()
+    const length = renaming === null && rewriter === null ? head.length : null
+    const meter = new EdgeMeter(format, renaming, rewriter)
     const stream = new StreamRelay(this.deps, owner, { ...head, length }, meter, false)
     if (this.buffer !== null) stream.take(this.buffer.subarray(0, this.size))
     this.releaseBuffer()
     return stream.take(bytes)
+  }
+
+  /** Returns null if the model keeps its name. */
+  openRenaming(): ModelRenaming | null {
+    return this.head.status === 200 ? openRenaming(this.owner, this.format.modelAt) : null
   }
 
   end(): void {
@@ -78,7 +88,10 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
       typeof body === 'string'
         ? body.slice(-edgeLength)
         : body.toString('latin1', Math.max(0, body.length - edgeLength))
-    this.owner.recordUsage(readEdgeUsage(end) ?? readUsage(parseJson(body)))
+    const { usageAt, readUsage } = this.format
+    this.owner.recordUsage(
+      readEdgeUsage(end, this.format) ?? readUsageAt(parseJson(body), usageAt, readUsage),
+    )
   }
 
   body(): string | Buffer {
@@ -88,16 +101,17 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
 
   /** The body with the changes that the caller needs. */
   changedBody(): string | Buffer {
-    const body = this.encodedBody()
-    const { renaming } = this.owner
-    if (renaming === null || this.head.status !== 200) return body
-    return typeof body === 'string' ? (renaming.atStart(body) ?? renaming.atEnd(body)) : renaming.inBody(body)
+    const body = this.rewrittenBody()
+    const renaming = this.openRenaming()
+    if (renaming === null) return body
+    if (typeof body !== 'string') return renaming.renameInPlace(body)
+    return renaming.atStart(body) ?? renaming.atEnd(body)
   }
 
-  encodedBody(): string | Buffer {
+  rewrittenBody(): string | Buffer {
     const body = this.body()
-    if (this.encoder === null) return body
-    return this.encoder.take(body.toString('latin1')) + this.encoder.finish()
+    if (this.rewriter === null) return body
+    return this.rewriter.take(body.toString('latin1')) + this.rewriter.finish()
   }
 
   flush(): void {
@@ -108,15 +122,20 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
       if (this.head.status >= 400) this.sendError()
       else this.send(this.head, this.changedBody())
     } catch (error) {
-      this.owner.onWriteError(error)
+      this.owner.onBroken(error)
     }
   }
 
   sendError(): void {
     const { head, owner } = this
+    const { arrival } = owner
     const body = this.body()
     const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
-    const translated = translateEngineError(head.status, bytes, owner.modelUid)
+    const translated = translateEngineError(this.deps.runtime, head.status, bytes, {
+      modelUid: owner.engine!.target.modelUid,
+      requestId: arrival.caller.request.id,
+      errors: arrival.protocol.errors,
+    })
     if (translated === 'model_lost') return owner.onModelLost()
     if (translated === bytes) return this.send(head, body)
     const headers = { ...head.headers, 'content-type': 'application/json' }
@@ -124,7 +143,7 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   send(head: ResponseHead, body: string | Buffer): void {
-    const { reply } = this.owner
+    const { reply } = this.owner.arrival.caller
     writeResponseHead(reply, head, body.length, false)
     this.forwardedAt = performance.now()
     if (typeof body === 'string') reply.raw.end(body, 'latin1')
@@ -132,12 +151,12 @@ export class BufferedRelay implements ResponseRelay, BatchedWrite {
   }
 
   truncate(): void {
-    truncateResponse(this.owner.reply.raw)
+    truncateResponse(this.owner.arrival.caller.reply.raw)
   }
 
   close(): void {
     this.closed = true
-    if (this.owner.reply.raw.writableFinished) return this.releaseBuffer()
+    if (this.owner.arrival.caller.reply.raw.writableFinished) return this.releaseBuffer()
     // Not released, because the socket may still be reading from it.
     this.buffer = null
   }

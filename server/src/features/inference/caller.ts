@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
-import type { Viewer } from '../../viewer.ts'
-import type { FinishedExchange } from './finished-exchange.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { toResponseHeaders } from './response-headers.ts'
 
 /** The parts of a Fastify request that an exchange uses. */
@@ -31,7 +30,6 @@ export interface CallerReply {
 export interface Caller {
   request: CallerRequest
   reply: CallerReply
-  onFinished(exchange: FinishedExchange): void
 }
 
 /** Sets the response head and takes the response from Fastify. The head is sent with the first byte of the body. */

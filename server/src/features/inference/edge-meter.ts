@@ -1,49 +1,61 @@
 import type { TokenUsage } from '../metering/record-tokens.ts'
-import type { EmbeddingEncoder } from './base64-embeddings.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { ModelRenaming } from './model-renaming.ts'
+import type { BodyFormat, BodyRewriter } from './protocols/protocol.ts'
 import { edgeLength, readEdgeUsage } from './usage.ts'
 
 /**
  * Meters a long JSON body by its first and its last bytes: some engines report the usage before everything else. Forwards the bytes
- * unchanged, except for the model's name and encoded embeddings.
+ * unchanged, except for the model's name and for what the protocol rewrites.
  */
 export class EdgeMeter implements BodyMeter {
-  /** null once the model was renamed, or if it keeps its name */
-  renaming: ModelRenaming | null
-  /** null if embeddings keep their encoding */
-  readonly encoder: EmbeddingEncoder | null
+  readonly format: BodyFormat
+  /** null if the model keeps its name */
+  readonly renaming: ModelRenaming | null
+  readonly rewriter: BodyRewriter | null
   start = ''
   tail = ''
+  /** The model may still come, so the tail is held back: it is searched when the body has ended */
+  holdsTail: boolean
 
-  constructor(renaming: ModelRenaming | null, encoder: EmbeddingEncoder | null) {
+  constructor(format: BodyFormat, renaming: ModelRenaming | null, rewriter: BodyRewriter | null) {
+    this.format = format
     this.renaming = renaming
-    this.encoder = encoder
+    this.rewriter = rewriter
+    this.holdsTail = renaming !== null
   }
 
   take(bytes: string): string {
-    return this.takeEncoded(this.encoder === null ? bytes : this.encoder.take(bytes))
+    return this.rename(this.rewriter === null ? bytes : this.rewriter.take(bytes))
   }
 
-  takeEncoded(bytes: string): string {
-    const first = this.start === ''
-    // A copy, because a slice would keep all of `bytes` in memory.
-    if (first) this.start = copy(bytes.slice(0, edgeLength))
-    const renamed = first && this.renaming !== null ? this.renaming.atStart(bytes) : null
-    if (renamed !== null) this.renaming = null
-    const all = this.renaming !== null || bytes.length < edgeLength ? this.tail + bytes : bytes
-    this.tail = copy(all.slice(-edgeLength))
-    return this.renaming === null ? (renamed ?? bytes) : all.slice(0, -edgeLength)
-  }
-
-  /** The end of the body is held back while it may contain the model. */
   finish(): string {
-    const last = this.encoder === null ? '' : this.takeEncoded(this.encoder.finish())
-    return this.renaming === null ? last : last + this.renaming.atEnd(this.tail)
+    const last = this.rewriter === null ? '' : this.rename(this.rewriter.finish())
+    return this.holdsTail ? last + this.renaming!.atEnd(this.tail) : last
+  }
+
+  rename(bytes: string): string {
+    return this.start === '' ? this.takeStart(bytes) : this.shiftTail(bytes)
+  }
+
+  takeStart(bytes: string): string {
+    // A copy, because a slice would keep all of `bytes` in memory.
+    this.start = copy(bytes.slice(0, edgeLength))
+    const renamed = this.renaming === null ? null : this.renaming.atStart(bytes)
+    if (renamed !== null) this.holdsTail = false
+    const forwarded = this.shiftTail(bytes)
+    return renamed ?? forwarded
+  }
+
+  /** Keeps the last bytes of the body and returns the bytes to forward. */
+  shiftTail(bytes: string): string {
+    const all = this.holdsTail || bytes.length < edgeLength ? this.tail + bytes : bytes
+    this.tail = copy(all.slice(-edgeLength))
+    return this.holdsTail ? all.slice(0, -edgeLength) : bytes
   }
 
   usage(): TokenUsage | null {
-    return readEdgeUsage(this.tail) ?? readEdgeUsage(this.start)
+    return readEdgeUsage(this.tail, this.format) ?? readEdgeUsage(this.start, this.format)
   }
 
   partialUsage(): null {

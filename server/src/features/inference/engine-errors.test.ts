@@ -1,36 +1,27 @@
 import { expect, test } from 'vitest'
+import type { EngineError } from '../../ports/model-runtime.ts'
 import { translateEngineError } from './engine-errors.ts'
+import { openAiErrors } from './protocols/openai.ts'
 
-const uid = 'dep-1'
-const translate = (status: number, body: string) => {
-  const translated = translateEngineError(status, Buffer.from(body), uid)
-  return translated === 'model_lost' ? translated : translated.toString()
-}
+const request = { modelUid: 'dep-1', requestId: 'r-1', errors: openAiErrors }
 
-test('an error that names the uid as not found means that the engine lost the model', () => {
-  const body = JSON.stringify({
-    detail: `[address=a:1, pid=2] Model not found in the model list, uid: ${uid}`,
-  })
-  expect(translate(400, body)).toBe('model_lost')
-  expect(translate(404, body)).toBe('model_lost')
-  expect(translate(500, body)).not.toBe('model_lost')
-  expect(translate(400, '{"detail":"the tool x was not found"}')).not.toBe('model_lost')
+const translate = (status: number, error: EngineError | null) =>
+  translateEngineError({ readEngineError: () => error }, status, Buffer.from('{}'), request)
+
+test('a lost model is no error for the caller', () => {
+  expect(translate(400, { isModelLost: true })).toBe('model_lost')
 })
 
-test('a FastAPI detail becomes an error in OpenAI’s shape, without the address at its start', () => {
-  expect(JSON.parse(translate(400, '{"detail":"[address=10.0.0.1:3, pid=7] too long"}'))).toEqual({
+test('what the runtime reads becomes an error in the protocol’s shape', () => {
+  const read = (status: number) =>
+    JSON.parse(translate(status, { isModelLost: false, message: 'too long' }).toString())
+  expect(read(400)).toEqual({
     error: { message: 'too long', type: 'invalid_request_error', param: null, code: 'invalid_request_error' },
   })
-  expect(JSON.parse(translate(429, '{"detail":[{"loc":["body"]}]}'))).toMatchObject({
-    error: { message: '[{"loc":["body"]}]', type: 'rate_limit_error' },
-  })
+  expect(read(429)).toMatchObject({ error: { type: 'rate_limit_error' } })
 })
 
-test.each([
-  '{"error":{"message":"x"}}',
-  '{"error":"x","detail":"y"}',
-  'Internal Server Error',
-  '',
-  'null',
-  '[]',
-])('the body %j is forwarded unchanged', (body) => expect(translate(500, body)).toBe(body))
+test('any other body is forwarded unchanged', () => {
+  expect(translate(500, null).toString()).toBe('{}')
+  expect(translateEngineError({}, 500, Buffer.from('x'), request).toString()).toBe('x')
+})

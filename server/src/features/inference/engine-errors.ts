@@ -1,29 +1,26 @@
-import { toOpenAiError } from './schemas.ts'
+import type { ModelRuntime } from '../../ports/model-runtime.ts'
+import type { ErrorFormat } from './protocols/protocol.ts'
+
+/** The facts about a request that the translation of an error needs. */
+interface FailedRequest {
+  modelUid: string
+  requestId: string
+  errors: ErrorFormat
+}
 
 /**
  * Translates an error response of an engine: `model_lost` when the engine no longer has the model, otherwise the body for the
- * caller. FastAPI's `{"detail": …}`, which Xinference sends, becomes OpenAI's shape. Any other body is returned unchanged.
+ * caller. A body that the runtime reads becomes the protocol's shape. Any other body is returned unchanged.
  */
-export function translateEngineError(status: number, bytes: Buffer, modelUid: string): Buffer | 'model_lost' {
-  const text = bytes.toString()
-  if ((status === 400 || status === 404) && /not found/i.test(text) && text.includes(modelUid))
-    return 'model_lost'
-  const detail = readDetail(text)
-  if (detail === null) return bytes
+export function translateEngineError(
+  runtime: Pick<ModelRuntime, 'readEngineError'>,
+  status: number,
+  bytes: Buffer,
+  { modelUid, requestId, errors }: FailedRequest,
+): Buffer | 'model_lost' {
+  const error = runtime.readEngineError?.({ status, body: bytes.toString(), modelUid }) ?? null
+  if (error === null) return bytes
+  if (error.isModelLost) return 'model_lost'
   const code = status < 500 ? 'invalid_request_error' : 'engine_error'
-  return Buffer.from(JSON.stringify(toOpenAiError({ status, detail, code }).body))
-}
-
-function readDetail(text: string): string | null {
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    return null
-  }
-  const { detail, error } = (body ?? {}) as { detail?: unknown; error?: unknown }
-  if (error !== undefined || detail === undefined) return null
-  const message = typeof detail === 'string' ? detail : JSON.stringify(detail)
-  // Xinference puts an address inside its cluster in front, which callers must not see.
-  return message.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
+  return Buffer.from(JSON.stringify(errors.compose({ status, detail: error.message, code }, requestId).body))
 }

@@ -1,6 +1,6 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { resolveDeployments } from '../deployments/serving-deployments.ts'
 import type { ServingDeployment } from '../deployments/serving-deployments.ts'
 
@@ -26,10 +26,9 @@ export async function findTargets(
   }
   if (newest.status === 'failed') {
     const message = `The deployment of ${newest.modelName} has failed: ${newest.failureReason}`
-    throw new ApplicationError('malformed', 'deployment_failed', message)
+    throw new ApplicationError('deployment_failed', message)
   }
   throw new ApplicationError(
-    'unavailable',
     'deployment_not_ready',
     `The deployment of ${newest.modelName} is ${newest.status} and not ready for requests. Retry in a few seconds.`,
     retryAfterSeconds,
@@ -39,5 +38,5 @@ export async function findTargets(
 /** A 404 for a model name without a deployment. */
 export function modelNotFound(model: string): ApplicationError {
   const message = `You have no deployment called ${JSON.stringify(model.slice(0, 200))}.`
-  return new ApplicationError('not_found', 'model_not_found', message)
+  return new ApplicationError('model_not_found', message)
 }

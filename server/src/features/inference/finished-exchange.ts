@@ -1,10 +1,12 @@
 import type { TokenUsage } from '../metering/record-tokens.ts'
-
-export type InferencePath = '/v1/chat/completions' | '/v1/embeddings'
+import type { Arrival } from './arrival.ts'
+import type { Protocol } from './protocols/protocol.ts'
+import type { ResponseRelay } from './response-relay.ts'
+import type { EngineTarget } from './targets.ts'
 
 /** An ended request, for the access log, metrics, statistics and traces. Times are on the clock of `performance.now()`. */
 export interface FinishedExchange {
-  readonly path: InferencePath
+  readonly protocol: Protocol
   readonly requestId: string
   readonly userId: number
   readonly modelName: string
@@ -23,4 +25,65 @@ export interface FinishedExchange {
   readonly endedAt: number
   /** Milliseconds that the gateway added, without time in the queue; null when no response was forwarded */
   readonly overheadMilliseconds: number | null
+}
+
+/** What is known of an exchange when it ends. */
+interface EndedExchange {
+  readonly arrival: Arrival
+  readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
+  readonly relay: ResponseRelay | null
+  readonly brokenBy: 'caller' | 'engine' | null
+  readonly usage: TokenUsage | null
+  readonly startedAt: number
+  readonly admittedAt: number
+  readonly firstByteAt: number
+}
+
+/** Describes an exchange that ends now. */
+export function describeExchange(exchange: EndedExchange): FinishedExchange {
+  const { engine, brokenBy, usage, firstByteAt } = exchange
+  const { protocol, caller, request, targets, receivedAt } = exchange.arrival
+  const { raw } = caller.reply
+  return {
+    protocol,
+    requestId: caller.request.id,
+    userId: caller.request.viewer.userId,
+    modelName: targets[0]!.modelName,
+    streams: request.streams,
+    deploymentId: engine === null ? null : engine.target.deploymentId,
+    status: raw.headersSent ? raw.statusCode : 499,
+    brokenBy,
+    usage,
+    receivedAt,
+    firstByteAt,
+    endedAt: performance.now(),
+    overheadMilliseconds: overheadOf(exchange),
+  }
+}
+
+function overheadOf(exchange: EndedExchange): number | null {
+  const { arrival, engine, relay, startedAt, admittedAt, firstByteAt } = exchange
+  if (engine === null || relay === null || relay.forwardedAt === 0) return null
+  const before = startedAt - arrival.receivedAt + (engine.sentAt - admittedAt)
+  return before + relay.forwardedAt - (relay.completeAt > 0 ? relay.completeAt : firstByteAt)
+}
+
+/** The fields of an exchange's line in the access log. Prompts and completions are not logged. */
+export function toLogFields(exchange: FinishedExchange) {
+  const { usage, firstByteAt, receivedAt } = exchange
+  return {
+    reqId: exchange.requestId,
+    method: 'POST',
+    route: exchange.protocol.path,
+    status: exchange.status,
+    ms: Math.round(exchange.endedAt - receivedAt),
+    first_byte_ms: firstByteAt > 0 ? Math.round(firstByteAt - receivedAt) : null,
+    user: exchange.userId,
+    deployment: exchange.deploymentId,
+    model: exchange.modelName,
+    stream: exchange.streams,
+    input_tokens: usage === null ? null : usage.inputTokens,
+    output_tokens: usage === null ? null : usage.outputTokens,
+    broken_by: exchange.brokenBy,
+  }
 }

@@ -2,7 +2,7 @@ import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 import { createFastCounter, createFastHistogram } from '../../gateway/fast-metrics.ts'
 import type { FinishedExchange } from './finished-exchange.ts'
-import type { Inference } from './inference.ts'
+import type { Inference } from './open-inference.ts'
 
 const durationBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const overheadBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
@@ -12,7 +12,7 @@ export function measureExchanges(
   register: Registry,
   inference: Pick<Inference, 'admission'>,
 ): (exchange: FinishedExchange) => void {
-  const registers = [register]
+  measureAdmission(register, inference)
   const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
     help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left or engine_broke',
@@ -36,26 +36,6 @@ export function measureExchanges(
     name: 'berth_inference_tokens_total',
     help: 'Metered tokens; direction is input or output',
   })
-  const inFlight = new Gauge({
-    name: 'berth_inference_in_flight',
-    help: 'Requests in flight at engines',
-    registers,
-    collect() {
-      let sum = 0
-      for (const count of inference.admission.inFlight.values()) sum += count
-      this.set(sum)
-    },
-  })
-  const queued = new Gauge({
-    name: 'berth_inference_waiting',
-    help: 'Requests in the admission queue',
-    registers,
-    collect() {
-      this.set(inference.admission.queued())
-    },
-  })
-  void [inFlight, queued]
-
   const byRoute = memoize((route: string) => ({
     overhead: overhead({ route }),
     byModel: memoize((model: string) => ({
@@ -75,7 +55,7 @@ export function measureExchanges(
 
   return (exchange) => {
     const { modelName, usage, receivedAt, firstByteAt, overheadMilliseconds } = exchange
-    const route = byRoute(exchange.path)
+    const route = byRoute(exchange.protocol.path)
     const series = route.byModel(modelName)
     series.byStatus(exchange.status)[exchange.brokenBy ?? 'complete'](1)
     series.duration((exchange.endedAt - receivedAt) / 1000)
@@ -86,6 +66,29 @@ export function measureExchanges(
     tokenSeries.input(usage.inputTokens)
     tokenSeries.output(usage.outputTokens)
   }
+}
+
+function measureAdmission(register: Registry, inference: Pick<Inference, 'admission'>): void {
+  const inFlight = new Gauge({
+    name: 'berth_inference_in_flight',
+    help: 'Requests in flight at engines',
+    registers: [],
+    collect() {
+      let sum = 0
+      for (const count of inference.admission.inFlight.values()) sum += count
+      this.set(sum)
+    },
+  })
+  const queued = new Gauge({
+    name: 'berth_inference_waiting',
+    help: 'Requests in the admission queue',
+    registers: [],
+    collect() {
+      this.set(inference.admission.queued())
+    },
+  })
+  register.registerMetric(inFlight)
+  register.registerMetric(queued)
 }
 
 /** Caches the result of `create` for each key. */

@@ -2,16 +2,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EdgeMeter } from './edge-meter.ts'
 import { ModelRenaming } from './model-renaming.ts'
+import { chatCompletions } from './protocols/chat-completions.ts'
 import { edgeLength } from './usage.ts'
 
-const renaming = new ModelRenaming('dep-1', 'Qwen “2”')
+const renaming = new ModelRenaming('dep-1', 'Qwen “2”', ['model'])
 const padding = JSON.stringify('x'.repeat(3 * edgeLength))
 
 /** Renames `text` as a body in one piece, as a text and as a long body that arrives in pieces, which must agree. */
 function rename(text: string): string {
   const latin1 = Buffer.from(text).toString('latin1')
   const results = [
-    renaming.inBody(Buffer.from(text)).toString(),
+    renaming.renameInPlace(Buffer.from(text)).toString(),
     Buffer.from(renaming.atStart(latin1) ?? renaming.atEnd(latin1), 'latin1').toString(),
     ...[latin1.length, 5_000, edgeLength, 1_000].map((size) => renameInPieces(latin1, size)),
   ]
@@ -20,7 +21,7 @@ function rename(text: string): string {
 }
 
 function renameInPieces(latin1: string, size: number): string {
-  const meter = new EdgeMeter(renaming, null)
+  const meter = new EdgeMeter(chatCompletions.bodies, renaming, null)
   let forwarded = ''
   // The first piece is at least as long as an edge, because shorter bodies are buffered.
   for (let at = 0; at < latin1.length; at += at === 0 ? Math.max(size, edgeLength) : size) {
@@ -43,9 +44,9 @@ test.each([
 
 test('a longer and a shorter name fit as well', () => {
   for (const name of ['n', 'n'.repeat(500)]) {
-    const other = new ModelRenaming('dep-1', name)
+    const other = new ModelRenaming('dep-1', name, ['model'])
     for (const text of ['{"model":"dep-1","x":1}', `{"x":[${padding}],"model":"dep-1"}`]) {
-      expect(other.inBody(Buffer.from(text)).toString()).toBe(text.replace('dep-1', name))
+      expect(other.renameInPlace(Buffer.from(text)).toString()).toBe(text.replace('dep-1', name))
     }
   }
 })

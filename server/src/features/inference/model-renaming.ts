@@ -1,23 +1,33 @@
-import { depthAt } from '../../gateway/json-depth.ts'
+import { depthAt, namesAround } from '../../gateway/json-depth.ts'
+import type { MemberPath } from './protocols/protocol.ts'
+import type { RelayOwner } from './response-relay.ts'
 import { edgeLength } from './usage.ts'
 
-const modelMember = /(?<!\\)"model"[ \t\r\n]*:[ \t\r\n]*"$/
-/** Most characters from the name of the member to its value */
+const spacedName = /(?<!\\)"([^"\\]*)"[ \t\r\n]*:[ \t\r\n]*"$/
+/** Most characters from the start of the member's name to its value */
 const memberReach = 64
 
 /**
  * Gives a response the model name of the request: engines know the model by another name and repeat that. Replaces the value of
- * top-level members called `model` if it is the engine's name, and no other byte. Quotes in generated text are escaped, so it can't
- * be mistaken for the member. Texts have one character per byte.
+ * the member at `path` if it is the engine's name, and no other byte. Quotes in generated text are escaped, so it can't be mistaken
+ * for the member. Texts have one character per byte.
  */
 export class ModelRenaming {
   /** Without the opening quote, because the search jumps between occurrences of the first character */
   readonly sought: string
   readonly replacement: string
+  /** The names of the members around the model's */
+  readonly parents: readonly string[]
+  readonly name: string
+  /** What stands before the sought text, without spaces */
+  readonly prefix: string
 
-  constructor(engineName: string, requestedName: string) {
+  constructor(engineName: string, requestedName: string, path: MemberPath) {
     this.sought = toLatin1(JSON.stringify(engineName)).slice(1)
     this.replacement = toLatin1(JSON.stringify(requestedName))
+    this.parents = path.slice(0, -1)
+    this.name = path.at(-1)!
+    this.prefix = `"${this.name}":"`
   }
 
   /** Renames the model in each of several complete server-sent events. */
@@ -25,7 +35,7 @@ export class ModelRenaming {
     let renamed = ''
     let copied = 0
     for (let at = this.find(events, 0); at !== -1; at = this.find(events, at + this.sought.length)) {
-      if (!isTopLevelInEvent(events, at)) continue
+      if (!this.isInPlaceInEvent(events, at)) continue
       renamed += events.slice(copied, at - 1) + this.replacement
       copied = at + this.sought.length
     }
@@ -38,14 +48,14 @@ export class ModelRenaming {
     return at === -1 ? null : this.replace(text, at)
   }
 
-  /** Renames the model near the end of a JSON object, whose start may be missing. */
+  /** Renames the model near the end of a JSON object, whose start may be missing: only the depth of the member is checked. */
   atEnd(text: string): string {
     const at = this.findAtEnd(text)
     return at === -1 ? text : this.replace(text, at)
   }
 
-  /** Renames the model near the start or the end of a JSON object. May overwrite `body`. */
-  inBody(body: Buffer): Buffer {
+  /** Renames the model near the start or the end of a JSON object. Overwrites `body` if there is room, because it is long. */
+  renameInPlace(body: Buffer): Buffer {
     const start = body.toString('latin1', 0, edgeLength)
     const inStart = this.findAtStart(start)
     if (inStart !== -1) {
@@ -61,24 +71,44 @@ export class ModelRenaming {
   }
 
   findAtStart(text: string): number {
-    const at = this.find(text, 0)
-    return at !== -1 && at < edgeLength && isTopLevel(text, 0, at) ? at : -1
+    for (let at = this.find(text, 0); at !== -1 && at < edgeLength; at = this.find(text, at + 1)) {
+      if (this.isInPlace(text, 0, at)) return at
+    }
+    return -1
   }
 
   findAtEnd(text: string): number {
     for (let at = this.find(text, 0); at !== -1; at = this.find(text, at + 1)) {
-      if (depthAt(text, at + this.sought.length, text.length, 1) === 0) return at
+      if (depthAt(text, at + this.sought.length, text.length, this.parents.length + 1) === 0) return at
     }
     return -1
   }
 
-  /** Returns the next position of the engine's name, after its quote, as the value of a member called `model`; or -1. */
+  /** Returns the next position of the engine's name, after its quote, as the value of a member with the right name; or -1. */
   find(text: string, from: number): number {
     for (let at = text.indexOf(this.sought, from); at !== -1; at = text.indexOf(this.sought, at + 1)) {
-      if (text.startsWith('"model":"', at - 9) && text[at - 10] !== '\\') return at
-      if (modelMember.test(text.slice(Math.max(0, at - memberReach), at))) return at
+      const { prefix } = this
+      if (text.startsWith(prefix, at - prefix.length) && text[at - prefix.length - 1] !== '\\') return at
+      if (spacedName.exec(text.slice(Math.max(0, at - memberReach), at))?.[1] === this.name) return at
     }
     return -1
+  }
+
+  /** Returns true if the parents of the member with the value at `at` are the right ones, in the object whose text starts at `from`. */
+  isInPlace(text: string, from: number, at: number): boolean {
+    const { parents } = this
+    if (parents.length > 0) {
+      const names = namesAround(text, from, at - 1)
+      return names.length === parents.length && parents.every((name, index) => name === names[index])
+    }
+    // Most engines write the model before any inner object.
+    return text.lastIndexOf('{', at) === from || depthAt(text, from, at - 1) === 1
+  }
+
+  isInPlaceInEvent(events: string, at: number): boolean {
+    // JSON has no line breaks inside strings, and no engine writes an event's data in several lines.
+    const line = events.lastIndexOf('\n', at) + 1
+    return events.startsWith('data:', line) && this.isInPlace(events, events.indexOf('{', line), at)
   }
 
   replace(text: string, at: number): string {
@@ -86,16 +116,14 @@ export class ModelRenaming {
   }
 }
 
-/** Returns true if the member with the value at `at` belongs to the object whose text starts at `from`. */
-function isTopLevel(text: string, from: number, at: number): boolean {
-  // Most engines write the model before any inner object.
-  return text.lastIndexOf('{', at) === from || depthAt(text, from, at - 1) === 1
-}
-
-function isTopLevelInEvent(events: string, at: number): boolean {
-  // JSON has no line breaks inside strings, and no engine writes an event's data in several lines.
-  const line = events.lastIndexOf('\n', at) + 1
-  return events.startsWith('data:', line) && isTopLevel(events, events.indexOf('{', line), at)
+/** Returns the renaming of a response to a request; null if the caller used the engine's name. */
+export function openRenaming(
+  { arrival, engine }: Pick<RelayOwner, 'arrival' | 'engine'>,
+  path: MemberPath,
+): ModelRenaming | null {
+  const { model } = arrival.request
+  const { modelUid } = engine!.target
+  return model === modelUid ? null : new ModelRenaming(modelUid, model, path)
 }
 
 /** Replaces the first `length` bytes by `head`, without moving the bytes after them if there is room. */

@@ -1,13 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createTimeSlices } from '../../gateway/time-slices.ts'
-import { readInferenceRequest, writeEngineBody } from './request-body.ts'
+import { chatCompletions } from './protocols/chat-completions.ts'
+import { createRequestReader, writeEngineBody } from './request-body.ts'
 import type { InferenceRequest } from './request-body.ts'
 
 const slices = createTimeSlices(0)
+const reader = createRequestReader(chatCompletions)
+const readBody = (bytes: Buffer) => reader(bytes, slices)
 
 function read(body: string | Buffer): InferenceRequest {
-  return readInferenceRequest(Buffer.from(body), slices) as InferenceRequest
+  return readBody(Buffer.from(body)) as InferenceRequest
 }
 
 function rewrite(text: string): string {
@@ -77,6 +80,8 @@ test('the text of any other member is forwarded unchanged', () => {
 test.each([
   ['', 'incomplete'],
   ['{"model":"m"', 'incomplete'],
+  ['{"model":"m","x":nul}', 'invalid at byte 20'],
+  ['{"model":"m"} {"model":"n"}', 'invalid at byte 14'],
   ['[]', 'JSON object'],
   ['null', 'JSON object'],
   ['"model"', 'JSON object'],
@@ -85,7 +90,7 @@ test.each([
   ['{"model":7}', '`model` is required'],
   ['{"model":"m","stream":"true"}', '`stream` must be'],
 ])('%j is rejected', (text, message) => {
-  expect(() => readInferenceRequest(Buffer.from(text), slices)).toThrow(message)
+  expect(() => readBody(Buffer.from(text))).toThrow(message)
 })
 
 test('a body that is not UTF-8 is rejected', () => {
@@ -110,7 +115,7 @@ test('a request with nested and duplicate names is rewritten like a parsed one',
 
 test('a long body is written in pieces without a copy', () => {
   const body = Buffer.from(`{"model":"m","x":"${'x'.repeat(100_000)}"}`)
-  const pieces = writeEngineBody(readInferenceRequest(body, slices) as InferenceRequest, 'dep-1') as Buffer[]
+  const pieces = writeEngineBody(readBody(body) as InferenceRequest, 'dep-1') as Buffer[]
   expect(pieces.at(-1)!.buffer).toBe(body.buffer)
   expect(Buffer.concat(pieces).toString()).toBe(body.toString().replace('"m"', '"dep-1"'))
 })
@@ -121,7 +126,7 @@ test('a long body is read in slices, between which other work runs, and gives wh
   const text = `{"messages":${long},"mod\\u0065l":"a","stream":true,"a":{"model":"b"},"model":"m"}`
   let turns = 0
   const count = setInterval(() => (turns += 1), 0)
-  const request = await readInferenceRequest(Buffer.from(text), slices)
+  const request = await readBody(Buffer.from(text))
   clearInterval(count)
   expect(turns).toBeGreaterThan(0)
   const body = Buffer.concat(writeEngineBody(request, 'dep-1') as Buffer[]).toString()
@@ -136,5 +141,5 @@ test.each([
   [`{"model":${long}}`, '`model` is too long'],
   [`{"x":${long},${'"model":"m",'.repeat(200)}"y":1}`, 'too often'],
 ])('a long body is rejected like a short one: %#', async (text, message) => {
-  await expect(readInferenceRequest(Buffer.from(text), slices)).rejects.toThrow(message)
+  await expect(readBody(Buffer.from(text))).rejects.toThrow(message)
 })

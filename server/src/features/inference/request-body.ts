@@ -1,68 +1,74 @@
 import { isUtf8 } from 'node:buffer'
-import { ApplicationError } from '../../errors.ts'
-import { createMemberScanner } from '../../gateway/json-scan.ts'
-import { findMembers, JsonError, MemberWalk } from '../../gateway/json-walk.ts'
-import type { MemberValue } from '../../gateway/json-walk.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { freeBuffer } from '../../base/free-buffer.ts'
+import { JsonError, memberNames, MemberWalk } from '../../gateway/json-walk.ts'
+import type { MemberNames, MemberValue } from '../../gateway/json-walk.ts'
 import type { TimeSlices } from '../../gateway/time-slices.ts'
+import { editBytes, editText } from './body-edits.ts'
+import type { Edit, ReadBody } from './body-edits.ts'
+import type { MemberValues, Protocol } from './protocols/protocol.ts'
 
-/** The fields of a request that the gateway reads. All others are forwarded unread. */
+/** What the gateway knows about a request. All other fields are forwarded unread. */
 export interface InferenceRequest {
   model: string
   streams: boolean
-  /** The caller asked for the usage chunk at the end of a stream */
-  includesUsage: boolean
-  wantsBase64: boolean
+  /** The members that the protocol reads */
+  values: MemberValues
   /** UTF-8 without a byte order mark. A short body is a string with one character per byte. */
   body: Buffer | string
   /** Changes to `body` for the engine, in order */
   edits: readonly Edit[]
 }
 
-/** A replacement of the bytes from `start` to `end`. */
-interface Edit {
-  start: number
-  end: number
-  /** null stands for the engine's name of the model */
-  text: string | null
-}
+type RequestFormat = Pick<Protocol, 'members' | 'edit'>
+
+/**
+ * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it is a JSON object
+ * with a `model`; the engine validates the rest.
+ */
+export type RequestReader = (
+  bytes: Buffer,
+  slices: TimeSlices,
+) => InferenceRequest | Promise<InferenceRequest>
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
-
-const readNames = ['model', 'stream', 'stream_options', 'encoding_format']
-const scanMembers = createMemberScanner(readNames)
 
 /** Longer bodies are read in slices, so that other requests proceed meanwhile. */
 const maxWholeBytes = 512 * 1024
 /** Bytes that are read before the next look at the clock */
 const stepBytes = 64 * 1024
+/** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
+const maxTextBytes = 12 * 1024
 
-/**
- * Reads a request body: immediately if it is short, otherwise in slices. Throws a 400, or rejects with it, unless it looks like a JSON
- * object with a `model`; the engine validates the rest.
- */
-export function readInferenceRequest(
-  bytes: Buffer,
+/** Returns the reader for a protocol. */
+export function createRequestReader(format: RequestFormat): RequestReader {
+  const names = memberNames(['model', 'stream', ...format.members])
+  return (bytes, slices) => {
+    const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+    if (body.length > maxWholeBytes) {
+      return readInSlices(body, names, format, slices).catch((error: unknown) => {
+        freeBuffer(bytes)
+        throw error
+      })
+    }
+    if (!isUtf8(body)) throw notUtf8()
+    const walk = new MemberWalk(body, names)
+    advance(walk, body.length)
+    return toRequest(walk, format)
+  }
+}
+
+async function readInSlices(
+  body: Buffer,
+  names: MemberNames,
+  format: RequestFormat,
   slices: TimeSlices,
-): InferenceRequest | Promise<InferenceRequest> {
-  const body = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
-  if (body.length > maxWholeBytes) return readInSlices(body, slices)
-  if (!isUtf8(body)) throw notUtf8()
-  const scanned = scanMembers(body)
-  return (scanned && toRequest(body, scanned)) ?? readWhole(body)
-}
-
-function readWhole(body: Buffer): InferenceRequest {
-  const walk = new MemberWalk(body, readNames)
-  advance(walk, body.length)
-  return finish(walk)
-}
-
-async function readInSlices(body: Buffer, slices: TimeSlices): Promise<InferenceRequest> {
+): Promise<InferenceRequest> {
   let checked = 0
   await slices.run(() => (checked = checkUtf8(body, checked)) === body.length)
-  const walk = new MemberWalk(body, readNames)
+  const walk = new MemberWalk(body, names)
   await slices.run(() => advance(walk, walk.position + stepBytes))
-  return finish(walk)
+  return toRequest(walk, format)
 }
 
 /** Checks some bytes from the offset `from`, and returns the offset after them. */
@@ -83,18 +89,10 @@ function advance(walk: MemberWalk, to: number): boolean {
   }
 }
 
-function finish({ body, members, isObject }: MemberWalk): InferenceRequest {
+function toRequest({ body: bytes, members, isObject }: MemberWalk, format: RequestFormat): InferenceRequest {
   if (!isObject) throw malformed('The body must be a JSON object.')
-  const request = toRequest(body, members)
-  if (request === null) throw malformed('The body is not valid JSON.')
-  return request
-}
-
-/** Returns null if a value is not valid JSON. */
-function toRequest(body: Buffer, members: readonly MemberValue[]): InferenceRequest | null {
-  const values = parseMembers(body, members)
-  if (values === null) return null
-  const { model, stream, stream_options, encoding_format } = values
+  const values = parseMembers(bytes, members)
+  const { model, stream } = values
   if (typeof model !== 'string' || model === '') {
     throw malformed('`model` is required: the id of a deployment, or the name of its model.')
   }
@@ -102,89 +100,40 @@ function toRequest(body: Buffer, members: readonly MemberValue[]): InferenceRequ
     throw malformed('`stream` must be true or false.')
   }
   const streams = stream === true
-  const options = stream_options as { include_usage?: unknown } | null | undefined
-  const includesUsage = options?.include_usage === true
   return {
     model,
     streams,
-    includesUsage,
-    wantsBase64: encoding_format === 'base64',
-    body: body.length < maxTextBytes ? body.toString('latin1') : body,
-    edits: toEdits(body, members, streams && !includesUsage),
+    values,
+    body: bytes.length < maxTextBytes ? bytes.toString('latin1') : bytes,
+    edits: toEdits({ bytes, members, values, streams }, format),
   }
 }
 
-/** Returns the values of members by name; null when a value is not valid JSON. */
-function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> | null {
+function parseMembers(body: Buffer, members: readonly MemberValue[]): Record<string, unknown> {
   const values: Record<string, unknown> = {}
   for (const { name, start, end } of members) {
     try {
       values[name] = JSON.parse(body.toString('utf8', start, end))
     } catch {
-      return null
+      throw malformed('The body is not valid JSON.')
     }
   }
   return values
 }
 
-/** Replaces each `model`, duplicates included, and asks for usage if the gateway needs it. */
-function toEdits(body: Buffer, members: readonly MemberValue[], addsUsage: boolean): Edit[] {
+/** Replaces each `model`, duplicates included, and makes the changes of the protocol. */
+function toEdits(body: ReadBody, { edit }: RequestFormat): readonly Edit[] {
   const edits: Edit[] = []
-  let hasOptions = false
-  for (const { name, start, end } of members) {
+  for (const { name, start, end } of body.members) {
     if (name === 'model') edits.push({ start, end, text: null })
-    if (name !== 'stream_options') continue
-    hasOptions = true
-    if (addsUsage) edits.push({ start, end, text: withUsage(body.toString('utf8', start, end)) })
   }
-  if (addsUsage && !hasOptions) edits.unshift(insertUsage(body))
-  return edits
+  const others = edit(body)
+  return others.length === 0 ? edits : [...edits, ...others].toSorted((one, other) => one.start - other.start)
 }
-
-function insertUsage(body: Buffer): Edit {
-  const at = body.indexOf('{') + 1
-  return { start: at, end: at, text: `"stream_options":{${includeUsage}},` }
-}
-
-/** A shorter body is sent as one string together with the head, which costs less than writing several pieces. */
-const maxTextBytes = 12 * 1024
 
 /** Writes the body for the engine, with the engine's name for the model. */
 export function writeEngineBody({ body, edits }: InferenceRequest, modelUid: string): string | Buffer[] {
   return typeof body === 'string' ? editText(body, edits, modelUid) : editBytes(body, edits, modelUid)
-}
-
-function editText(body: string, edits: readonly Edit[], modelUid: string): string {
-  let edited = ''
-  let end = 0
-  for (const edit of edits) {
-    edited +=
-      body.slice(end, edit.start) + Buffer.from(edit.text ?? JSON.stringify(modelUid)).toString('latin1')
-    end = edit.end
-  }
-  return edited + body.slice(end)
-}
-
-function editBytes(body: Buffer, edits: readonly Edit[], modelUid: string): Buffer[] {
-  const pieces: Buffer[] = []
-  let end = 0
-  for (const edit of edits) {
-    pieces.push(body.subarray(end, edit.start), Buffer.from(edit.text ?? JSON.stringify(modelUid)))
-    end = edit.end
-  }
-  return [...pieces, body.subarray(end)]
-}
-
-const includeUsage = '"include_usage":true'
-
-/** Adds `include_usage` to stream options. Options that are neither an object nor null are left for the engine to reject. */
-function withUsage(options: string): string {
-  if (options === 'null') return `{${includeUsage}}`
-  if (!options.startsWith('{')) return options
-  const bytes = Buffer.from(options)
-  const present = findMembers(bytes, ['include_usage']).map((member) => ({ ...member, text: 'true' }))
-  if (present.length > 0) return Buffer.concat(editBytes(bytes, present, '')).toString()
-  return /^\{\s*\}$/.test(options) ? `{${includeUsage}}` : options.replace('{', `{${includeUsage},`)
 }
 
 function notUtf8(): ApplicationError {
@@ -192,5 +141,5 @@ function notUtf8(): ApplicationError {
 }
 
 function malformed(message: string): ApplicationError {
-  return new ApplicationError('malformed', 'invalid_request_error', message)
+  return new ApplicationError('invalid_request_error', message)
 }

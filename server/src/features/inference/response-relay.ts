@@ -1,10 +1,11 @@
+import type { BufferPool } from '../../gateway/buffer-pool.ts'
 import type { FlowControl } from '../../gateway/response-stream.ts'
+import type { WriteBatch } from '../../gateway/write-batch.ts'
+import type { ModelRuntime } from '../../ports/model-runtime.ts'
 import type { TokenJournal } from '../metering/token-journal.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
-import type { CallerReply } from './caller.ts'
-import type { Inference } from './inference.ts'
-import type { ModelRenaming } from './model-renaming.ts'
-import type { InferenceRequest } from './request-body.ts'
+import type { Arrival } from './arrival.ts'
+import type { EngineTarget } from './targets.ts'
 
 /** Forwards the response of an engine to the caller. */
 export interface ResponseRelay {
@@ -25,23 +26,20 @@ export interface ResponseRelay {
 }
 
 export interface RelayDeps {
-  inference: Pick<Inference, 'buffers' | 'writeBatch'>
+  inference: { buffers: BufferPool; writeBatch: WriteBatch }
+  runtime: Pick<ModelRuntime, 'readEngineError'>
   tokens: Pick<TokenJournal, 'write'>
 }
 
 /** The exchange that a relay belongs to. */
 export interface RelayOwner {
-  readonly request: InferenceRequest
-  readonly reply: CallerReply
-  /** The engine's name for the model */
-  readonly modelUid: string
-  /** null if the caller used the engine's name for the model */
-  readonly renaming: ModelRenaming | null
-  readonly call: FlowControl | null
+  readonly arrival: Arrival
+  /** Where the response comes from; never null while there is a relay */
+  readonly engine: { readonly target: EngineTarget; readonly call: FlowControl | null } | null
   /** Meters the request; null when the engine reported no usage. */
   recordUsage(usage: TokenUsage | null): void
   /** The engine no longer has the model; no response was sent. */
   onModelLost(): void
-  /** Writing to the caller threw. */
-  onWriteError(error: unknown): void
+  /** The response can't be completed, because writing to the caller threw. */
+  onBroken(error: unknown): void
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import { findLostAccess } from '../deployments/access.ts'
 import type { Access } from '../deployments/access.ts'
 
@@ -66,5 +66,5 @@ export function trackOpenRequests(
 }
 
 export function accessRevoked(): ApplicationError {
-  return new ApplicationError('unauthenticated', 'not_authenticated', 'Your access has ended. Sign in again.')
+  return new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
 }

@@ -1,195 +1,148 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApplicationError } from '../../errors.ts'
-import { freeBuffer } from '../../free-buffer.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { createBodyBudget } from '../../http/body-budget.ts'
 import { logServerError, toPublicError } from '../../http/errors.ts'
-import { jsonOrEvents } from '../../http/openapi.ts'
+import { jsonOrEvents } from '../../http/openapi/responses.ts'
 import { parseRawBodies } from '../../http/raw-body.ts'
-import type { Log } from '../../log.ts'
-import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
-import { listServingDeployments, resolveDeployments } from '../deployments/serving-deployments.ts'
-import type { ServingDeployment } from '../deployments/serving-deployments.ts'
-import type { Viewer } from '../../viewer.ts'
-import { modelNotFound } from './find-targets.ts'
-import { createAccessLog } from './access-log.ts'
-import type { Caller } from './caller.ts'
 import { Exchange } from './exchange.ts'
 import type { ExchangeDeps } from './exchange.ts'
-import type { FinishedExchange, InferencePath } from './finished-exchange.ts'
+import { toLogFields } from './finished-exchange.ts'
+import type { FinishedExchange } from './finished-exchange.ts'
+import type { Inference } from './open-inference.ts'
 import { measureExchanges } from './metrics.ts'
+import { openAiErrors } from './protocols/openai.ts'
+import type { ErrorFormat, Protocol } from './protocols/protocol.ts'
+import { mainProtocols, protocols } from './protocols/protocols.ts'
+import { modelRoutes } from './model-routes.ts'
 import { recordStatistics } from './record-statistics.ts'
-import { readInferenceRequest } from './request-body.ts'
-import type { InferenceRequest } from './request-body.ts'
-import {
-  chatBody,
-  embeddingsBody,
-  engineResponse,
-  modelBody,
-  modelParams,
-  modelsBody,
-  openAiErrorBody,
-  toOpenAiError,
-} from './schemas.ts'
+import { createRequestReader } from './request-body.ts'
+import type { InferenceRequest, RequestReader } from './request-body.ts'
 import { loadTargets, recallTargets } from './targets.ts'
 import type { EngineTarget } from './targets.ts'
 
-const tags = ['Inference']
-const errorStatuses = [400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503, 504] as const
-const errors = Object.fromEntries(errorStatuses.map((status) => [status, openAiErrorBody]))
+const inferenceErrors = [
+  'invalid_request_error',
+  'model_not_found',
+  'deployment_failed',
+  'deployment_not_ready',
+  'rate_limited',
+  'upstream_unavailable',
+  'upstream_timeout',
+] as const
 
-interface Deps extends ExchangeDeps, Pick<Services, 'config' | 'secretKey'> {
-  log: Log
+interface Deps
+  extends Omit<ExchangeDeps, 'inference' | 'onFinished'>, Pick<Services, 'config' | 'log' | 'secretKey'> {
+  inference: Inference
 }
 
-/** The routes of OpenAI's API. They need a scope of their own, because bodies stay raw and errors have OpenAI's shape. */
+/** The routes of the inference protocols. They need a scope of their own, because bodies stay raw and errors have other shapes. */
 export function inferenceRoutes(app: App, deps: Deps): void {
-  app.setErrorHandler((error, request, reply) => {
-    // The caller has left, so the error has no recipient.
-    if (reply.raw.destroyed) return reply.hijack()
-    const publicError = toPublicError(error)
-    logServerError(publicError, error, request)
-    const { status, body } = toOpenAiError(publicError)
-    if (publicError.retryAfterSeconds) reply.header('retry-after', publicError.retryAfterSeconds)
-    return reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
-  })
+  const { bodies } = deps.config.inference
+  app.setErrorHandler(sendErrorsAs(openAiErrors))
   app.removeContentTypeParser('application/json')
-  const holdBody = createBodyBudget(deps.config.inference.bodies)
-  app.addContentTypeParser('application/json', parseRawBodies(deps.config.inferenceBodyLimit, holdBody))
+  app.addContentTypeParser(
+    'application/json',
+    parseRawBodies(deps.config.inferenceBodyLimit, createBodyBudget(bodies)),
+  )
   // The body schemas are documentation: the engine validates the bodies.
   app.setValidatorCompiler(() => (value) => ({ value }))
 
   const measure = measureExchanges(app.metrics, deps.inference)
-  const log = createAccessLog(deps.log)
   const onFinished = (exchange: FinishedExchange) => {
     measure(exchange)
     recordStatistics(deps.inference.statistics, exchange)
-    log(exchange)
+    deps.log.info(toLogFields(exchange), 'request')
   }
-  for (const [path, operationId, summary, body, ok] of [
-    [
-      '/v1/chat/completions',
-      'createChatCompletion',
-      'Chat with a deployed model',
-      chatBody,
-      jsonOrEvents(engineResponse),
-    ],
-    [
-      '/v1/embeddings',
-      'createEmbeddings',
-      'Embed texts with a deployed model',
-      embeddingsBody,
-      engineResponse,
-    ],
-  ] as const) {
-    app.post(
-      path,
-      {
-        bodyLimit: deps.config.inferenceBodyLimit,
-        config: { permission: 'useOwnDeployments', cachesViewer: true },
-        schema: { operationId, summary, tags, body, response: { 200: ok, ...errors } },
-      },
-      (request, reply) => infer(deps, path, { request, reply, onFinished }),
-    )
-  }
-
-  app.get(
-    '/v1/models',
-    {
-      config: { permission: 'useOwnDeployments' },
-      schema: {
-        operationId: 'listModels',
-        summary: 'List the models that your running deployments serve',
-        tags,
-        response: { 200: modelsBody, 401: openAiErrorBody, 403: openAiErrorBody, 503: openAiErrorBody },
-      },
-    },
-    async ({ viewer }) => {
-      const serving = await listServingDeployments(deps, viewer)
-      const byName = Map.groupBy(serving, ({ modelName }) => modelName)
-      const data = [...byName].map(([id, deployments]) => toModel(id, deployments, viewer))
-      return { object: 'list' as const, data }
-    },
-  )
-
-  app.get(
-    '/v1/models/:model',
-    {
-      config: { permission: 'useOwnDeployments' },
-      schema: {
-        operationId: 'getModel',
-        summary: 'Get a model that your running deployments serve',
-        tags,
-        params: modelParams,
-        response: { 200: modelBody, 401: openAiErrorBody, 403: openAiErrorBody, 404: openAiErrorBody },
-      },
-    },
-    async ({ viewer, params: { model } }) => {
-      const found = await resolveDeployments(deps, viewer, model)
-      const serving = found.filter(({ status }) => status === 'running')
-      if (serving.length === 0) throw modelNotFound(model)
-      return toModel(model, serving, viewer)
-    },
-  )
+  for (const protocol of protocols) addProtocol(app, { ...deps, onFinished }, protocol)
+  modelRoutes(app, deps)
 }
 
-function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
-  return {
-    id,
-    object: 'model' as const,
-    created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
-    owned_by: viewer.organizationName,
-    deployments: deployments.map(({ deploymentId }) => deploymentId),
+/** Returns an error handler that sends errors in this format. */
+function sendErrorsAs(format: ErrorFormat) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    // The caller has left, so the error has no recipient.
+    if (reply.raw.destroyed) return void reply.hijack()
+    const publicError = toPublicError(error)
+    logServerError(publicError, error, request)
+    const { status, body } = format.compose(publicError, request.id)
+    if (publicError.retryAfterSeconds) reply.header('retry-after', publicError.retryAfterSeconds)
+    void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   }
 }
 
-/** Starts an exchange, which sends the response itself. Synchronous when the targets are cached. Errors are sent through Fastify. */
+/** Adds the route of a protocol. */
+function addProtocol(app: App, deps: InferDeps, protocol: Protocol): void {
+  const { path, description, errors } = protocol
+  const { operationId, summary, request: body, response, events } = description
+  const read = createRequestReader(protocol)
+  app.post(
+    path,
+    {
+      bodyLimit: deps.config.inferenceBodyLimit,
+      config: { permission: 'useOwnDeployments', cachesViewer: true, readsRawBody: true },
+      errorHandler: sendErrorsAs(errors),
+      schema: {
+        operationId,
+        summary,
+        description: 'An error of the engine keeps its own status and body.',
+        tags: ['Inference'],
+        body,
+        response: { 200: events === null ? response : jsonOrEvents(response, events) },
+        errors: inferenceErrors,
+        errorBody: errors.body,
+      },
+    },
+    (request, reply) => infer(deps, protocol, read, request, reply),
+  )
+}
+
+type InferDeps = Deps & Pick<ExchangeDeps, 'onFinished'>
+
+/**
+ * Reads a request and starts an exchange, which sends the response itself. Stays synchronous while nothing has to be waited for:
+ * bodies are short and targets are cached. Errors are sent through Fastify.
+ */
 function infer(
-  deps: Deps,
-  path: InferencePath,
-  caller: Caller & { request: FastifyRequest; reply: FastifyReply },
+  deps: InferDeps,
+  protocol: Protocol,
+  read: RequestReader,
+  request: FastifyRequest,
+  reply: FastifyReply,
 ): void {
   const receivedAt = performance.now()
-  const { request, reply } = caller
-  const { bodyHold } = request
+  const { bodyHold, viewer } = request
   if (bodyHold) reply.raw.once('close', () => bodyHold.release())
-  const bytes = request.body as Buffer
-  const read = readInferenceRequest(bytes, deps.inference.slices)
-  request.body = undefined
-  const start = (inferenceRequest: InferenceRequest, targets: readonly EngineTarget[]) => {
+
+  const start = (inferenceRequest: InferenceRequest, targets: readonly EngineTarget[]): void => {
     // The caller may have left meanwhile.
     if (reply.raw.destroyed) return
-    requireModelType(targets[0]!, path)
-    const exchange = new Exchange(deps, path, caller, inferenceRequest, targets, receivedAt)
+    requireModelType(targets[0]!, protocol)
+    const caller = { request, reply }
+    const exchange = new Exchange(deps, { protocol, caller, request: inferenceRequest, targets, receivedAt })
     exchange.start()
     reply.raw.once('close', () => exchange.close())
   }
-  if (!(read instanceof Promise)) {
-    const cached = recallTargets(deps.inference.targets, request.viewer, read.model)
-    if (cached !== undefined) return start(read, cached)
-  }
-  const readAndStart = async () => {
-    const inferenceRequest = await Promise.resolve(read).catch((error: unknown) => {
-      freeBuffer(bytes)
-      throw error
-    })
+  const findTargetsAndStart = (inferenceRequest: InferenceRequest): void | Promise<void> => {
     const { model } = inferenceRequest
-    const cached = recallTargets(deps.inference.targets, request.viewer, model)
-    start(inferenceRequest, cached ?? (await loadTargets(deps, request.viewer, model)))
+    const cached = recallTargets(deps.inference.targets, viewer, model)
+    if (cached !== undefined) return start(inferenceRequest, cached)
+    return loadTargets(deps, viewer, model).then((targets) => start(inferenceRequest, targets))
   }
-  readAndStart().catch((error: unknown) => reply.send(error))
-}
 
-const pathOfType: Record<ModelType, InferencePath> = {
-  LLM: '/v1/chat/completions',
-  embedding: '/v1/embeddings',
+  const result = read(request.body as Buffer, deps.inference.slices)
+  request.body = undefined
+  const started = result instanceof Promise ? result.then(findTargetsAndStart) : findTargetsAndStart(result)
+  if (started instanceof Promise) started.catch((error: unknown) => reply.send(error))
 }
 
 /** Throws a 400 for chat with an embedding model, and for embeddings of a chat model. */
-function requireModelType({ modelName, modelType }: EngineTarget, path: InferencePath): void {
-  if (pathOfType[modelType] === path) return
-  const kind = modelType === 'LLM' ? 'a chat model' : 'an embedding model'
-  const message = `${modelName} is ${kind}. Send its requests to ${pathOfType[modelType]}.`
-  throw new ApplicationError('malformed', 'invalid_request_error', message)
+function requireModelType({ modelName, modelType }: EngineTarget, { modelTypes }: Protocol): void {
+  if (modelTypes.includes(modelType)) return
+  const { modelKind, path } = mainProtocols[modelType]
+  throw new ApplicationError(
+    'invalid_request_error',
+    `${modelName} is ${modelKind}. Send its requests to ${path}.`,
+  )
 }

@@ -1,12 +1,19 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ModelRenaming } from './model-renaming.ts'
+import { chatCompletions } from './protocols/chat-completions.ts'
 import { StreamMeter } from './stream-meter.ts'
 
-const renaming = new ModelRenaming('dep-1', 'my “model”')
+const renaming = new ModelRenaming('dep-1', 'my “model”', ['model'])
+
+function open(dropsUsage: boolean, renamed: ModelRenaming | null = null): StreamMeter {
+  const events = chatCompletions.events!
+  const isDropped = events.openFilter({ stream_options: { include_usage: !dropsUsage } })
+  return new StreamMeter(events, isDropped, renamed)
+}
 
 function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {
-  const meter = new StreamMeter(dropsUsage, renames ? renaming : null)
+  const meter = open(dropsUsage, renames ? renaming : null)
   let out = ''
   const text = input.toString('latin1')
   const edges = [
@@ -80,7 +87,7 @@ test('the output is the same at every split, also for invalid UTF-8 and a byte o
 })
 
 test('an event without an end is rejected before it fills the memory', () => {
-  const meter = new StreamMeter(true, null)
+  const meter = open(true)
   expect(() => {
     for (let written = 0; written <= 9; written += 1) meter.take('a'.repeat(1024 * 1024))
   }).toThrow('too long')
@@ -109,11 +116,11 @@ test('chunks with null usage are forwarded', () => {
 })
 
 test('an event is forwarded when its blank line arrives; bytes are forwarded immediately when nothing is dropped', () => {
-  const meter = new StreamMeter(true, null)
+  const meter = open(true)
   const contentBytes = Buffer.from(content).toString('latin1')
   expect(meter.take(contentBytes + '\n')).toBe('')
   expect(meter.take('\ndata:')).toBe(`${contentBytes}\n\n`)
-  expect(new StreamMeter(false, null).take('dat')).toBe('dat')
+  expect(open(false).take('dat')).toBe('dat')
 })
 
 test.each([true, false])(

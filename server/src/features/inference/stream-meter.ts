@@ -2,32 +2,38 @@ import { endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-f
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
 import type { ModelRenaming } from './model-renaming.ts'
-import { readUsage } from './usage.ts'
+import type { EventFormat } from './protocols/protocol.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
-// Without the opening quote: the search jumps between occurrences of the first character, and quotes are frequent.
-const usageName = 'usage"'
-const deltaName = 'delta"'
 
 /**
- * Reads the usage of a chat stream and forwards the server-sent events unchanged, except for the model's name. With `dropsUsage` it
- * removes the chunk that holds only usage, because the caller did not ask for it. With either change, events are forwarded once they
- * are complete. If the engine reports no usage, each chunk seen counts as one output token.
+ * Reads the usage of a stream and forwards the server-sent events unchanged, except for the model's name and for those that `isDropped`
+ * selects. With either change, events are forwarded once they are complete. If the engine reports no usage, each chunk seen counts as
+ * one output token.
  */
 export class StreamMeter implements BodyMeter {
-  readonly dropsUsage: boolean
+  readonly format: EventFormat
+  /** The end of the name that `format` gives, because the search jumps between occurrences of the first character, and quotes are frequent */
+  readonly usageMark: string
+  readonly isDropped: ((event: unknown) => boolean) | null
   readonly renaming: ModelRenaming | null
   /** False if bytes are forwarded as they arrive */
   readonly changesEvents: boolean
   /** An incomplete event */
   rest = ''
-  reported: TokenUsage | null = null
+  reported: Partial<TokenUsage> = {}
   chunks = 0
 
-  constructor(dropsUsage: boolean, renaming: ModelRenaming | null) {
-    this.dropsUsage = dropsUsage
+  constructor(
+    format: EventFormat,
+    isDropped: ((event: unknown) => boolean) | null,
+    renaming: ModelRenaming | null,
+  ) {
+    this.format = format
+    this.usageMark = `${format.usageName}"`
+    this.isDropped = isDropped
     this.renaming = renaming
-    this.changesEvents = dropsUsage || renaming !== null
+    this.changesEvents = isDropped !== null || renaming !== null
   }
 
   take(bytes: string): string {
@@ -51,7 +57,8 @@ export class StreamMeter implements BodyMeter {
   }
 
   usage(): TokenUsage {
-    return this.reported ?? { inputTokens: 0, outputTokens: this.chunks }
+    const { inputTokens = 0, outputTokens = this.chunks } = this.reported
+    return { inputTokens, outputTokens }
   }
 
   partialUsage(): TokenUsage {
@@ -60,28 +67,23 @@ export class StreamMeter implements BodyMeter {
 
   /** Reads complete events and returns those to forward. Parses only events that contain usage. */
   readEvents(events: string): string {
-    this.chunks += countOf(events, deltaName)
-    let usageAt = findUsage(events, 0)
+    const { format, usageMark, isDropped } = this
+    this.chunks += countOf(events, format.chunkMark)
+    let usageAt = findUsage(events, usageMark, 0)
     let forwarded = ''
     let copied = 0
     while (usageAt !== -1) {
       const { start, end } = eventAround(events, usageAt)
-      if (this.isDropped(events.slice(start, end))) {
+      const event = parseEventData(events.slice(start, end))
+      Object.assign(this.reported, format.readUsage(event))
+      if (isDropped !== null && isDropped(event)) {
         forwarded += events.slice(copied, start)
         copied = end
       }
-      usageAt = findUsage(events, end)
+      usageAt = findUsage(events, usageMark, end)
     }
     const kept = copied === 0 ? events : forwarded + events.slice(copied)
     return this.renaming === null ? kept : this.renaming.inEvents(kept)
-  }
-
-  /** Reads the usage of an event; true when the event must not be forwarded. */
-  isDropped(event: string): boolean {
-    const chunk = parseEventData(event)
-    const usage = readUsage(chunk)
-    if (usage !== null) this.reported = usage
-    return this.dropsUsage && isUsageChunk(chunk)
   }
 }
 
@@ -93,10 +95,10 @@ function copyFrom(text: string, start: number): string {
 
 const objectValue = /\s*:\s*(?:\{|$)/y
 
-/** Returns the next position of `usage` with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
-function findUsage(text: string, from: number): number {
-  for (let at = text.indexOf(usageName, from); at !== -1; at = text.indexOf(usageName, at + 1)) {
-    objectValue.lastIndex = at + usageName.length
+/** Returns the next position of a usage member with an object as its value, or -1. Some engines send `"usage": null` with each chunk. */
+function findUsage(text: string, mark: string, from: number): number {
+  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
+    objectValue.lastIndex = at + mark.length
     if (text[at - 1] === '"' && objectValue.test(text)) return at
   }
   return -1
@@ -106,10 +108,4 @@ function countOf(text: string, name: string): number {
   let count = 0
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) count += 1
   return count
-}
-
-/** True for a chunk that holds only usage. */
-function isUsageChunk(chunk: unknown): boolean {
-  const { choices, usage } = (chunk ?? {}) as { choices?: unknown; usage?: unknown }
-  return Array.isArray(choices) && choices.length === 0 && typeof usage === 'object' && usage !== null
 }

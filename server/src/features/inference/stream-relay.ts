@@ -22,9 +22,10 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
     this.deps = deps
     this.owner = owner
     this.meter = meter
-    writeResponseHead(owner.reply, head, streams ? null : head.length, streams)
+    const { reply } = owner.arrival.caller
+    writeResponseHead(reply, head, streams ? null : head.length, streams)
     this.forwardedAt = performance.now()
-    this.out = new ResponseStream(owner.reply.raw, owner.call)
+    this.out = new ResponseStream(reply.raw, owner.engine!.call)
     this.schedule()
   }
 
@@ -58,7 +59,7 @@ export class StreamRelay implements ResponseRelay, BatchedWrite {
     try {
       this.out.flush()
     } catch (error) {
-      this.owner.onWriteError(error)
+      this.owner.onBroken(error)
     }
   }
 

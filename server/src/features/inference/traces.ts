@@ -1,11 +1,12 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Context } from '@opentelemetry/api'
 import type { FinishedExchange } from './finished-exchange.ts'
+import type { Protocol } from './protocols/protocol.ts'
 
 /** Traces of the inference routes; see `openTraces`. */
 export interface Traces {
   /** Starts the span of a request, as a child of the span in the caller's `traceparent` header if there is one. */
-  begin(path: string, model: string, traceparent: string | undefined): RequestSpan
+  begin(protocol: Protocol, model: string, traceparent: string | undefined): RequestSpan
   close(): Promise<void>
 }
 
@@ -34,8 +35,7 @@ export async function openTraces(endpoint: URL): Promise<Traces> {
   })
   const tracer = provider.getTracer('berth')
   return {
-    begin(path, model, traceparent) {
-      const operation = path === '/v1/embeddings' ? 'embeddings' : 'chat'
+    begin({ path, operation }, model, traceparent) {
       const attributes = {
         'http.request.method': 'POST',
         'http.route': path,

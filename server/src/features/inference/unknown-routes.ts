@@ -1,13 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { toOpenAiError } from './schemas.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { toPublicError } from '../../http/errors.ts'
+import { openAiErrors } from './protocols/openai.ts'
+import { protocols } from './protocols/protocols.ts'
 
 /** The path segments below `/v1` of Berth's own API, whose errors are problem details. */
 const ownSegments = new Set(['', 'auth', 'billing', 'invitations', 'organization', 'sso', 'user'])
 
 /**
- * Sends a 404, or a 405 if the URL allows other methods, in OpenAI's shape if the URL belongs to OpenAI's API. Returns true if it did.
+ * Sends a 404, or a 405 if the URL allows other methods, if the URL belongs to an inference protocol: in that protocol's shape, or in
+ * OpenAI's for an unknown one. Returns true if it did.
  */
-export function sendUnknownOpenAiRoute(
+export function sendUnknownInferenceRoute(
   request: FastifyRequest,
   reply: FastifyReply,
   allowed: readonly string[],
@@ -18,14 +22,14 @@ export function sendUnknownOpenAiRoute(
   const methods = allowed.join(', ')
   const error =
     methods === ''
-      ? {
-          status: 404,
-          code: 'unknown_url',
-          detail: `Berth has no route ${request.method} ${path}. The API documentation at /docs lists all routes.`,
-        }
-      : { status: 405, code: 'method_not_allowed', detail: `Method not allowed. ${path} accepts ${methods}.` }
+      ? new ApplicationError(
+          'unknown_url',
+          `Berth has no route ${request.method} ${path}. The API documentation at /docs lists all routes.`,
+        )
+      : new ApplicationError('method_not_allowed', `Method not allowed. ${path} accepts ${methods}.`)
   if (methods !== '') reply.header('allow', methods)
-  const { status, body } = toOpenAiError(error)
+  const { errors } = protocols.find((protocol) => protocol.path === path) ?? { errors: openAiErrors }
+  const { status, body } = errors.compose(toPublicError(error), request.id)
   void reply.code(status).type('application/json').serializer(JSON.stringify).send(body)
   return true
 }

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { readEdgeUsage, readUsage } from './usage.ts'
+import { chatCompletions } from './protocols/chat-completions.ts'
+import { readEdgeUsage, readUsageAt } from './usage.ts'
+
+const { bodies } = chatCompletions
 
 test.each([
   [{ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { inputTokens: 3, outputTokens: 4 }],
@@ -15,7 +18,7 @@ test.each([
   [{ usage: { prompt_tokens: '3' } }, null],
   [{ usage: { prompt_tokens: 1, completion_tokens: 2 ** 31 } }, null],
 ])('the usage of %j', (response, expected) => {
-  expect(readUsage(response)).toEqual(expected)
+  expect(readUsageAt(response, bodies.usageAt, bodies.readUsage)).toEqual(expected)
 })
 
 test.each([
@@ -28,5 +31,5 @@ test.each([
   ['"usage":[3]}', null],
   ['', null],
 ])('the usage at the edge %s', (edge, expected) => {
-  expect(readEdgeUsage(Buffer.from(edge).toString('latin1'))).toEqual(expected)
+  expect(readEdgeUsage(Buffer.from(edge).toString('latin1'), bodies)).toEqual(expected)
 })

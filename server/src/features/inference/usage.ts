@@ -1,12 +1,19 @@
 import type { TokenUsage } from '../metering/record-tokens.ts'
+import type { BodyFormat, MemberPath } from './protocols/protocol.ts'
 
-/** Reads the `usage` of an OpenAI-style response or chunk; null when it is missing or implausible. */
-export function readUsage(response: unknown): TokenUsage | null {
-  const usage = (response as { usage?: unknown } | null | undefined)?.usage
-  if (typeof usage !== 'object' || usage === null) return null
-  const { prompt_tokens, completion_tokens } = usage as Record<string, unknown>
-  const inputTokens = toCount(prompt_tokens ?? 0)
-  const outputTokens = toCount(completion_tokens ?? 0)
+type ReadUsage = BodyFormat['readUsage']
+
+/** Reads the usage object of a response or an event, which is the value at `path`; null when it is missing or implausible. */
+export function readUsageAt(response: unknown, path: MemberPath, read: ReadUsage): TokenUsage | null {
+  let value = response
+  for (const name of path) value = (value as Record<string, unknown> | null | undefined)?.[name]
+  return typeof value === 'object' && value !== null ? read(value as Record<string, unknown>) : null
+}
+
+/** Combines two numbers of an engine; null when they can't be numbers of tokens. */
+export function toTokenUsage(input: unknown, output: unknown): TokenUsage | null {
+  const inputTokens = toCount(input)
+  const outputTokens = toCount(output)
   return inputTokens === null || outputTokens === null ? null : { inputTokens, outputTokens }
 }
 
@@ -20,21 +27,20 @@ function toCount(value: unknown): number | null {
 
 /** Bytes at the end of a response, and at the start of a long one, that are searched for usage */
 export const edgeLength = 4096
-const usageName = '"usage"'
 
 /**
- * Reads the usage from the first or last bytes of a JSON response, one character per byte: the last member called `usage` whose
- * value is an object. Quotes inside strings are escaped, so text that a model generates can't be mistaken for the member.
+ * Reads the usage from the first or last bytes of a JSON response, one character per byte: the last member of this name, in any
+ * depth, whose value is an object. Quotes inside strings are escaped, so generated text can't be mistaken for the member.
  */
-export function readEdgeUsage(edge: string): TokenUsage | null {
-  for (
-    let at = edge.lastIndexOf(usageName);
-    at !== -1;
-    at = at === 0 ? -1 : edge.lastIndexOf(usageName, at - 1)
-  ) {
-    const start = findObject(edge, at + usageName.length)
+export function readEdgeUsage(
+  edge: string,
+  { usageAt, readUsage }: Pick<BodyFormat, 'usageAt' | 'readUsage'>,
+): TokenUsage | null {
+  const name = `"${usageAt.at(-1)}"`
+  for (let at = edge.lastIndexOf(name); at !== -1; at = at === 0 ? -1 : edge.lastIndexOf(name, at - 1)) {
+    const start = findObject(edge, at + name.length)
     const usage = start < 0 ? null : parseObjectAt(edge, start)
-    if (usage !== null) return readUsage({ usage })
+    if (usage !== null) return readUsage(usage)
   }
   return null
 }
@@ -48,12 +54,12 @@ function findObject(text: string, from: number): number {
 }
 
 /** Parses the object that starts at `start` and ignores the text after it. */
-function parseObjectAt(text: string, start: number): unknown {
+function parseObjectAt(text: string, start: number): Record<string, unknown> | null {
   // Most usage objects are flat and end at the first brace.
   return parse(text.slice(start, text.indexOf('}', start) + 1)) ?? parse(sliceObject(text, start))
 }
 
-function parse(text: string): unknown {
+function parse(text: string): Record<string, unknown> | null {
   try {
     return text === '' ? null : JSON.parse(text)
   } catch {

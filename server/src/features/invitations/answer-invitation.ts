@@ -1,14 +1,14 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Actor, Viewer } from '../../viewer.ts'
-import { recordAction } from '../audit/record-action.ts'
+import type { Actor, Viewer } from '../../base/viewer.ts'
 import { confirmEmail } from '../accounts/confirm-email.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { switchOrganization } from '../accounts/switch-organization.ts'
+import { recordAction } from '../audit/record-action.ts'
 import { addMember } from '../organizations/memberships.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
-import { answerPendingInvitation, findInvitation, getInvitation } from './store.ts'
+import { answerPendingInvitation, findInvitation } from './store.ts'
 import type { Invitation, InvitationKey } from './store.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function claimInvitation(
   transaction: DatabaseTransaction,
   key: InvitationKey,
   answer: { status: 'accepted' | 'rejected'; userId: number | null; at: Date },
-) {
+): Promise<Invitation> {
   if (answer.userId !== null) await lockAccount(transaction, answer.userId)
   const claimed = await answerPendingInvitation(transaction, key, answer)
   if (claimed !== undefined) return claimed
@@ -40,27 +40,26 @@ export async function acceptInvitation(
 ): Promise<Invitation> {
   await requireInvitee(db, viewer.userId, tokenHash)
   const at = clock()
-  return db.transaction().execute(async (transaction) => {
-    const id = await acceptInvitationWithin(transaction, viewer, viewer.userId, tokenHash, at)
-    return getInvitation(transaction, id)
-  })
+  return db
+    .transaction()
+    .execute((transaction) => acceptInvitationWithin(transaction, viewer, viewer.userId, tokenHash, at))
 }
 
-/** Accepts an invitation within a transaction. The caller must have checked the invitee. Returns the invitation's id. */
+/** Accepts an invitation within a transaction. The caller must have checked the invitee. */
 export async function acceptInvitationWithin(
   transaction: DatabaseTransaction,
   actor: Actor,
   userId: number,
   tokenHash: Buffer,
   at: Date,
-): Promise<number> {
+): Promise<Invitation> {
   const invitation = await claimInvitation(transaction, { tokenHash }, { status: 'accepted', userId, at })
-  const { id, organization_id: organizationId, role } = invitation
+  const { organization_id: organizationId, role } = invitation
   await addMember(transaction, { userId, organizationId, role })
   await switchOrganization(transaction, { userId, organizationId, at })
   if (invitation.link_copied_at === null) await confirmEmail(transaction, userId, at)
   await recordAnswer(transaction, actor, invitation)
-  return id
+  return invitation
 }
 
 /** Declines an invitation by its token, for its invitee. */
@@ -93,7 +92,7 @@ function reject(
     const answer = { status: 'rejected', userId: viewer.userId, at: clock() } as const
     const invitation = await claimInvitation(transaction, key, answer)
     await recordAnswer(transaction, viewer, invitation)
-    return getInvitation(transaction, invitation.id)
+    return invitation
   })
 }
 
@@ -101,7 +100,7 @@ function reject(
 export async function recordAnswer(
   transaction: DatabaseTransaction,
   actor: Actor,
-  invitation: Awaited<ReturnType<typeof claimInvitation>>,
+  invitation: Invitation,
 ): Promise<void> {
   const { id, invitee_email: name, organization_id: organizationId, role, status } = invitation
   const action = status === 'accepted' ? 'invitation.accepted' : 'invitation.rejected'
@@ -114,7 +113,6 @@ async function requireInvitee(db: Services['db'], userId: number, tokenHash: Buf
   if (invitation === undefined) throw invitationNotFound()
   if (invitation.invitee_user_id !== userId) {
     throw new ApplicationError(
-      'forbidden',
       'invitation_email_mismatch',
       'This invitation is for a different email. Sign in with the email it was sent to.',
     )

@@ -1,8 +1,8 @@
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
-import { findInvitation, getInvitation, setCancelled } from './store.ts'
+import { cancelPendingInvitation, findInvitation, getInvitation } from './store.ts'
 import type { Invitation } from './store.ts'
 
 /** Cancels a pending or expired invitation of the viewer's organization. Its link stops working. */
@@ -14,11 +14,10 @@ export function cancelInvitation(
   return db.transaction().execute(async (transaction) => {
     const before = await findInvitation(transaction, { id })
     if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
-    if (!(await setCancelled(transaction, id, viewer.userId, clock()))) {
-      throw invitationAnswered(await getInvitation(transaction, id))
-    }
+    const cancelled = await cancelPendingInvitation(transaction, id, viewer.userId, clock())
+    if (cancelled === undefined) throw invitationAnswered(await getInvitation(transaction, id))
     const target = { type: 'invitation', id, name: before.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.cancelled', { target })
-    return getInvitation(transaction, id)
+    return cancelled
   })
 }

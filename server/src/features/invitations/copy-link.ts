@@ -1,9 +1,9 @@
-import type { Config } from '../../config.ts'
-import { ApplicationError } from '../../errors.ts'
+import type { Config } from '../../config/config.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
-import { recoverLinkToken } from '../accounts/link-token.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { recoverLinkToken } from '../mail/link-token.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
 import { findInvitation, markLinkCopied } from './store.ts'
 
@@ -28,7 +28,7 @@ export async function copyInvitationLink(
 ): Promise<string> {
   if (deps.config.mail.url !== null) {
     const message = 'This server emails the links of invitations. Resend the invitation instead.'
-    throw new ApplicationError('conflict', 'link_emailed', message)
+    throw new ApplicationError('link_emailed', message)
   }
   const { organizationId } = viewer
   return deps.db.transaction().execute(async (transaction) => {

@@ -1,4 +1,7 @@
-import { ApplicationError, NotFoundError } from '../../errors.ts'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+
+/** The codes of an invitation that can't be answered */
+export const answerErrors = ['not_found', 'invitation_answered', 'invitation_expired'] as const
 
 export function invitationNotFound(): NotFoundError {
   return new NotFoundError('Invitation not found. Open the link in the newest invitation email.')
@@ -9,9 +12,9 @@ export function invitationAnswered({ status }: { status: string }): ApplicationE
     status === 'cancelled'
       ? 'This invitation was cancelled. Ask for a new one.'
       : 'This invitation has already been answered.'
-  return new ApplicationError('conflict', 'invitation_answered', message)
+  return new ApplicationError('invitation_answered', message)
 }
 
 export function invitationExpired(): ApplicationError {
-  return new ApplicationError('gone', 'invitation_expired', 'This invitation has expired. Ask for a new one.')
+  return new ApplicationError('invitation_expired', 'This invitation has expired. Ask for a new one.')
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { networkOf } from '../../network.ts'
-import type { Viewer } from '../../viewer.ts'
+import { networkOf } from '../../base/network.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { countAttempt } from '../accounts/rate-limits.ts'
 
 /** The most emails a day. A recipient's limit spans all organizations. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { deriveLinkToken, hashToken } from '../accounts/link-token.ts'
+import { hashToken } from '../../base/hash-token.ts'
+import { deriveLinkToken } from '../mail/link-token.ts'
 
 export const invitationStatuses = ['pending', 'accepted', 'rejected', 'expired', 'cancelled'] as const
 

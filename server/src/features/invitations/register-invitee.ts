@@ -1,8 +1,8 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
-import { hashPassword } from '../accounts/passwords.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { createAccount, emailTaken } from '../accounts/create-account.ts'
+import { hashPassword } from '../accounts/passwords.ts'
 import { claimInvitation, recordAnswer } from './answer-invitation.ts'
 import { requireOpenInvitation } from './require-open-invitation.ts'
 import { setResponder } from './store.ts'
@@ -16,33 +16,26 @@ export interface InviteeDetails {
   contactNumber: string | null
 }
 
-/** Creates an account for an invitee who has none, and returns the user's id. */
+/** Creates an account for an invitee who has none. */
 export async function registerInvitee(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   visitor: Actor,
   tokenHash: Buffer,
   { password, ...details }: InviteeDetails & { password: string },
-): Promise<number> {
+): Promise<{ userId: number; passwordHash: string }> {
   const invitation = await requireOpenInvitation(db, tokenHash, clock())
   if (invitation.invitee_user_id !== null) throw emailTaken()
   const passwordHash = await hashPassword(password)
-  return db
+  const account = { ...details, passwordHash, isEmailVerified: false }
+  const userId = await db
     .transaction()
-    .execute((transaction) =>
-      createInvitedAccount(
-        transaction,
-        visitor,
-        tokenHash,
-        { ...details, passwordHash, isEmailVerified: false },
-        clock(),
-      ),
-    )
+    .execute((transaction) => createInvitedAccount(transaction, visitor, tokenHash, account, clock()))
+  return { userId, passwordHash }
 }
 
 /**
  * Accepts an invitation with a new account in the inviting organization. The token proves that the invitee owns the email, unless
- * an admin copied the link.
- * Throws the errors of `claimInvitation` and `createAccount`.
+ * an admin copied the link. Throws the errors of `claimInvitation` and `createAccount`.
  */
 export async function createInvitedAccount(
   transaction: DatabaseTransaction,

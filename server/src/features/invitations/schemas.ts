@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { pathId, text, timestamp } from '../../http/schemas.ts'
-import { invitationRoles } from '../../roles.ts'
+import { email, entityId, exampleToken, pathId, text, timestamp, url } from '../../http/schemas.ts'
+import { invitationRoles } from '../../base/roles.ts'
 import { emailAddress, newPassword } from '../accounts/schemas.ts'
 import { getInvitationStatus, invitationStatuses } from './lifecycle.ts'
 import type { Invitation } from './store.ts'
@@ -9,21 +9,27 @@ const invitationRole = z.enum(invitationRoles)
 const optionalName = text({ min: 1, max: 255 }).optional()
 
 export const inviteBody = z
-  .object({ email: emailAddress, role: invitationRole.default('member') })
-  .meta({ id: 'InvitationRequest' })
+  .object({
+    email: emailAddress,
+    role: invitationRole.default('member').describe('The role that the invitee gets'),
+  })
+  .meta({ id: 'InvitationRequest', examples: [{ email: 'ada@example.com', role: 'member' }] })
 
 export const inviteeBody = z
   .object({
     token: z.string().describe('The last path segment of the emailed link'),
     password: newPassword,
-    first_name: optionalName,
-    last_name: optionalName,
-    country: optionalName,
-    contact_number: optionalName,
+    first_name: optionalName.describe('Your first name'),
+    last_name: optionalName.describe('Your last name'),
+    country: optionalName.describe('Your country'),
+    contact_number: optionalName.describe('Your phone number'),
   })
-  .meta({ id: 'InviteeRegistration' })
+  .meta({
+    id: 'InviteeRegistration',
+    examples: [{ token: exampleToken, password: 'correct horse battery' }],
+  })
 
-export const invitationParams = z.object({ invitation_id: pathId })
+export const invitationParams = z.object({ invitation_id: pathId.describe('Id of the invitation') })
 
 export const tokenParams = z.object({
   token: z.string().describe('The last path segment of the emailed link'),
@@ -31,41 +37,41 @@ export const tokenParams = z.object({
 
 export const invitationBody = z
   .object({
-    id: z.int(),
-    organization_id: z.int(),
-    organization_name: z.string(),
-    invitee_email: z.string(),
+    id: entityId.describe('Id of the invitation'),
+    organization_id: entityId.describe('The inviting organization'),
+    organization_name: z.string().describe('Its name'),
+    invitee_email: email.describe('The invited email'),
     invitee_user_id: z.int().nullable().describe('null while the invitee has no account'),
-    invited_by_user_id: z.int(),
-    role: invitationRole,
-    status: z.enum(invitationStatuses),
-    email_status: z.enum(['pending', 'sent', 'failed']),
-    email_sent_at: timestamp.nullable(),
-    email_last_error: z.string().nullable(),
-    created_at: timestamp,
-    expires_at: timestamp,
+    invited_by_user_id: entityId.describe('The user who invited'),
+    role: invitationRole.describe('The role that the invitee gets'),
+    status: z.enum(invitationStatuses).describe('`expired` if nobody answered in time'),
+    email_status: z.enum(['pending', 'sent', 'failed']).describe('Delivery of the email'),
+    email_sent_at: timestamp.nullable().describe('null until the email is sent'),
+    email_last_error: z.string().nullable().describe('Why the email was not sent; null if nothing failed'),
+    created_at: timestamp.describe('Creation or renewal of the invitation'),
+    expires_at: timestamp.describe('End of the link'),
     responded_at: timestamp.nullable().describe('null until the invitation is answered'),
   })
-  .meta({ id: 'Invitation' })
+  .meta({ id: 'Invitation', description: 'An invitation to an organization' })
 
 export const invitationLinkBody = z
-  .object({ url: z.string().describe('The link that the email contains') })
-  .meta({ id: 'InvitationLink' })
+  .object({ url: url.describe('The link that the email contains') })
+  .meta({ id: 'InvitationLink', description: 'The link of an invitation' })
 
-export const invitationsBody = z.array(invitationBody)
+export const invitationsBody = z.array(invitationBody).describe('The invitations')
 
 export const invitationPreviewBody = z
   .object({
-    organization_name: z.string(),
-    invitee_email: z.string(),
-    role: invitationRole,
-    status: z.enum(invitationStatuses),
-    expires_at: timestamp,
+    organization_name: z.string().describe('The inviting organization'),
+    invitee_email: email.describe('The invited email'),
+    role: invitationRole.describe('The role that the invitee gets'),
+    status: z.enum(invitationStatuses).describe('Only a `pending` invitation can be answered'),
+    expires_at: timestamp.describe('End of the link'),
     account_exists: z
       .boolean()
       .describe('true if the invitee already has an account and signs in to accept; false if they register'),
   })
-  .meta({ id: 'InvitationPreview' })
+  .meta({ id: 'InvitationPreview', description: 'An invitation as the holder of its link sees it' })
 
 export function toInvitationBody(invitation: Invitation, at: Date): z.infer<typeof invitationBody> {
   return {

@@ -1,8 +1,8 @@
 import type { Services } from '../../services.ts'
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError, RateLimitedError } from '../../errors.ts'
-import type { InvitationRole } from '../../roles.ts'
-import type { Viewer } from '../../viewer.ts'
+import { ApplicationError, RateLimitedError } from '../../base/errors.ts'
+import type { InvitationRole } from '../../base/roles.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
@@ -35,15 +35,15 @@ export function inviteToOrganization(
     // Check after the insert, which waits for a concurrent acceptance of the same invitation.
     if (await isMemberEmail(transaction, organizationId, email)) {
       const message = 'This person is already a member of your organization.'
-      throw new ApplicationError('conflict', 'already_member', message)
+      throw new ApplicationError('already_member', message)
     }
     if (id === null) {
       const message = 'An invitation to this email is already pending. Resend it instead.'
-      throw new ApplicationError('conflict', 'invitation_pending', message)
+      throw new ApplicationError('invitation_pending', message)
     }
     const target = { type: 'invitation', id, name: email } as const
     await recordAction(transaction, viewer, 'invitation.created', { target, details: { role } })
-    return queueInvitationMail(deps, transaction, viewer, id)
+    return queueInvitationMail(deps, transaction, viewer, { id, recipient: email })
   })
 }
 
@@ -68,7 +68,7 @@ export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promis
     }
     const target = { type: 'invitation', id, name: before.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.resent', { target })
-    return queueInvitationMail(deps, transaction, viewer, id)
+    return queueInvitationMail(deps, transaction, viewer, { id, recipient: before.invitee_email })
   })
 }
 
@@ -76,11 +76,9 @@ async function queueInvitationMail(
   deps: Deps,
   transaction: DatabaseTransaction,
   viewer: Viewer,
-  id: number,
+  { id, recipient }: { id: number; recipient: string },
 ): Promise<Invitation> {
-  const { invitee_email: recipient } = await getInvitation(transaction, id)
   if (deps.config.mail.url !== null) await countInvitation(transaction, viewer, recipient, deps.clock())
   const mailId = await queueMail(deps, transaction, { kind: 'invitation', subjectId: id, recipient })
-  await setInvitationMail(transaction, id, mailId)
-  return getInvitation(transaction, id)
+  return setInvitationMail(transaction, id, mailId)
 }

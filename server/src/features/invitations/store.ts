@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { InvitationRole } from '../../roles.ts'
+import type { InvitationRole } from '../../base/roles.ts'
 import { resendInterval } from './lifecycle.ts'
 import type { InvitationLink } from './lifecycle.ts'
 
@@ -9,7 +9,8 @@ export type Invitation = Awaited<ReturnType<typeof getInvitation>>
 
 export type InvitationKey = { tokenHash: Buffer } | { id: number }
 
-function selectInvitations(db: Database) {
+/** Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the table. */
+function selectInvitations(db: Pick<Database, 'selectFrom'>) {
   return db
     .selectFrom('invitations')
     .innerJoin('organizations', 'organizations.id', 'invitations.organization_id')
@@ -38,6 +39,7 @@ function selectInvitations(db: Database) {
       'invitations.expires_at',
       'invitations.resent_at',
       'invitations.responded_at',
+      'invitations.link_copied_at',
     ])
 }
 
@@ -140,8 +142,12 @@ export async function renewInvitation(
   return numUpdatedRows > 0n
 }
 
-export async function setInvitationMail(db: Database, id: number, mailId: number): Promise<void> {
-  await db.updateTable('invitations').set({ mail_id: mailId }).where('id', '=', id).execute()
+/** Records the newest email of an invitation, and returns the invitation. */
+export function setInvitationMail(db: Database, id: number, mailId: number): Promise<Invitation> {
+  const updated = db.with('invitations', (query) =>
+    query.updateTable('invitations').set({ mail_id: mailId }).where('id', '=', id).returningAll(),
+  )
+  return selectInvitations(updated).executeTakeFirstOrThrow()
 }
 
 /** Records that the link of a pending invitation was copied, and returns the stored link; undefined if there is none. */
@@ -161,32 +167,40 @@ export function markLinkCopied(
     .executeTakeFirst()
 }
 
-/** Answers a pending invitation; undefined when it does not exist, was already answered or has expired. */
+/** Answers a pending invitation and returns it; undefined when it does not exist, was already answered or has expired. */
 export function answerPendingInvitation(
   db: Database,
   key: InvitationKey,
   answer: { status: 'accepted' | 'rejected'; userId: number | null; at: Date },
-) {
-  const update = db
-    .updateTable('invitations')
-    .set({ status: answer.status, responded_at: answer.at, responded_by_user_id: answer.userId })
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', answer.at)
-    .returningAll()
-  return 'id' in key
-    ? update.where('id', '=', key.id).executeTakeFirst()
-    : update.where('token_hash', '=', key.tokenHash).executeTakeFirst()
+): Promise<Invitation | undefined> {
+  const answered = db.with('invitations', (query) =>
+    query
+      .updateTable('invitations')
+      .set({ status: answer.status, responded_at: answer.at, responded_by_user_id: answer.userId })
+      .where((where) => ('id' in key ? where('id', '=', key.id) : where('token_hash', '=', key.tokenHash)))
+      .where('status', '=', 'pending')
+      .where('expires_at', '>', answer.at)
+      .returningAll(),
+  )
+  return selectInvitations(answered).executeTakeFirst()
 }
 
-/** Cancels a pending or expired invitation; false when it was answered or cancelled. */
-export async function setCancelled(db: Database, id: number, userId: number, at: Date): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('invitations')
-    .set({ status: 'cancelled', responded_at: at, responded_by_user_id: userId })
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+/** Cancels a pending or expired invitation and returns it; undefined when it was answered or cancelled. */
+export function cancelPendingInvitation(
+  db: Database,
+  id: number,
+  userId: number,
+  at: Date,
+): Promise<Invitation | undefined> {
+  const cancelled = db.with('invitations', (query) =>
+    query
+      .updateTable('invitations')
+      .set({ status: 'cancelled', responded_at: at, responded_by_user_id: userId })
+      .where('id', '=', id)
+      .where('status', '=', 'pending')
+      .returningAll(),
+  )
+  return selectInvitations(cancelled).executeTakeFirst()
 }
 
 export async function setResponder(db: Database, id: number, userId: number): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { InvitationRole } from '../../roles.ts'
+import type { InvitationRole } from '../../base/roles.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {

@@ -1,7 +1,6 @@
-import { z } from 'zod'
 import type { App } from '../../http/app.ts'
 import { clearSessionCookie } from '../../http/current-viewer.ts'
-import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { deleteAccount } from './delete-account.ts'
 import { exportData } from './export-data.ts'
@@ -19,7 +18,8 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
         operationId: 'exportData',
         summary: 'Download everything that this server stores about you',
         tags,
-        response: { 200: exportBody, ...protectedProblems },
+        responseHeaders: { 'Content-Disposition': 'The name of the file' },
+        response: { 200: exportBody },
       },
     },
     async ({ viewer }, reply) => {
@@ -43,7 +43,9 @@ export function ownDataRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'c
           'super_admin of an organization with other members: 409 `last_super_admin`.',
         tags,
         body: accountDeletionBody,
-        response: { 204: z.null(), ...protectedProblems, ...bodyProblems, ...problems(409, 429) },
+        responseHeaders: { 'Set-Cookie': 'Clears the session cookie' },
+        response: { 204: noContent },
+        errors: ['rate_limited', 'invalid_credentials', 'no_password', 'sign_in_again', 'last_super_admin'],
       },
     },
     async ({ body, viewer }, reply) => {

@@ -1,14 +1,13 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { eraseAccount } from '../accounts/erase-account.ts'
-import { isSessionSince } from '../accounts/live-sessions.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { closeAccount } from '../billing/close-account.ts'
-import { terminateDeployments } from '../deployments/hand-over.ts'
+import { terminateDeployments } from '../deployments/member-deployments.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import {
@@ -19,6 +18,10 @@ import {
   listOrganizationIds,
   lockMemberships,
 } from '../organizations/memberships.ts'
+import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
+import { deleteSessions } from '../sessions/delete-sessions.ts'
+import { isSessionSince } from '../sessions/live-sessions.ts'
+import { deleteLinks } from '../sign-in/delete-links.ts'
 import { unlinkIdentities } from '../sso/unlink-identities.ts'
 
 type Deps = Pick<Services, 'db' | 'clock'>
@@ -40,6 +43,9 @@ export async function deleteAccount(deps: Deps, viewer: Viewer, password: string
       await leaveForever(transaction, viewer, organizationId, at)
     }
     await unlinkIdentities(transaction, userId)
+    await deleteSecondFactors(transaction, userId)
+    await deleteSessions(transaction, userId)
+    await deleteLinks(transaction, userId)
     await eraseAccount(transaction, userId, at)
     await recordAction(transaction, viewer, 'user.deleted', {
       target: { type: 'user', id: userId, name: email },
@@ -58,7 +64,7 @@ async function reauthenticate(deps: Deps, viewer: Viewer, password: string | und
   if (authMethod !== 'password' && (await isSessionSince(deps.db, id, since))) return
   const message =
     'Confirm with your password, or sign in again through your provider and retry within ten minutes.'
-  throw new ApplicationError('forbidden', 'sign_in_again', message)
+  throw new ApplicationError('sign_in_again', message)
 }
 
 async function leaveForever(

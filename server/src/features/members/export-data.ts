@@ -1,81 +1,109 @@
 import { sql } from 'kysely'
+import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 
 /**
- * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's hash, the secrets of second factors, and tokens.
- * Berth does not store inference requests.
+ * Everything that Berth stores about the viewer, column by column. Secrets are not among it: the password's hash, the secrets of second
+ * factors, and tokens. Berth does not store inference requests.
  */
 export async function exportData({ db, clock }: Pick<Services, 'db' | 'clock'>, { userId }: Viewer) {
-  const [account, memberships, sessions, apps, passkeys, deployments, invitations, actions] =
+  const [account, memberships, sessions, second_factors, deployments, invitations, actions] =
     await Promise.all([
-      db
-        .selectFrom('users')
-        .select(['id', 'email', 'email_verified_at', 'name', 'first_name', 'last_name', 'country'])
-        .select(['contact_number', 'created_at', 'updated_at'])
-        .select((select) =>
-          select
-            .selectFrom('recovery_codes')
-            .select(({ fn }) => fn.countAll<number>().as('count'))
-            .where('user_id', '=', userId)
-            .as('recovery_codes_left'),
-        )
-        .where('id', '=', userId)
-        .executeTakeFirstOrThrow(),
-      db
-        .selectFrom('memberships')
-        .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
-        .select(['organizations.id as organization_id', 'organizations.name', 'role', 'joined_at'])
-        .where('user_id', '=', userId)
-        .orderBy('joined_at')
-        .execute(),
-      db
-        .selectFrom('sessions')
-        .select(['id', 'auth_method', 'created_at', 'last_seen_at', 'expires_at', 'address', 'user_agent'])
-        .where('user_id', '=', userId)
-        .orderBy('id')
-        .execute(),
-      db
-        .selectFrom('totp_factors')
-        .select([sql.lit('totp').as('method'), 'confirmed_at as added_at'])
-        .select(sql<Date>`to_timestamp(last_used_step * 30.0)`.as('last_used_at'))
-        .where('user_id', '=', userId)
-        .where('confirmed_at', 'is not', null)
-        .execute(),
-      db
-        .selectFrom('passkeys')
-        .select([sql.lit('passkey').as('method'), 'name', 'created_at as added_at', 'last_used_at'])
-        .where('user_id', '=', userId)
-        .orderBy('id')
-        .execute(),
-      db
-        .selectFrom('deployments')
-        .select(['id', 'organization_id', 'model_name', 'status', 'created_at', 'terminated_at'])
-        .where('user_id', '=', userId)
-        .orderBy('created_at')
-        .execute(),
-      db
-        .selectFrom('invitations')
-        .select(['id', 'organization_id', 'invitee_email', 'role', 'status', 'created_at', 'responded_at'])
-        .where(sql<boolean>`lower(invitee_email) = (SELECT lower(email) FROM users WHERE id = ${userId})`)
-        .orderBy('id')
-        .execute(),
-      db
-        .selectFrom('audit_log')
-        .select(['id', 'at', 'organization_id', 'action', 'target_type', 'target_id', 'target_name'])
-        .select(['address', 'user_agent', 'result', 'details'])
-        .where('actor_user_id', '=', userId)
-        .orderBy('id')
-        .execute(),
+      readAccount(db, userId),
+      listMemberships(db, userId),
+      listSessions(db, userId),
+      listSecondFactors(db, userId),
+      listDeployments(db, userId),
+      listInvitations(db, userId),
+      listActions(db, userId),
     ])
   return {
     exported_at: clock(),
     account,
     memberships,
     sessions,
-    second_factors: [...apps, ...passkeys],
+    second_factors,
     deployments,
     invitations,
     actions,
   }
+}
+
+function readAccount(db: Database, userId: number) {
+  return db
+    .selectFrom('users')
+    .select(['id', 'email', 'email_verified_at', 'name', 'first_name', 'last_name', 'country'])
+    .select(['contact_number', 'created_at', 'updated_at'])
+    .select((select) =>
+      select
+        .selectFrom('recovery_codes')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('user_id', '=', userId)
+        .as('recovery_codes_left'),
+    )
+    .where('id', '=', userId)
+    .executeTakeFirstOrThrow()
+}
+
+function listMemberships(db: Database, userId: number) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+    .select(['organizations.id as organization_id', 'organizations.name', 'role', 'joined_at'])
+    .where('user_id', '=', userId)
+    .orderBy('joined_at')
+    .execute()
+}
+
+function listSessions(db: Database, userId: number) {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'auth_method', 'created_at', 'last_seen_at', 'expires_at', 'address', 'user_agent'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
+    .execute()
+}
+
+async function listSecondFactors(db: Database, userId: number) {
+  const apps = db
+    .selectFrom('totp_factors')
+    .select([sql.lit('totp').as('method'), 'confirmed_at as added_at'])
+    .select(sql<Date>`to_timestamp(last_used_step * 30.0)`.as('last_used_at'))
+    .where('user_id', '=', userId)
+    .where('confirmed_at', 'is not', null)
+  const passkeys = db
+    .selectFrom('passkeys')
+    .select([sql.lit('passkey').as('method'), 'name', 'created_at as added_at', 'last_used_at'])
+    .where('user_id', '=', userId)
+    .orderBy('id')
+  return (await Promise.all([apps.execute(), passkeys.execute()])).flat()
+}
+
+function listDeployments(db: Database, userId: number) {
+  return db
+    .selectFrom('deployments')
+    .select(['id', 'organization_id', 'model_name', 'status', 'created_at', 'terminated_at'])
+    .where('user_id', '=', userId)
+    .orderBy('created_at')
+    .execute()
+}
+
+function listInvitations(db: Database, userId: number) {
+  return db
+    .selectFrom('invitations')
+    .select(['id', 'organization_id', 'invitee_email', 'role', 'status', 'created_at', 'responded_at'])
+    .where(sql<boolean>`lower(invitee_email) = (SELECT lower(email) FROM users WHERE id = ${userId})`)
+    .orderBy('id')
+    .execute()
+}
+
+function listActions(db: Database, userId: number) {
+  return db
+    .selectFrom('audit_log')
+    .select(['id', 'at', 'organization_id', 'action', 'target_type', 'target_id', 'target_name'])
+    .select(['address', 'user_agent', 'result', 'details'])
+    .where('actor_user_id', '=', userId)
+    .orderBy('id')
+    .execute()
 }

@@ -1,9 +1,9 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError, NotFoundError } from '../../errors.ts'
-import { rolesBelow } from '../../roles.ts'
-import type { RoleName } from '../../roles.ts'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
+import { rolesBelow } from '../../base/roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { recordAction } from '../audit/record-action.ts'
 import {
@@ -55,8 +55,8 @@ export async function lockManagedMember(
   if (member === undefined || own === undefined) throw memberNotFound()
   for (const role of [member.role, newRole ?? member.role]) {
     if (own.role === 'super_admin' || rolesBelow(own.role).includes(role)) continue
-    const message = 'Only an owner manages admins and owners.'
-    throw new ApplicationError('forbidden', 'forbidden', message)
+    const message = 'Only a super_admin can manage admins and super_admins.'
+    throw new ApplicationError('forbidden', message)
   }
   return member
 }

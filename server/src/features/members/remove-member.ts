@@ -1,14 +1,18 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
-import { roleCan } from '../../roles.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { roleCan } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
-import type { Actor, Viewer } from '../../viewer.ts'
+import type { Actor, Viewer } from '../../base/viewer.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { moveToOtherOrganization } from '../accounts/move-to-other-organization.ts'
 import type { AuditAction } from '../audit/actions.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { denyTrial } from '../billing/deny-trial.ts'
-import { listActiveDeployments, terminateDeployments, transferDeployments } from '../deployments/hand-over.ts'
+import {
+  listActiveDeployments,
+  terminateDeployments,
+  transferDeployments,
+} from '../deployments/member-deployments.ts'
 import {
   assertOtherSuperAdmin,
   deleteMembership,
@@ -76,7 +80,7 @@ async function handOverDeployments(
     const recipient = await findMembership(transaction, organizationId, { userId: handOver.to })
     if (recipient === undefined || !roleCan(recipient.role, 'createDeployments')) {
       const message = 'Transfer the deployments to a member of the organization who may deploy.'
-      throw new ApplicationError('invalid', 'invalid_recipient', message)
+      throw new ApplicationError('invalid_recipient', message)
     }
     return transferDeployments(transaction, actor, scope, recipient, at)
   }
@@ -84,7 +88,7 @@ async function handOverDeployments(
   if (active.length > 0) {
     const message =
       'Some deployments of this member are active. Set `deployments` to `end` or `transfer` to choose what happens to them.'
-    throw new ApplicationError('conflict', 'deployments_active', message, {
+    throw new ApplicationError('deployments_active', message, {
       facts: { deployment_ids: active },
     })
   }

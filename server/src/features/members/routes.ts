@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import type { App } from '../../http/app.ts'
-import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
+import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
 import { getMember } from '../organizations/members.ts'
 import { memberBody, toMemberBody } from '../organizations/schemas.ts'
@@ -8,10 +7,19 @@ import { changeMemberRole } from './manage-member.ts'
 import { leaveOrganization, removeMember } from './remove-member.ts'
 import { handOverQuery, memberChangesBody, memberParams, toHandOver } from './schemas.ts'
 
+type Deps = Pick<Services, 'db' | 'clock' | 'config'>
+
 const tags = ['Organization']
 const roles = 'Admins manage viewers and members; a super_admin manages everyone. '
 
-export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'config'>): void {
+/** The routes with which people manage the members of their organization, and leave it. */
+export function memberRoutes(app: App, deps: Deps): void {
+  changeRoleRoute(app, deps)
+  removeRoute(app, deps)
+  leaveRoute(app, deps)
+}
+
+function changeRoleRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization/members/:member_id',
     {
@@ -23,7 +31,8 @@ export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'co
         tags,
         params: memberParams,
         body: memberChangesBody,
-        response: { 200: memberBody, ...protectedProblems, ...bodyProblems, ...problems(404, 409) },
+        response: { 200: memberBody },
+        errors: ['not_found', 'last_super_admin'],
       },
     },
     async ({ body, params, viewer }) => {
@@ -31,7 +40,9 @@ export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'co
       return toMemberBody(await getMember(deps.db, id))
     },
   )
+}
 
+function removeRoute(app: App, deps: Deps): void {
   app.delete(
     '/v1/organization/members/:member_id',
     {
@@ -43,7 +54,8 @@ export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'co
         tags,
         params: memberParams,
         querystring: handOverQuery,
-        response: { 204: z.null(), ...protectedProblems, ...problems(404, 409, 422) },
+        response: { 204: noContent },
+        errors: ['not_found', 'last_super_admin', 'invalid_recipient', 'deployments_active'],
       },
     },
     async ({ params, query, viewer }, reply) => {
@@ -51,7 +63,9 @@ export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'co
       return reply.code(204).send(null)
     },
   )
+}
 
+function leaveRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/organization/leave',
     {
@@ -64,7 +78,8 @@ export function memberRoutes(app: App, deps: Pick<Services, 'db' | 'clock' | 'co
           '`last_super_admin`.',
         tags,
         querystring: handOverQuery,
-        response: { 204: z.null(), ...protectedProblems, ...problems(409, 422) },
+        response: { 204: noContent },
+        errors: ['last_super_admin', 'invalid_recipient', 'deployments_active'],
       },
     },
     async ({ query, viewer }, reply) => {

@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import { pathId, timestamp } from '../../http/schemas.ts'
-import { roleIds } from '../../roles.ts'
-import type { RoleName } from '../../roles.ts'
+import { roleIds } from '../../base/roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 import type { HandOver } from './remove-member.ts'
 
-export const memberParams = z.object({ member_id: pathId })
+export const memberParams = z.object({
+  member_id: pathId.describe('Id of the membership, as in the list of members'),
+})
 
 export const memberChangesBody = z
-  .object({ role: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]) })
-  .meta({ id: 'MemberChanges' })
+  .object({
+    role: z.enum(Object.keys(roleIds) as [RoleName, ...RoleName[]]).describe('The new role'),
+  })
+  .meta({ id: 'MemberChanges', examples: [{ role: 'admin' }] })
 
 export const handOverQuery = z
   .object({
@@ -34,19 +38,19 @@ export const accountDeletionBody = z
   .object({
     password: z.string().optional().describe('Required if the account has a password and SSO was not used'),
   })
-  .meta({ id: 'AccountDeletion' })
+  .meta({ id: 'AccountDeletion', examples: [{ password: 'correct horse battery' }] })
 
 const rows = z.array(z.record(z.string(), z.unknown()))
 
 export const exportBody = z
   .object({
-    exported_at: timestamp,
-    account: z.record(z.string(), z.unknown()),
-    memberships: rows,
-    sessions: rows,
-    second_factors: rows,
-    deployments: rows,
+    exported_at: timestamp.describe('Time of the export'),
+    account: z.record(z.string(), z.unknown()).describe('Your account and profile'),
+    memberships: rows.describe('Your organizations and roles'),
+    sessions: rows.describe('Your sessions'),
+    second_factors: rows.describe('Your second factors, without their secrets'),
+    deployments: rows.describe('Your deployments'),
     invitations: rows.describe('Invitations to you'),
     actions: rows.describe('What you did, from the audit log'),
   })
-  .meta({ id: 'AccountExport' })
+  .meta({ id: 'AccountExport', description: 'Everything that this server stores about you' })

@@ -1,9 +1,8 @@
 import type { Services } from '../../services.ts'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import type { UsageBucket } from './ledger.ts'
-import { meters } from './meters.ts'
-import type { Dimensions, MeterName } from './meters.ts'
-import type { Price } from './prices.ts'
+import { meters } from '../../base/meters.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
 import { findSealedThrough, sumSealedDays } from './store.ts'
 import type { DaySum } from './store.ts'
 import { listOpenBuckets, readSnapshot } from './summary.ts'
@@ -22,7 +21,7 @@ export interface DayUsage {
 
 /** The usage of the days in [from, to), both UTC midnights, in order. Open spans count up to now. */
 export function listDailyUsage(
-  deps: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'prices'>,
   organizationId: number,
   days: { from: Date; to: Date },
 ): Promise<DayUsage[]> {

@@ -1,6 +1,5 @@
 import type { Database } from '../../database/tables.ts'
 import type { Services } from '../../services.ts'
-import type { Price } from './prices.ts'
 import { sumTokens } from './store.ts'
 import { sumAmount } from './summary.ts'
 
@@ -17,7 +16,7 @@ export interface DeploymentUsage {
 }
 
 export async function readDeploymentUsage(
-  deps: Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] },
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'prices'>,
   deployment: { id: string; organization_id: number },
 ): Promise<DeploymentUsage> {
   const { db, clock, config } = deps

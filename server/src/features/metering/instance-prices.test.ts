@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { InstanceType } from '../../ports/model-runtime.ts'
 import { findHourlyPrice, toInstancePrices } from './instance-prices.ts'
-import type { Price } from './prices.ts'
+import type { Price } from '../../base/price.ts'
 
 const now = new Date('2026-05-05T05:05:05Z')
 const general = makePrice({}, '0.001')

@@ -2,7 +2,7 @@ import type { InstanceOffer, InstanceType } from '../../ports/model-runtime.ts'
 import { Exact } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { findPrice } from './prices.ts'
-import type { Price } from './prices.ts'
+import type { Price } from '../../base/price.ts'
 
 const secondsPerHour = 3600
 

@@ -2,7 +2,6 @@ import type { Job } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import type { UsageCheck } from './anomalies.ts'
 import { checkLedger, checkUsage } from './checks.ts'
-import type { Price } from './prices.ts'
 import { deleteOldTokenBatches } from './record-tokens.ts'
 import { settleUsage } from './settle.ts'
 
@@ -19,7 +18,7 @@ declare module '../../jobs/queue.ts' {
   }
 }
 
-type Deps = Pick<Services, 'db' | 'clock' | 'log'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'prices'>
 
 /** `checks` are the usage checks of other features. */
 export function meteringJobs(deps: Deps, checks: readonly UsageCheck[]): Job[] {

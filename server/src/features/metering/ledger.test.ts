@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import { cutIntoHours, planSettlement, planUsageEvents, toSpanEnd, toSpanStart } from './ledger.ts'
 import type { InstanceSpan, OpenLedger, PriceFinder } from './ledger.ts'
-import { toPriceKey } from './meters.ts'
+import { toPriceKey } from '../../base/meters.ts'
 
 const at = (text: string) => new Date(`2026-01-31T${text}Z`)
 const epoch = new Date(0)

@@ -1,7 +1,7 @@
 /** The pure arithmetic of the ledger: cutting spans into hourly buckets, and deciding which hours to seal. */
 
 import { addHours, earliest, floorHour, latest } from './hours.ts'
-import type { Dimensions, MeterName } from './meters.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
 
 /** Hours are sealed 15 minutes after their end: usage must reach the processor within an hour after the billing period. */
 const graceHours = 0.25

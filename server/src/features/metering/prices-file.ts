@@ -1,19 +1,13 @@
 import { z } from 'zod'
-import { readYamlFile, toMistakes } from '../../yaml-file.ts'
-import type { Mistake } from '../../yaml-file.ts'
+import { readYamlFile, toMistakes, yamlText } from '../../base/yaml-file.ts'
+import type { Mistake } from '../../base/yaml-file.ts'
 import { isWholeHour } from './hours.ts'
-import { meterNames, meters } from './meters.ts'
-import type { Meter, MeterName } from './meters.ts'
+import { meterNames, meters } from '../../base/meters.ts'
+import type { Meter, MeterName } from '../../base/meters.ts'
 import { specificity } from './prices.ts'
-import type { Price } from './prices.ts'
+import type { Price } from '../../base/price.ts'
 
-// PostgreSQL text can't contain NUL.
-const text = z
-  .string()
-  .trim()
-  .min(1, 'must not be empty')
-  .max(200, 'must have at most 200 characters')
-  .regex(/^[^\0]*$/, 'must not contain a NUL character')
+const text = yamlText.max(200, 'must have at most 200 characters')
 
 const wholeHour = z.iso
   .datetime('must be a UTC time such as 2026-01-01T00:00:00Z')

@@ -2,23 +2,9 @@ import type { MeteredPrice } from '../../ports/payment-processor.ts'
 import { formatDecimal } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import type { BucketPrice } from './ledger.ts'
-import { meterNames, meters, toPriceKey } from './meters.ts'
-import type { Dimensions, MeterName } from './meters.ts'
-
-/** One row of the price file: the price per unit of all usage with these dimensions during its validity. */
-export interface Price {
-  meter: MeterName
-  dimensions: Dimensions
-  /** May contain placeholders such as `{instance_type}` for the dimensions of the usage */
-  displayName: string
-  /** Price per unit in the currency's main unit, a decimal string */
-  unitAmount: string
-  currency: string
-  /** The first UTC hour */
-  validFrom: Date
-  /** The UTC hour after the last; null when the price has no end */
-  validUntil: Date | null
-}
+import type { Price } from '../../base/price.ts'
+import { meterNames, meters, toPriceKey } from '../../base/meters.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
 
 /** The instances of the local runtime. Others are published when the runtime offers them or the price file names all dimensions. */
 const knownInstances: readonly Dimensions[] = [

@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import type { InstanceType } from '../../ports/model-runtime.ts'
 import { toInstancePrices } from './instance-prices.ts'
-import type { Price } from './prices.ts'
+import type { Price } from '../../base/price.ts'
 import { readPricesFile } from './prices-file.ts'
 
 /** The prices of the price file, followed by those of the instance type file. */

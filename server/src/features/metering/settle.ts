@@ -3,11 +3,11 @@ import type { Services } from '../../services.ts'
 import { planSettlement } from './ledger.ts'
 import type { PriceFinder } from './ledger.ts'
 import { findPrice } from './prices.ts'
-import type { Price } from './prices.ts'
+import type { Price } from '../../base/price.ts'
 import { lockLedger } from './spans.ts'
 import { listUnsettledOrganizations, loadOpenLedger, writeBuckets } from './store.ts'
 
-type Deps = Pick<Services, 'db' | 'clock'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'prices'>
 
 /**
  * Writes the hourly buckets of every organization with unsealed usage and seals completed hours. Safe to run at any time. Does

@@ -1,33 +1,32 @@
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
 import { toSpanEnd, toSpanStart } from './ledger.ts'
 
-/** A deployment's instance, as the provider reports it. */
-export interface StartedInstance {
-  organizationId: number
-  deploymentId: string
-  instanceType: string
-  region: string
-  /** Start of the instance by the provider's clock */
-  startedAt: Date
-  /** When the deployment was requested */
-  requestedAt: Date
+/** The columns of a deployment that its spans copy. */
+export interface MeteredDeployment {
+  id: string
+  organization_id: number
+  selected_instance_type: string | null
+  created_at: Date
 }
 
 /** Opens the span of a deployment's instance; an open span is left unchanged. */
 export async function openInstanceSpan(
   transaction: DatabaseTransaction,
-  given: StartedInstance,
+  deployment: MeteredDeployment,
+  /** `startedAt` is by the provider's clock. */
+  instance: { region: string; startedAt: Date },
   now: Date,
 ): Promise<void> {
-  const { organizationId, startedAt: reported, requestedAt } = given
+  const { organization_id: organizationId, created_at: requestedAt } = deployment
+  const { region, startedAt: reported } = instance
   const sealedThrough = await lockLedger(transaction, organizationId)
   await transaction
     .insertInto('instance_spans')
     .values({
       organization_id: organizationId,
-      deployment_id: given.deploymentId,
-      instance_type: given.instanceType,
-      region: given.region,
+      deployment_id: deployment.id,
+      instance_type: deployment.selected_instance_type ?? '',
+      region,
       started_at: toSpanStart(reported, { requestedAt, now, sealedThrough }),
       reported_start_at: reported,
     })

@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
 import { fromThousandths } from './decimal.ts'
 import { addHours, earliest } from './hours.ts'
 import type { OpenLedger, UsageBucket } from './ledger.ts'
-import type { Dimensions, MeterName } from './meters.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
+import type { InstanceSpansTable, TokenUsageTable } from './tables.ts'
 
 /** The ids of organizations with unsealed usage, in order. */
 export async function listUnsettledOrganizations(db: Database): Promise<number[]> {
@@ -67,23 +69,29 @@ export async function loadOpenLedger(
   ]
   return {
     sealedThrough,
-    spans: spans
-      .filter((span) => span.confirmed_at !== null)
-      .map((span) => ({
-        deploymentId: span.deployment_id,
-        instanceType: span.instance_type,
-        region: span.region,
-        startedAt: span.started_at,
-        endedAt: span.ended_at,
-      })),
-    tokens: tokens.map((row) => ({
-      deploymentId: row.deployment_id,
-      modelName: row.model_name,
-      hour: row.hour,
-      inputTokens: row.input_tokens,
-      outputTokens: row.output_tokens,
-    })),
+    spans: spans.filter((span) => span.confirmed_at !== null).map(toSpan),
+    tokens: tokens.map(toTokens),
     undecidedSince: undecided.length === 0 ? null : earliest(...undecided),
+  }
+}
+
+function toSpan(row: Selectable<InstanceSpansTable>): OpenLedger['spans'][number] {
+  return {
+    deploymentId: row.deployment_id,
+    instanceType: row.instance_type,
+    region: row.region,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+  }
+}
+
+function toTokens(row: Selectable<TokenUsageTable>): OpenLedger['tokens'][number] {
+  return {
+    deploymentId: row.deployment_id,
+    modelName: row.model_name,
+    hour: row.hour,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
   }
 }
 

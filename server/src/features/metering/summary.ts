@@ -5,14 +5,13 @@ import { add, formatDecimal, fromThousandths, multiply } from './decimal.ts'
 import { floorHour } from './hours.ts'
 import { planSettlement } from './ledger.ts'
 import type { UsageBucket } from './ledger.ts'
-import { meters } from './meters.ts'
-import type { Dimensions, MeterName } from './meters.ts'
+import { meters } from '../../base/meters.ts'
+import type { Dimensions, MeterName } from '../../base/meters.ts'
 import { createPriceFinder } from './settle.ts'
 import { findSealedThrough, loadOpenLedger, sumSealedUsage } from './store.ts'
 import type { UsageScope, UsageSum } from './store.ts'
-import type { Price } from './prices.ts'
 
-type Deps = Pick<Services, 'db' | 'clock' | 'config'> & { prices: readonly Price[] }
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'prices'>
 
 /** The usage of one meter, one combination of its dimensions and one price. Quantities and amounts are decimal strings. */
 export interface UsageTotal {

@@ -1,6 +1,6 @@
 import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely'
 import type { DefaultedTimestamp } from '../../database/tables.ts'
-import type { MeterName } from './meters.ts'
+import type { MeterName } from '../../base/meters.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {

@@ -1,8 +1,8 @@
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { closeAccount } from '../billing/close-account.ts'
-import { terminateDeployments } from '../deployments/hand-over.ts'
+import { terminateDeployments } from '../deployments/member-deployments.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'
@@ -18,8 +18,7 @@ export async function closeOrganizationForGood(
     const at = clock()
     const status = await findOrganizationStatus(transaction, organizationId)
     if (status === undefined) throw organizationNotFound()
-    if (status === 'closed')
-      throw new ApplicationError('conflict', 'wrong_status', 'The organization is closed.')
+    if (status === 'closed') throw new ApplicationError('wrong_status', 'The organization is closed.')
     const reason = 'Terminated because an operator closed the organization.'
     await terminateDeployments(transaction, operator, { organizationId }, { reason, at })
     await cancelOpenInvitations(transaction, organizationId, at)

@@ -1,5 +1,6 @@
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
+import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { setDisabled } from '../accounts/set-disabled.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { userNotFound } from './find.ts'
@@ -14,6 +15,7 @@ export async function disableUser(
   await db.transaction().execute(async (transaction) => {
     const user = await setDisabled(transaction, id, disabled ? clock() : null)
     if (user === undefined) throw userNotFound()
+    if (disabled) await deleteSessions(transaction, id)
     await recordAction(transaction, operator, disabled ? 'user.disabled' : 'user.enabled', {
       organizationId: user.organizationId,
       target: { type: 'user', id, name: user.email },

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
 import { findClockLead } from '../../database/clock-lead.ts'
-import { formatFileSize } from '../../format-bytes.ts'
+import { formatFileSize } from '../../base/format-bytes.ts'
 import type { Services } from '../../services.ts'
 import { listUnpinnedRepositories } from '../catalog/pins.ts'
 
@@ -79,9 +79,9 @@ async function checkMail({ db, config }: Deps) {
   }
 }
 
-async function checkRuntime({ runtime, config }: Deps) {
+async function checkRuntime({ runtime }: Deps) {
   const deployments = await runtime.listDeploymentIds()
-  return { state: `${config.runtime}: holds ${deployments.length} deployments`, remedy: null }
+  return { state: `${runtime.name}: holds ${deployments.length} deployments`, remedy: null }
 }
 
 async function checkDisk({ config }: Deps) {
@@ -126,9 +126,9 @@ async function checkJobs({ db }: Deps) {
 }
 
 async function checkCatalog(deps: Deps) {
-  // Xinference downloads the revisions of its own model list.
-  const { unpinned, total } =
-    deps.config.runtime === 'xinference' ? { unpinned: [], total: 0 } : await listUnpinnedRepositories(deps)
+  const { unpinned, total } = deps.runtime.usesCatalogWeights
+    ? await listUnpinnedRepositories(deps)
+    : { unpinned: [], total: 0 }
   const names = [...unpinned.slice(0, 3), ...(unpinned.length > 3 ? [`${unpinned.length - 3} more`] : [])]
   return unpinned.length === 0
     ? { state: 'all repositories are pinned to commits', remedy: null }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { NotFoundError } from '../../errors.ts'
+import { NotFoundError } from '../../base/errors.ts'
 import type { Database } from '../../database/tables.ts'
 
 const mostRows = 100

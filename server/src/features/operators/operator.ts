@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os'
-import { serverActor } from '../../viewer.ts'
-import type { Actor } from '../../viewer.ts'
+import { serverActor } from '../../base/viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 
 /** The person at the command line. The audit log shows their account on the host. */
 export function identifyOperator(): Actor {

@@ -1,6 +1,6 @@
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
-import { resetSecondFactors } from '../accounts/factors/remove-factors.ts'
+import type { Actor } from '../../base/viewer.ts'
+import { resetSecondFactors } from '../second-factors/remove-factors.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { userNotFound } from './find.ts'
 

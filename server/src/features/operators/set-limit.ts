@@ -1,5 +1,5 @@
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { setDeploymentLimit } from '../billing/set-deployment-limit.ts'
 import { findOrganizationStatus } from '../organizations/status.ts'

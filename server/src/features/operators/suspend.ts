@@ -1,10 +1,10 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
+import { ApplicationError } from '../../base/errors.ts'
 import type { Services } from '../../services.ts'
-import { serverActor } from '../../viewer.ts'
-import type { Actor } from '../../viewer.ts'
+import { serverActor } from '../../base/viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { terminateDeployments } from '../deployments/hand-over.ts'
+import { terminateDeployments } from '../deployments/member-deployments.ts'
 import { formatMail } from '../mail/format-mail.ts'
 import type { MailText } from '../mail/format-mail.ts'
 import { queueMail } from '../mail/queue-mail.ts'
@@ -63,7 +63,7 @@ async function changeStatus(
   if (await setOrganizationStatus(transaction, id, { from, to, at })) return
   const status = await findOrganizationStatus(transaction, id)
   if (status === undefined) throw organizationNotFound()
-  throw new ApplicationError('conflict', 'wrong_status', `The organization is ${status}.`)
+  throw new ApplicationError('wrong_status', `The organization is ${status}.`)
 }
 
 /** Ends the deployments of an organization if the suspension of that moment still lasts. */

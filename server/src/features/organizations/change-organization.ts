@@ -1,7 +1,7 @@
-import { ApplicationError } from '../../errors.ts'
-import { roleCan } from '../../roles.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { roleCan } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
-import type { Viewer } from '../../viewer.ts'
+import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { getOrganization, updateOrganization } from './store.ts'
 import type { Organization, OrganizationChanges } from './store.ts'
@@ -33,11 +33,11 @@ export function changeOrganization(
 /** Whoever requires second factors has one: otherwise the change would shut its own author out. */
 function assertMayRequire(viewer: Viewer, requiresSecondFactor: boolean): void {
   if (!roleCan(viewer.role, 'manageSignIn')) {
-    const message = 'Only an owner decides whether members need a second factor.'
-    throw new ApplicationError('forbidden', 'forbidden', message)
+    const message = 'Only a super_admin can change whether members need a second factor.'
+    throw new ApplicationError('forbidden', message)
   }
   if (requiresSecondFactor && !viewer.hasSecondFactor) {
     const message = 'Set up a second factor for yourself first, on your profile page.'
-    throw new ApplicationError('conflict', 'no_second_factor', message)
+    throw new ApplicationError('no_second_factor', message)
   }
 }

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 
 /** Closes an organization for good. */

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/tables.ts'
-import type { RoleName } from '../../roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 
 export interface Member {
   id: number

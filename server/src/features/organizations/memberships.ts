@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Database, DatabaseTransaction } from '../../database/tables.ts'
-import { ApplicationError } from '../../errors.ts'
-import { rolesBelow } from '../../roles.ts'
-import type { RoleName } from '../../roles.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import { rolesBelow } from '../../base/roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 
 /** Adds a user to an organization. A user who is already a member keeps the higher of the two roles. */
 export async function addMember(
@@ -112,8 +112,8 @@ export async function assertOtherSuperAdmin(
     .where('id', '<>', id)
     .executeTakeFirst()
   if (other !== undefined) return
-  const message = 'The organization needs an owner. Make another member an owner first.'
-  throw new ApplicationError('conflict', 'last_super_admin', message)
+  const message = 'The organization needs a super_admin. Make another member super_admin first.'
+  throw new ApplicationError('last_super_admin', message)
 }
 
 export async function setMemberRole(
@@ -152,7 +152,7 @@ export async function holdMembership(
     .forKeyShare()
     .executeTakeFirst()
   if (membership !== undefined) return
-  throw new ApplicationError('unauthenticated', 'not_authenticated', 'Your access has ended. Sign in again.')
+  throw new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
 }
 
 /** The emails of an organization's admins and super_admins. */

@@ -1,5 +1,4 @@
 import type { App } from '../../http/app.ts'
-import { bodyProblems, problems, protectedProblems } from '../../http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { changeOrganization } from './change-organization.ts'
 import { listMembers } from './members.ts'
@@ -14,11 +13,19 @@ import {
 } from './schemas.ts'
 import { getOrganization, listOwnOrganizations } from './store.ts'
 
+type Deps = Pick<Services, 'db' | 'clock'>
+
 const tags = ['Organization']
 
-export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
-  const { db } = deps
+/** The routes of the current organization, its members, and the organizations of a person. */
+export function organizationRoutes(app: App, deps: Deps): void {
+  getRoute(app, deps)
+  updateRoute(app, deps)
+  listOwnRoute(app, deps)
+  listMembersRoute(app, deps)
+}
 
+function getRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/organization',
     {
@@ -27,12 +34,15 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
         operationId: 'getOrganization',
         summary: 'Get your current organization',
         tags,
-        response: { 200: organizationBody, ...protectedProblems },
+        response: { 200: organizationBody },
       },
     },
-    async ({ viewer }) => toOrganizationBody(await getOrganization(db, viewer.organizationId), viewer.role),
+    async ({ viewer }) =>
+      toOrganizationBody(await getOrganization(deps.db, viewer.organizationId), viewer.role),
   )
+}
 
+function updateRoute(app: App, deps: Deps): void {
   app.patch(
     '/v1/organization',
     {
@@ -42,7 +52,8 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
         summary: 'Update your current organization',
         tags,
         body: organizationChangesBody,
-        response: { 200: organizationBody, ...protectedProblems, ...bodyProblems, ...problems(409) },
+        response: { 200: organizationBody },
+        errors: ['no_second_factor'],
       },
     },
     async ({ body, viewer }) => {
@@ -51,7 +62,9 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
       return toOrganizationBody(organization, viewer.role)
     },
   )
+}
 
+function listOwnRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/user/organizations',
     {
@@ -61,15 +74,17 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
         summary: 'List the organizations you are a member of, sorted by name',
         description: 'To switch to another organization, use PATCH /v1/user/profile.',
         tags,
-        response: { 200: ownOrganizationsBody, ...protectedProblems },
+        response: { 200: ownOrganizationsBody },
       },
     },
     async ({ viewer }) => {
-      const organizations = await listOwnOrganizations(db, viewer.userId)
+      const organizations = await listOwnOrganizations(deps.db, viewer.userId)
       return organizations.map((own) => toOwnOrganizationBody(own, viewer.organizationId))
     },
   )
+}
 
+function listMembersRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/organization/members',
     {
@@ -78,9 +93,9 @@ export function organizationRoutes(app: App, deps: Pick<Services, 'db' | 'clock'
         operationId: 'listMembers',
         summary: 'List the members of your current organization, earliest first',
         tags,
-        response: { 200: membersBody, ...protectedProblems },
+        response: { 200: membersBody },
       },
     },
-    async ({ viewer }) => (await listMembers(db, viewer.organizationId)).map(toMemberBody),
+    async ({ viewer }) => (await listMembers(deps.db, viewer.organizationId)).map(toMemberBody),
   )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { text, timestamp } from '../../http/schemas.ts'
-import { permissions, permissionsOf, roleIds } from '../../roles.ts'
-import type { Permission, RoleName } from '../../roles.ts'
+import { email, entityId, text, timestamp } from '../../http/schemas.ts'
+import { permissions, permissionsOf, roleIds } from '../../base/roles.ts'
+import type { Permission, RoleName } from '../../base/roles.ts'
 import type { Member } from './members.ts'
 import type { Organization, OwnOrganization } from './store.ts'
 
@@ -10,7 +10,7 @@ const permissionName = z.enum(Object.keys(permissions) as [Permission, ...Permis
 
 export const organizationChangesBody = z
   .object({
-    name: text({ min: 1, max: 255 }).optional(),
+    name: text({ min: 1, max: 255 }).optional().describe('New name'),
     description: text({ min: 0, max: 2_000 }).nullable().optional().describe('null clears the description'),
     requires_second_factor: z
       .boolean()
@@ -21,46 +21,48 @@ export const organizationChangesBody = z
 
 export const organizationBody = z
   .object({
-    id: z.int(),
-    name: z.string(),
+    id: entityId.describe('Id of the organization'),
+    name: z.string().describe('Name'),
     slug: z.string().describe('Unique, readable, permanent identifier'),
-    description: z.string().nullable(),
-    status: z.enum(['active', 'suspended', 'closed']),
+    description: z.string().nullable().describe('Text about the organization'),
+    status: z
+      .enum(['active', 'suspended', 'closed'])
+      .describe('Members of a suspended or closed organization can only read'),
     requires_second_factor: z
       .boolean()
       .describe('Whether members who sign in with a password need a second factor'),
     role: roleName.describe('Your role in this organization'),
     permissions: z.array(permissionName).describe('Your permissions in this organization'),
-    created_at: timestamp,
-    updated_at: timestamp,
+    created_at: timestamp.describe('Creation of the organization'),
+    updated_at: timestamp.describe('Latest change'),
   })
-  .meta({ id: 'Organization' })
+  .meta({ id: 'Organization', description: 'An organization, with your role in it' })
 
 export const ownOrganizationBody = z
   .object({
-    id: z.int(),
-    name: z.string(),
-    slug: z.string(),
+    id: entityId.describe('For `current_organization_id` in the profile'),
+    name: z.string().describe('Name'),
+    slug: z.string().describe('Unique, readable, permanent identifier'),
     role: roleName.describe('Your role in this organization'),
     permissions: z.array(permissionName).describe('Your permissions in this organization'),
     current: z.boolean().describe('Whether this is your current organization'),
   })
-  .meta({ id: 'OwnOrganization' })
+  .meta({ id: 'OwnOrganization', description: 'An organization that you are a member of' })
 
-export const ownOrganizationsBody = z.array(ownOrganizationBody)
+export const ownOrganizationsBody = z.array(ownOrganizationBody).describe('Your organizations by name')
 
 export const memberBody = z
   .object({
-    id: z.int().describe('ID of the membership'),
-    user_id: z.int(),
-    email: z.string(),
-    name: z.string(),
-    role: roleName,
-    joined_at: timestamp,
+    id: entityId.describe('Id of the membership'),
+    user_id: entityId.describe('Id of the user'),
+    email: email.describe('Email of the user'),
+    name: z.string().describe('Name of the user'),
+    role: roleName.describe('Role in the organization'),
+    joined_at: timestamp.describe('Start of the membership'),
   })
-  .meta({ id: 'Member' })
+  .meta({ id: 'Member', description: 'A member of an organization' })
 
-export const membersBody = z.array(memberBody)
+export const membersBody = z.array(memberBody).describe('The members, earliest first')
 
 export function toOrganizationBody(
   organization: Organization,

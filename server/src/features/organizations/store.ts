@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Selectable } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { RoleName } from '../../roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 import type { OrganizationsTable } from './tables.ts'
 
 export type Organization = Selectable<OrganizationsTable>

@@ -1,6 +1,6 @@
 import type { Generated } from 'kysely'
 import type { DefaultedTimestamp } from '../../database/tables.ts'
-import type { RoleName } from '../../roles.ts'
+import type { RoleName } from '../../base/roles.ts'
 
 declare module '../../database/tables.ts' {
   interface Tables {

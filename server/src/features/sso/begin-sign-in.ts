@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { hashToken } from '../accounts/link-token.ts'
+import { hashToken } from '../../base/hash-token.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
 import { insertFlow } from './store.ts'

@@ -1,11 +1,11 @@
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
-import type { Actor } from '../../viewer.ts'
+import type { Actor } from '../../base/viewer.ts'
+import { hashToken } from '../../base/hash-token.ts'
 import { recordAction } from '../audit/record-action.ts'
-import { hashToken } from '../accounts/link-token.ts'
-import { findOrCreateAccount } from './find-or-create-account.ts'
 import { SsoRefusal } from './errors.ts'
 import type { SsoErrorCode } from './errors.ts'
+import { findOrCreateAccount } from './find-or-create-account.ts'
 import { claimFlow } from './store.ts'
 
 /** `endsAt` is the latest end of the session; null for the usual one. */

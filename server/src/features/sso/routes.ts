@@ -1,13 +1,12 @@
 import type { FastifyReply } from 'fastify'
-import { ApplicationError, NotFoundError } from '../../errors.ts'
+import { ApplicationError, NotFoundError } from '../../base/errors.ts'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
-import { bodyProblems, problems } from '../../http/openapi.ts'
 import type { IdentityProvider } from '../../ports/identity-provider.ts'
 import type { Services } from '../../services.ts'
-import { hashToken } from '../accounts/link-token.ts'
-import { startSession } from '../accounts/sessions.ts'
+import { hashToken } from '../../base/hash-token.ts'
 import { requireOpenInvitation } from '../invitations/require-open-invitation.ts'
+import { startSession } from '../sessions/start-session.ts'
 import { beginSignIn, flowSeconds } from './begin-sign-in.ts'
 import type { SsoErrorCode } from './errors.ts'
 import { finishSignIn } from './finish-sign-in.ts'
@@ -20,6 +19,7 @@ import {
   startBody,
   startedBody,
   toProvider,
+  toProviderBody,
   toSignInPage,
 } from './schemas.ts'
 
@@ -30,33 +30,13 @@ const flowCookie = 'sso_flow'
 const browserRoute = { exposeHeadRoute: false } as const
 
 export function ssoRoutes(app: App, deps: Deps): void {
-  const { config, db, clock, identityProvider } = deps
-  const { sessionCookie, publicUrl, sso } = config
-  // Lax even if the session cookie is Strict: the browser must send it when the provider redirects back.
-  const flowCookieAttributes = {
-    path: '/v1/sso',
-    httpOnly: true,
-    secure: sessionCookie.secure,
-    sameSite: 'lax',
-  } as const
+  providersRoute(app, deps)
+  beginRoute(app, deps)
+  callbackRoute(app, deps)
+  startInvitationRoute(app, deps)
+}
 
-  function requireProvider(name: string): IdentityProvider {
-    if (identityProvider === null || name !== sso?.provider) {
-      throw new NotFoundError(
-        'Sign-in provider not found. GET /v1/sso/providers lists the configured providers.',
-      )
-    }
-    return identityProvider
-  }
-
-  function setFlowCookie(reply: FastifyReply, flowToken: string): void {
-    reply.setCookie(flowCookie, flowToken, { ...flowCookieAttributes, maxAge: flowSeconds })
-  }
-
-  function redirectToSignIn(reply: FastifyReply, error: SsoErrorCode): FastifyReply {
-    return reply.redirect(`/sign-in?error=${error}`)
-  }
-
+function providersRoute(app: App, { config: { sso } }: Deps): void {
   app.get(
     '/v1/sso/providers',
     {
@@ -68,21 +48,11 @@ export function ssoRoutes(app: App, deps: Deps): void {
         response: { 200: providersBody },
       },
     },
-    () => ({
-      providers:
-        sso === null
-          ? []
-          : [
-              {
-                name: sso.provider,
-                display_name: sso.displayName,
-                configured: true,
-                login_url: `/v1/sso/login/${sso.provider}`,
-              },
-            ],
-    }),
+    () => ({ providers: sso === null ? [] : [toProviderBody(sso)] }),
   )
+}
 
+function beginRoute(app: App, deps: Deps): void {
   app.get(
     '/v1/sso/login/:sso_provider',
     {
@@ -95,20 +65,25 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         querystring: loginQuery,
-        response: { 302: toProvider, ...problems(404, 429) },
+        responseHeaders: { Location: 'Where to go', 'Set-Cookie': 'A cookie for the callback' },
+        response: { 302: toProvider },
+        errors: ['not_found'],
       },
     },
     async (request, reply) => {
-      const provider = requireProvider(request.params.sso_provider)
-      const returnTo = toReturnPath(request.query.return_to, publicUrl)
+      const provider = requireProvider(deps, request.params.sso_provider)
+      const returnTo = toReturnPath(request.query.return_to, deps.config.publicUrl)
       const pending = await beginSignIn(deps, provider, { returnTo, invitationTokenHash: null })
       reply.header('cache-control', 'no-store')
       if (pending === null) return redirectToSignIn(reply, 'sso_unavailable')
-      setFlowCookie(reply, pending.flowToken)
+      setFlowCookie(deps, reply, pending.flowToken)
       return reply.redirect(pending.authorizationUrl.href)
     },
   )
+}
 
+function callbackRoute(app: App, deps: Deps): void {
+  const { sessionCookie } = deps.config
   app.get(
     '/v1/sso/callback/:sso_provider',
     {
@@ -121,11 +96,13 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         querystring: callbackQuery,
-        response: { 302: toSignInPage, ...problems(404, 429) },
+        responseHeaders: { Location: 'Where to go', 'Set-Cookie': 'The session cookie' },
+        response: { 302: toSignInPage },
+        errors: ['not_found'],
       },
     },
     async (request, reply) => {
-      const provider = requireProvider(request.params.sso_provider)
+      const provider = requireProvider(deps, request.params.sso_provider)
       const visitor = toVisitor(request)
       const result = await finishSignIn(deps, provider, visitor, {
         flowToken: request.cookies[flowCookie] ?? null,
@@ -134,18 +111,22 @@ export function ssoRoutes(app: App, deps: Deps): void {
       })
       reply.header('cache-control', 'no-store')
       if ('error' in result) return redirectToSignIn(reply, result.error)
-      const { token, expiresAt } = await startSession(deps, visitor, {
-        userId: result.userId,
-        authMethod: request.params.sso_provider,
-        replaces: readSessionToken(request, sessionCookie),
-        endsAt: result.endsAt,
-      })
+      const { token, expiresAt } = await deps.db.transaction().execute((transaction) =>
+        startSession(deps, transaction, visitor, {
+          userId: result.userId,
+          authMethod: request.params.sso_provider,
+          replaces: readSessionToken(request, sessionCookie),
+          endsAt: result.endsAt,
+        }),
+      )
       setSessionCookie(reply, sessionCookie, token, expiresAt)
-      reply.clearCookie(flowCookie, flowCookieAttributes)
+      reply.clearCookie(flowCookie, flowCookieAttributes(deps))
       return reply.redirect(result.returnTo)
     },
   )
+}
 
+function startInvitationRoute(app: App, deps: Deps): void {
   app.post(
     '/v1/invitations/sso/:sso_provider/start',
     {
@@ -159,20 +140,44 @@ export function ssoRoutes(app: App, deps: Deps): void {
         security: [],
         params: providerParams,
         body: startBody,
-        response: { 200: startedBody, ...bodyProblems, ...problems(403, 404, 409, 410, 503, 429) },
+        responseHeaders: { 'Set-Cookie': 'A cookie for the callback' },
+        response: { 200: startedBody },
+        errors: ['not_found', 'invitation_answered', 'invitation_expired', 'sso_unavailable'],
       },
     },
     async (request, reply) => {
-      const provider = requireProvider(request.params.sso_provider)
+      const provider = requireProvider(deps, request.params.sso_provider)
       const invitationTokenHash = hashToken(request.body.token)
-      await requireOpenInvitation(db, invitationTokenHash, clock())
+      await requireOpenInvitation(deps.db, invitationTokenHash, deps.clock())
       const pending = await beginSignIn(deps, provider, { returnTo: '/', invitationTokenHash })
       if (pending === null) {
         const detail = 'The identity provider is unreachable. Try again in a minute.'
-        throw new ApplicationError('unavailable', 'sso_unavailable', detail, 60)
+        throw new ApplicationError('sso_unavailable', detail, 60)
       }
-      setFlowCookie(reply, pending.flowToken)
+      setFlowCookie(deps, reply, pending.flowToken)
       return { authorization_url: pending.authorizationUrl.href }
     },
   )
+}
+
+function requireProvider({ config, identityProvider }: Deps, name: string): IdentityProvider {
+  if (identityProvider === null || name !== config.sso?.provider) {
+    throw new NotFoundError(
+      'Sign-in provider not found. GET /v1/sso/providers lists the configured providers.',
+    )
+  }
+  return identityProvider
+}
+
+function setFlowCookie(deps: Deps, reply: FastifyReply, flowToken: string): void {
+  reply.setCookie(flowCookie, flowToken, { ...flowCookieAttributes(deps), maxAge: flowSeconds })
+}
+
+/** Lax even if the session cookie is Strict: the browser must send it when the provider redirects back. */
+function flowCookieAttributes({ config: { sessionCookie } }: Deps) {
+  return { path: '/v1/sso', httpOnly: true, secure: sessionCookie.secure, sameSite: 'lax' } as const
+}
+
+function redirectToSignIn(reply: FastifyReply, error: SsoErrorCode): FastifyReply {
+  return reply.redirect(`/sign-in?error=${error}`)
 }

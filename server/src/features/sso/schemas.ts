@@ -1,42 +1,60 @@
 import { z } from 'zod'
+import { exampleToken } from '../../http/schemas.ts'
+import type { SsoConfig } from '../../config/sso.ts'
 import { ssoErrorCodes } from './errors.ts'
 
 /** Browsers open these URLs, so a repeated or invalid parameter is ignored instead of rejected. */
 const lenientText = z.string().optional().catch(undefined)
 
-export const providerParams = z.object({ sso_provider: z.string() })
+export const providerParams = z.object({
+  sso_provider: z.string().describe('Name of the provider, as GET /v1/sso/providers lists it'),
+})
 
 export const providersBody = z
   .object({
-    providers: z.array(
-      z.object({
-        name: z.string().describe('Also the `auth_method` of sessions through this provider'),
-        display_name: z.string(),
-        configured: z.boolean(),
-        login_url: z.string().describe('Path of this server that the browser opens to sign in'),
-      }),
-    ),
+    providers: z
+      .array(
+        z.object({
+          name: z.string().describe('Also the `auth_method` of sessions through this provider'),
+          display_name: z.string().describe('Name for people'),
+          configured: z.boolean().describe('Always true'),
+          login_url: z.string().describe('Path of this server that the browser opens to sign in'),
+        }),
+      )
+      .describe('Empty when SSO is not configured'),
   })
-  .meta({ id: 'SsoProviders' })
+  .meta({ id: 'SsoProviders', description: 'The identity providers' })
+
+export function toProviderBody({ provider, displayName }: SsoConfig) {
+  return {
+    name: provider,
+    display_name: displayName,
+    configured: true,
+    login_url: `/v1/sso/login/${provider}`,
+  }
+}
 
 export const loginQuery = z.object({
   return_to: lenientText.describe('Path of this site to return to; any other value is ignored'),
 })
 
 export const callbackQuery = z.object({
-  code: lenientText,
-  state: lenientText,
-  iss: lenientText,
-  error: lenientText,
+  code: lenientText.describe('The authorization code'),
+  state: lenientText.describe('The value that the sign-in began with'),
+  iss: lenientText.describe('The provider’s issuer'),
+  error: lenientText.describe('Why the provider refused'),
 })
 
 export const startBody = z
   .object({ token: z.string().describe('The last path segment of the emailed link') })
-  .meta({ id: 'InvitationToken' })
+  .meta({
+    id: 'InvitationToken',
+    examples: [{ token: exampleToken }],
+  })
 
 export const startedBody = z
   .object({ authorization_url: z.url().describe('URL to open in the browser') })
-  .meta({ id: 'SsoAuthorization' })
+  .meta({ id: 'SsoAuthorization', description: 'Where to sign in' })
 
 export const toSignInPage = z
   .null()

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { App } from '../../http/app.ts'
-import { problems, protectedProblems } from '../../http/openapi.ts'
-import { getStatistics } from './get.ts'
-import type { StatisticsDeps } from './get.ts'
+import { getStatistics } from './get-statistics.ts'
+import type { StatisticsDeps } from './get-statistics.ts'
 import { statisticsBody, statisticsQuery, toStatisticsBody } from './schemas.ts'
 
 export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
@@ -18,9 +17,10 @@ export function statisticsRoutes(app: App, deps: StatisticsDeps): void {
           'answers. A request counts in the minute in which it ends. Statistics are kept for two days. If a server process is ' +
           'killed, its last seconds are missing. Billing does not use these numbers.',
         tags: ['Deployments'],
-        params: z.object({ deployment_id: z.string() }),
+        params: z.object({ deployment_id: z.string().describe('Id of one of your deployments') }),
         querystring: statisticsQuery,
-        response: { 200: statisticsBody, ...protectedProblems, ...problems(404, 422) },
+        response: { 200: statisticsBody },
+        errors: ['not_found'],
       },
     },
     async ({ params, query, viewer }) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { timestamp } from '../../http/schemas.ts'
-import type { DeploymentStatistics } from './get.ts'
+import { count, timestamp } from '../../http/schemas.ts'
+import type { DeploymentStatistics } from './get-statistics.ts'
 import { windowNames } from './summarize.ts'
 
 const window = z.enum(windowNames)
@@ -15,36 +15,36 @@ const percentiles = z.object({ p50: milliseconds, p95: milliseconds, p99: millis
 
 export const statisticsBody = z
   .object({
-    window,
-    from: timestamp,
-    to: timestamp,
-    in_flight: z.int().describe('Requests currently in flight through the server process that answers'),
-    requests: z.int().describe('Finished requests that reached the engine'),
-    errors: z
-      .int()
-      .describe(
-        'Requests with a status of 500 or above, or cut off by the engine. Client errors do not count',
-      ),
-    input_tokens: z.int(),
-    output_tokens: z.int(),
+    window: window.describe('The period of the request'),
+    from: timestamp.describe('Start of the period'),
+    to: timestamp.describe('End of the period'),
+    in_flight: count.describe('Requests currently in flight through the server process that answers'),
+    requests: count.describe('Finished requests that reached the engine'),
+    errors: count.describe(
+      'Requests with a status of 500 or above, or cut off by the engine. Client errors do not count',
+    ),
+    input_tokens: count.describe('Tokens of the requests'),
+    output_tokens: count.describe('Tokens of the responses'),
     time_to_first_byte_ms: percentiles.describe('null if no request got a response'),
     duration_ms: percentiles.describe('null if there were no requests'),
     series: z
       .array(
         z.object({
-          at: timestamp,
-          requests: z.int(),
-          errors: z.int(),
-          output_tokens: z.int(),
-          duration_p50_ms: milliseconds.nullable(),
-          duration_p95_ms: milliseconds.nullable(),
+          at: timestamp.describe('Start of the interval'),
+          requests: count.describe('Finished requests'),
+          errors: count.describe('Failed requests'),
+          output_tokens: count.describe('Tokens of the responses'),
+          duration_p50_ms: milliseconds.nullable().describe('Median; null if there were no requests'),
+          duration_p95_ms: milliseconds
+            .nullable()
+            .describe('95th percentile; null if there were no requests'),
         }),
       )
       .describe(
         'One item per minute, or per half hour in the 24 hour window, without gaps. `at` is the start of the interval',
       ),
   })
-  .meta({ id: 'DeploymentStatistics' })
+  .meta({ id: 'DeploymentStatistics', description: 'Requests, errors and durations of a deployment' })
 
 export function toStatisticsBody(statistics: DeploymentStatistics): z.infer<typeof statisticsBody> {
   return {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
-import { deployBundled, waitForStatus } from '../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
@@ -15,7 +15,7 @@ let id: string
 beforeAll(async () => {
   server = await startTestServer()
   client = await registerClient(server.url)
-  id = (await deployBundled(client, 'berth-tiny-embedding')).id
+  id = (await deploy(client, 'berth-tiny-embedding')).id
 })
 afterAll(() => server.close())
 

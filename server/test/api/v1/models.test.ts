@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../support/client.ts'
-import { waitForStatus } from '../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../support/deployments.ts'
 import { setRole } from '../../support/roles.ts'
 import { createScriptedRuntime } from '../../support/scripted-runtime.ts'
 import { startTestServer } from '../../support/server.ts'
@@ -54,8 +54,7 @@ test('GET /v1/models: the models of the userâ€™s running deployments in OpenAIâ€
 test('GET /v1/models: deployments that are not running are omitted', async () => {
   const client = await registerClient(server.url)
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'deploying')
+  const { id } = await deploy(client, 'berth-tiny', 'deploying')
   expect((await client.get('/v1/models')).body.data).toEqual([])
   runtime.reset()
   await waitForStatus(client, id, 'running')
@@ -66,8 +65,7 @@ test('GET /v1/models: deployments that are not running are omitted', async () =>
 
 test('GET /v1/models/{model}: one model by name, deployment id or uid; 404 model_not_found otherwise', async () => {
   const client = await registerClient(server.url, { organization: 'Quay Ltd' })
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'running')
+  const { id } = await deploy(client)
   const [listed] = (await client.get('/v1/models')).body.data
   expect((await client.get('/v1/models/berth-tiny')).body).toEqual(listed)
   for (const name of [id, `dep-${id}`]) {

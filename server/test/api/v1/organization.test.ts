@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { permissions } from '../../../src/roles.ts'
+import { permissions } from '../../../src/base/roles.ts'
 import { createClient, registerClient } from '../../support/client.ts'
 import type { Client } from '../../support/client.ts'
 import { createCast } from '../../support/organizations.ts'

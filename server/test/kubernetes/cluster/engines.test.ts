@@ -160,14 +160,14 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
   test('logs can be read and followed', async () => {
     const spec = makeSpec()
     await startEngine(testBed.runtime, spec)
-    const lines = await testBed.runtime.readLogs(spec.deploymentId, 3)
+    const lines = await testBed.runtime.logs.read(spec.deploymentId, 3)
     expect(lines.length).toBeGreaterThan(0)
     expect(lines.at(-1)?.line).toMatch(/ready in/)
     expect(lines.at(-1)?.at.getTime()).toBeGreaterThan(Date.now() - 60_000)
     const stop = new AbortController()
     const followed: string[] = []
     const following = (async () => {
-      for await (const { line } of testBed.runtime.followLogs(spec.deploymentId, 1, stop.signal)) {
+      for await (const { line } of testBed.runtime.logs.follow(spec.deploymentId, 1, stop.signal)) {
         followed.push(line)
       }
     })()
@@ -178,7 +178,7 @@ describe.skipIf(adminKubeconfig === undefined)('engines on a real control plane'
     }, waitOptions)
     stop.abort()
     await following
-    expect(await testBed.runtime.readLogs(makeSpec().deploymentId, 5)).toEqual([])
+    expect(await testBed.runtime.logs.read(makeSpec().deploymentId, 5)).toEqual([])
   })
 
   test('an unknown deployment is absent, and its release is confirmed at once', async () => {

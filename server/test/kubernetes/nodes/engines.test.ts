@@ -56,7 +56,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
       expect((await sendChat(baseUrl, spec, {}, 'wrong')).status).toBe(401)
       const stream = await sendChat(baseUrl, spec, { stream: true, stream_options: { include_usage: true } })
       expect(await stream.text()).toMatch(/"completion_tokens":\d+[^]*data: \[DONE\]/)
-      const lines = await testBed.runtime.readLogs(spec.deploymentId, 50)
+      const lines = await testBed.runtime.logs.read(spec.deploymentId, 50)
       expect(lines.map(({ line }) => line).join('\n')).toMatch(/listening on http:\/\/0\.0\.0\.0:8000/)
     },
   )
@@ -163,7 +163,7 @@ describe.skipIf(nodeCommand === undefined)('engines on real nodes', () => {
     const stop = new AbortController()
     const starts: string[] = []
     const following = (async () => {
-      for await (const { line } of testBed.runtime.followLogs(spec.deploymentId, 200, stop.signal)) {
+      for await (const { line } of testBed.runtime.logs.follow(spec.deploymentId, 200, stop.signal)) {
         if (line.includes('listening on')) starts.push(line)
       }
     })()

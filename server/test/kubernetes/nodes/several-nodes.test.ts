@@ -78,7 +78,7 @@ describe.skipIf(nodeCommand === undefined || image === undefined)('an engine on 
       endpoints.flatMap(({ hostname }) => hostname ?? []),
     )
     expect(hostnames.toSorted((one, other) => one.localeCompare(other))).toEqual(pods.map(nameOf))
-    const lines = await runtime.readLogs(spec.deploymentId, 50)
+    const lines = await runtime.logs.read(spec.deploymentId, 50)
     expect(lines.map(({ line }) => line).join('\n')).toContain('--node-rank 0')
 
     await vi.waitFor(async () => expect(await runtime.stopEngine(spec.deploymentId)).toBe(true), waitOptions)

@@ -8,6 +8,7 @@ import { createKubernetesRuntime } from '../../../src/adapters/model-runtime/kub
 import type { KubernetesRuntimeSettings } from '../../../src/adapters/model-runtime/kubernetes/settings.ts'
 import type { EngineSpec, ModelRuntime } from '../../../src/ports/model-runtime.ts'
 import { withWarmUp } from '../../../src/adapters/model-runtime/warm-up.ts'
+import { mainProtocols } from '../../../src/features/inference/protocols/protocols.ts'
 import { openTestCluster } from '../cluster/cluster.ts'
 import type { TestCluster } from '../cluster/cluster.ts'
 import { makeInstanceTypes, makeSpec } from '../cluster/support.ts'
@@ -106,7 +107,7 @@ export async function openNodeTestBed(): Promise<NodeTestBed> {
     logger: { info() {}, warn() {} },
   }
   const open: NodeTestBed['open'] = async (changes = {}) =>
-    withWarmUp(await createKubernetesRuntime({ ...settings, ...changes }))
+    withWarmUp(await createKubernetesRuntime({ ...settings, ...changes }), mainProtocols)
   return {
     cluster,
     nodes,

@@ -49,7 +49,7 @@ describe.skipIf(nodeCommand === undefined || image === '')('vLLM in a pod', () =
     baseUrl = await vi.waitUntil(async () => {
       const engine = await runtime.ensureEngine(spec)
       if (engine.phase === 'failed') {
-        const lines = await runtime.readLogs(spec.deploymentId, 400)
+        const lines = await runtime.logs.read(spec.deploymentId, 400)
         expect.fail(`${engine.message}\n${lines.map(({ line }) => line).join('\n')}`)
       }
       return engine.phase === 'ready' && engine.endpoint.baseUrl

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createXinferenceRuntime } from '../../../src/adapters/model-runtime/xinference/runtime.ts'
 import { withWarmUp } from '../../../src/adapters/model-runtime/warm-up.ts'
+import { mainProtocols } from '../../../src/features/inference/protocols/protocols.ts'
 import type { EngineObservation, EngineSpec, ModelRuntime } from '../../../src/ports/model-runtime.ts'
 import { makeSpec, makeVariant } from '../../adapters/local-runtime-support.ts'
 import { collectAnswers } from '../answers.ts'
@@ -34,6 +35,7 @@ describe('a real Xinference', () => {
         logger: { info() {}, warn() {} },
         responseTimeoutMs: 60_000,
       }),
+      mainProtocols,
     )
   })
   afterEach(async () => {

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createEngineControl } from '../../../src/adapters/model-runtime/local/engine-control.ts'
-import type { EngineControl } from '../../../src/adapters/model-runtime/local/engine-control.ts'
+import { createEngineControl } from '../../../src/adapters/model-runtime/local/engine/engine-control.ts'
+import type { EngineControl } from '../../../src/adapters/model-runtime/local/engine/engine-control.ts'
 
 const program = resolve(import.meta.dirname, '../../../../engine/src/main.ts')
 const weights = resolve(import.meta.dirname, '../../../../catalog/weights/berth-tiny.gguf')

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { evaluateEngine } from './observe.ts'
 import type { EngineSnapshot } from './observe.ts'
-import { crashLoop, endpoint, ended, makeEvent, timeouts, running, makeSnapshot } from './pod-fixtures.ts'
+import {
+  crashLoop,
+  endpoint,
+  ended,
+  makeEvent,
+  timeouts,
+  running,
+  makeSnapshot,
+} from '../../../../test/support/pods.ts'
 
 /** What llama-server b11669 logs after the first error, whichever it is. */
 const afterError = [

@@ -1,5 +1,5 @@
 import type { EngineFailure } from '../../../ports/model-runtime.ts'
-import { exitRules } from '../engine-failures.ts'
+import { logRules } from '../engine-failures.ts'
 import { findLastExit, findEngine, sentence } from './pods.ts'
 import type { PodSnapshot } from './pods.ts'
 
@@ -29,10 +29,10 @@ export function diagnoseExit(snapshot: PodSnapshot): EngineFailure | null {
   const isCrashLooping =
     engine?.state?.waiting?.reason === 'CrashLoopBackOff' ||
     (engine?.restartCount ?? 0) >= crashesBeforeFailure
-  for (const { pattern, failure, message, isTransient } of exitRules) {
+  for (const { pattern, stage, code, message, isTransient } of logRules) {
     const line = snapshot.lastLines.findLast((text) => pattern.test(text))
     if (line === undefined || (isTransient && !isCrashLooping)) continue
-    return { ...failure, message: `${message} Engine log: ${sentence(line)}` }
+    return { stage, code, message: `${message} Engine log: ${sentence(line)}` }
   }
   if (!isCrashLooping) return null
   if (probe !== undefined) {

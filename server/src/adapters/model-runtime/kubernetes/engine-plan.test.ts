@@ -46,6 +46,7 @@ function makeSpec(variant: Partial<ModelVariant>, gpuCount = 1): EngineSpec {
       architecture: null,
       weightBytes: 100 * 2 ** 30,
       weights: { kind: 'huggingface', repo: 'Qwen/Qwen3', revision: 'main', files: [] },
+      engines: {},
       ...variant,
     },
   }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { EngineSpec, InstanceType, RuntimeEngine, WeightSource } from '../../../ports/model-runtime.ts'
-import { formatFileSize } from '../../../format-bytes.ts'
-import { buildLlamaServerArguments } from '../engine-arguments/llama-server.ts'
-import { buildVllmArguments, vllmFormats } from '../engine-arguments/vllm.ts'
+import { formatFileSize } from '../../../base/format-bytes.ts'
+import { buildLlamaServerArguments, llamaCpp } from '../engines/llama-cpp.ts'
+import { buildVllmArguments, vllm } from '../engines/vllm.ts'
 import { cacheFolder, enginePort, localFilePath } from './names.ts'
 import type { KubernetesRuntimeSettings } from './settings.ts'
 
@@ -26,26 +26,14 @@ export interface EnginePlan {
 
 export type PlanResult = { plan: EnginePlan } | { refusal: string }
 
-const llamaCppFormats = ['ggufv2']
-
 /** The weight formats that this runtime supports. */
-export const engineFormats = [...vllmFormats, ...llamaCppFormats]
+export const engineFormats: string[] = [...vllm.formats, ...llamaCpp.formats]
 
 /** The engines of this runtime. The tags of their images tell the versions. */
 export function listEngines(images: KubernetesRuntimeSettings['images']): RuntimeEngine[] {
   return [
-    {
-      name: 'vllm',
-      formats: vllmFormats,
-      version: /:v?(\d+\.\d+\.\d+)/.exec(images.vllm)?.[1] ?? null,
-      acceptsImages: true,
-    },
-    {
-      name: 'llama.cpp',
-      formats: llamaCppFormats,
-      version: /:[\w.-]*-b(\d+)$/.exec(images.llamaCpp)?.[1] ?? null,
-      acceptsImages: true,
-    },
+    { ...vllm, version: /:v?(\d+\.\d+\.\d+)/.exec(images.vllm)?.[1] ?? null },
+    { ...llamaCpp, version: /:[\w.-]*-b(\d+)$/.exec(images.llamaCpp)?.[1] ?? null },
   ]
 }
 
@@ -82,7 +70,7 @@ const maxLocalFileBytes = 8 * weightPartBytes
 export function planEngine(
   spec: EngineSpec,
   type: InstanceType,
-  settings: Pick<KubernetesRuntimeSettings, 'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace'>,
+  settings: PlanSettings,
   localFileBytes: number | null,
 ): PlanResult {
   const { variant } = spec
@@ -92,71 +80,103 @@ export function planEngine(
       refusal: `${spec.gpuCount} GPUs can't be divided evenly among nodes with ${settings.gpusPerNode} GPUs.`,
     }
   }
-  const common = {
-    nodes,
-    gpusPerPod: spec.gpuCount / nodes,
-    startupSeconds: loadingSeconds + Math.ceil((variant.weightBytes ?? unknownWeightBytes) / slowestDownload),
-    weightParts: variant.weights.kind === 'file' ? Math.ceil((localFileBytes ?? 0) / weightPartBytes) : 0,
+  const placed: PlacedEngine = {
+    spec,
+    type,
+    settings,
+    localFileBytes,
+    shape: {
+      nodes,
+      gpusPerPod: spec.gpuCount / nodes,
+      startupSeconds:
+        loadingSeconds + Math.ceil((variant.weightBytes ?? unknownWeightBytes) / slowestDownload),
+      weightParts: variant.weights.kind === 'file' ? Math.ceil((localFileBytes ?? 0) / weightPartBytes) : 0,
+    },
   }
-  if (vllmFormats.includes(variant.format)) {
-    if (variant.weights.kind !== 'huggingface') {
-      return { refusal: `vLLM can load ${variant.format} weights only from a Hugging Face repository.` }
-    }
-    const { weights } = variant
-    const build = (isWorker: boolean) =>
-      buildVllmArguments({
-        spec,
-        model: weights.repo,
-        revision: weights.revision,
-        host: '0.0.0.0',
-        port: enginePort,
-        gpus: common.gpusPerPod,
-        computeCapability: type.computeCapability,
-        memoryShare: settings.gpuMemoryShare,
-        node: nodes === 1 ? undefined : { ...lwsNode, count: nodes, isWorker },
-      })
-    const shared = getSharedMemoryBytes({ engine: 'vllm', gpusPerPod: common.gpusPerPod })
-    return {
-      plan: {
-        engine: 'vllm',
-        image: settings.images.vllm,
-        args: build(false),
-        workerArgs: nodes === 1 ? [] : build(true),
-        hostMemoryBytes: vllmMemory.process * common.gpusPerPod + shared,
-        ...common,
-      },
-    }
-  }
-  if (!llamaCppFormats.includes(variant.format)) {
-    return {
+  const planner = planners.find(({ engine }) => engine.formats.includes(variant.format))
+  return (
+    planner?.plan(placed) ?? {
       refusal: `This runtime does not support the format ${variant.format}. Supported formats: ${engineFormats.join(', ')}.`,
     }
+  )
+}
+
+type PlanSettings = Pick<
+  KubernetesRuntimeSettings,
+  'images' | 'gpusPerNode' | 'gpuMemoryShare' | 'huggingFace'
+>
+
+/** A spec on an instance type, with the part of its plan that is the same for all engines. */
+interface PlacedEngine {
+  spec: EngineSpec
+  type: InstanceType
+  settings: PlanSettings
+  localFileBytes: number | null
+  shape: Pick<EnginePlan, 'nodes' | 'gpusPerPod' | 'startupSeconds' | 'weightParts'>
+}
+
+const planners: { engine: RuntimeEngine; plan: (placed: PlacedEngine) => PlanResult }[] = [
+  { engine: vllm, plan: planVllm },
+  { engine: llamaCpp, plan: planLlamaCpp },
+]
+
+function planVllm({ spec, type, settings, shape }: PlacedEngine): PlanResult {
+  const { weights, format } = spec.variant
+  const { nodes, gpusPerPod } = shape
+  if (weights.kind !== 'huggingface') {
+    return { refusal: `vLLM can load ${format} weights only from a Hugging Face repository.` }
   }
-  if (nodes > 1) return { refusal: "llama.cpp can't run on several nodes." }
-  if (variant.weights.kind === 'file') {
-    const refusal = refuseLocalFile(variant.weights.path, localFileBytes)
+  const build = (isWorker: boolean) =>
+    buildVllmArguments({
+      spec,
+      model: weights.repo,
+      revision: weights.revision,
+      host: '0.0.0.0',
+      port: enginePort,
+      gpus: gpusPerPod,
+      computeCapability: type.computeCapability,
+      memoryShare: settings.gpuMemoryShare,
+      node: nodes === 1 ? undefined : { ...lwsNode, count: nodes, isWorker },
+    })
+  const shared = getSharedMemoryBytes({ engine: 'vllm', gpusPerPod })
+  return {
+    plan: {
+      engine: 'vllm',
+      image: settings.images.vllm,
+      args: build(false),
+      workerArgs: nodes === 1 ? [] : build(true),
+      hostMemoryBytes: vllmMemory.process * gpusPerPod + shared,
+      ...shape,
+    },
+  }
+}
+
+function planLlamaCpp({ spec, settings, localFileBytes, shape }: PlacedEngine): PlanResult {
+  const { weights } = spec.variant
+  const { endpoint } = settings.huggingFace
+  if (shape.nodes > 1) return { refusal: "llama.cpp can't run on several nodes." }
+  if (weights.kind === 'file') {
+    const refusal = refuseLocalFile(weights.path, localFileBytes)
     if (refusal !== null) return { refusal }
   }
-  const source = locateWeights(variant.weights, settings.huggingFace.endpoint)
+  const source = locateWeights(weights, endpoint)
   if (source === null) return { refusal: 'The catalog entry lists no GGUF file.' }
-  const args = buildLlamaServerArguments({
-    spec,
-    source,
-    projector: locateProjector(spec, settings.huggingFace.endpoint),
-    host: '0.0.0.0',
-    port: enginePort,
-    gpuLayers: allLayers,
-    promptCacheMebibytes: llamaCppMemory.promptCache / 2 ** 20,
-  })
-  const hostMemoryBytes = llamaCppMemory.process + llamaCppMemory.promptCache
   return {
     plan: {
       engine: 'llama.cpp',
       image: settings.images.llamaCpp,
-      args,
+      args: buildLlamaServerArguments({
+        spec,
+        source,
+        projector: locateProjector(spec, endpoint),
+        host: '0.0.0.0',
+        port: enginePort,
+        gpuLayers: allLayers,
+        promptCacheMebibytes: llamaCppMemory.promptCache / 2 ** 20,
+      }),
       workerArgs: [],
-      hostMemoryBytes,
-      ...common,
+      hostMemoryBytes: llamaCppMemory.process + llamaCppMemory.promptCache,
+      ...shape,
     },
   }
 }
@@ -182,7 +202,7 @@ function locateWeights(weights: WeightSource, endpoint: string): Record<string, 
 }
 
 function locateProjector({ variant: { weights, engines } }: EngineSpec, endpoint: string) {
-  const file = engines?.llamaCpp?.projector
+  const file = engines.llamaCpp?.projector
   if (file === undefined || weights.kind !== 'huggingface') return null
   const { model: mmproj, 'model-url': url } = downloadFrom(toHubUrl(weights, file, endpoint))
   return { mmproj, 'mmproj-url': url }

@@ -14,7 +14,7 @@ import {
   makeSnapshot,
   waiting,
   workload,
-} from './pod-fixtures.ts'
+} from '../../../../test/support/pods.ts'
 
 describe('evaluateEngine', () => {
   test('absent: no workload, or one that was scaled to zero', () => {

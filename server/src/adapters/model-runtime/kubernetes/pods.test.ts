@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest'
 import { evaluateEngine } from './observe.ts'
-import { ago, endpoint, makeEvent, makeSnapshot, running, timeouts, waiting } from './pod-fixtures.ts'
+import {
+  ago,
+  endpoint,
+  makeEvent,
+  makeSnapshot,
+  running,
+  timeouts,
+  waiting,
+} from '../../../../test/support/pods.ts'
 
 test('the image of the container that prepares the weights cannot be pulled: recorded from Kubernetes 1.20', () => {
   const message =

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { parseGpus } from './gpus.ts'
 
-const TWO = '0, GPU-aaaa-1, NVIDIA L4, 23034, 570.86.15\n1, GPU-bbbb-2, NVIDIA L4, 23034, 570.86.15\n'
-const CAPABILITIES = 'GPU-aaaa-1, 8.9\nGPU-bbbb-2, 8.9\n'
+const twoGpus = '0, GPU-aaaa-1, NVIDIA L4, 23034, 570.86.15\n1, GPU-bbbb-2, NVIDIA L4, 23034, 570.86.15\n'
+const capabilities = 'GPU-aaaa-1, 8.9\nGPU-bbbb-2, 8.9\n'
 
 function uuidsOf(lines: string, visible?: string): string[] {
-  return parseGpus(lines, CAPABILITIES, visible).map(({ uuid }) => uuid)
+  return parseGpus(lines, capabilities, visible).map(({ uuid }) => uuid)
 }
 
 test('each line of nvidia-smi is a GPU', () => {
-  expect(parseGpus(TWO, CAPABILITIES, undefined)[1]).toEqual({
+  expect(parseGpus(twoGpus, capabilities, undefined)[1]).toEqual({
     uuid: 'GPU-bbbb-2',
     name: 'NVIDIA L4',
     memoryBytes: 23034 * 2 ** 20,
@@ -19,11 +19,11 @@ test('each line of nvidia-smi is a GPU', () => {
 })
 
 test('CUDA_VISIBLE_DEVICES filters the GPUs', () => {
-  expect(uuidsOf(TWO)).toEqual(['GPU-aaaa-1', 'GPU-bbbb-2'])
-  expect(uuidsOf(TWO, '1')).toEqual(['GPU-bbbb-2'])
-  expect(uuidsOf(TWO, 'GPU-bbbb, 0')).toEqual(['GPU-aaaa-1', 'GPU-bbbb-2'])
-  expect(uuidsOf(TWO, '')).toEqual([])
-  expect(uuidsOf(TWO, '-1')).toEqual([])
+  expect(uuidsOf(twoGpus)).toEqual(['GPU-aaaa-1', 'GPU-bbbb-2'])
+  expect(uuidsOf(twoGpus, '1')).toEqual(['GPU-bbbb-2'])
+  expect(uuidsOf(twoGpus, 'GPU-bbbb, 0')).toEqual(['GPU-aaaa-1', 'GPU-bbbb-2'])
+  expect(uuidsOf(twoGpus, '')).toEqual([])
+  expect(uuidsOf(twoGpus, '-1')).toEqual([])
 })
 
 test('lines that describe no usable GPU are skipped', () => {
@@ -33,6 +33,6 @@ test('lines that describe no usable GPU are skipped', () => {
 })
 
 test('the compute capability is unknown when nvidia-smi rejects the field', () => {
-  const answers = ['', 'Field "compute_cap" is not a valid field to query.\n', TWO, 'GPU-aaaa-1, [N/A]\n']
-  for (const answer of answers) expect(parseGpus(TWO, answer, '0')[0]?.computeCapability).toBeNull()
+  const answers = ['', 'Field "compute_cap" is not a valid field to query.\n', twoGpus, 'GPU-aaaa-1, [N/A]\n']
+  for (const answer of answers) expect(parseGpus(twoGpus, answer, '0')[0]?.computeCapability).toBeNull()
 })

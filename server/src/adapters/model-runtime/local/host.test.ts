@@ -23,8 +23,8 @@ function makeType(name: string, gpuModel: string, product: string, gpuCount: num
   }
 }
 
-const ENGINES = { formats: ['ggufv2'], memoryShare: 0.9 }
-const TYPES = [
+const engineLimits = { formats: ['ggufv2'], memoryShare: 0.9 }
+const instanceTypes = [
   makeType('l4-x1', 'NVIDIA L4', 'NVIDIA-L4', 1),
   makeType('l4-x2', 'NVIDIA L4', 'NVIDIA-L4', 2),
   makeType('l4-x4', 'NVIDIA L4', 'NVIDIA-L4', 4),
@@ -32,7 +32,11 @@ const TYPES = [
 ]
 
 test('the instance type file names the GPUs, and nvidia-smi has their memory', () => {
-  const offers = listGpuOffers([makeGpu(0, 'NVIDIA L4'), makeGpu(1, 'NVIDIA L4')], TYPES, ENGINES)
+  const offers = listGpuOffers(
+    [makeGpu(0, 'NVIDIA L4'), makeGpu(1, 'NVIDIA L4')],
+    instanceTypes,
+    engineLimits,
+  )
   expect(offers.map(({ offer }) => offer.instanceType)).toEqual(['l4-x1', 'l4-x2'])
   expect(offers[1]?.offer).toMatchObject({
     region: 'local',
@@ -45,13 +49,13 @@ test('the instance type file names the GPUs, and nvidia-smi has their memory', (
 })
 
 test('a GPU matches the file by the label of NVIDIA’s feature discovery, too', () => {
-  const offers = listGpuOffers([makeGpu(0, 'NVIDIA A100-SXM4-40GB', 40)], TYPES, ENGINES)
+  const offers = listGpuOffers([makeGpu(0, 'NVIDIA A100-SXM4-40GB', 40)], instanceTypes, engineLimits)
   expect(offers.map(({ offer }) => offer.instanceType)).toEqual(['a100-x1'])
 })
 
 test('GPUs that the file does not have are local-gpu, with the memory of the smallest', () => {
   const gpus = [makeGpu(0, 'RTX 4090', 24), makeGpu(1, 'RTX 3060', 12), makeGpu(2, 'NVIDIA L4')]
-  const offers = listGpuOffers(gpus, TYPES, ENGINES)
+  const offers = listGpuOffers(gpus, instanceTypes, engineLimits)
   expect(offers.map(({ offer, gpus: own }) => [offer.instanceType, own?.map(({ uuid }) => uuid)])).toEqual([
     ['l4-x1', ['GPU-2']],
     ['local-gpu', ['GPU-0', 'GPU-1']],

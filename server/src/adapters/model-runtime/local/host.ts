@@ -1,14 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
-import { findGpus, type Gpu } from './gpus.ts'
-import { DEFAULT_STATE_CACHE_BYTES } from './settings.ts'
+import { findGpus } from './gpus.ts'
+import type { Gpu } from './gpus.ts'
+import { defaultStateCacheBytes } from './settings.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
 
 /** Share of the memory for engines. The rest is for the server, the database and the system, or a margin on a GPU. */
-const ENGINE_MEMORY_SHARE = 0.9
+const engineMemoryShare = 0.9
 /** GPU counts that one engine can split a model over */
-const GPU_COUNTS: readonly number[] = [1, 2, 4, 8]
+const gpuCounts: readonly number[] = [1, 2, 4, 8]
 
 /** An instance type of this host. */
 export interface HostOffer {
@@ -40,7 +41,7 @@ export async function describeHost(
   >,
   formats: string[],
 ): Promise<HostOffer[]> {
-  const { environment, instanceTypes = [], gpuMemoryShare = ENGINE_MEMORY_SHARE } = settings
+  const { environment, instanceTypes = [], gpuMemoryShare = engineMemoryShare } = settings
   const usesGpus = environment['NODE_LLAMA_CPP_GPU'] !== 'false'
   const isApple = usesGpus && process.platform === 'darwin' && process.arch === 'arm64'
   const gpus = usesGpus && !isApple ? await findGpus(environment) : []
@@ -52,8 +53,8 @@ export async function describeHost(
     gpuModel: isApple ? 'Apple GPU (Metal)' : null,
     vendor: isApple ? 'apple' : null,
     computeCapability: null,
-    memoryBytes: Math.floor((settings.memoryBytes ?? readHostMemory()) * ENGINE_MEMORY_SHARE),
-    stateCacheBytes: settings.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
+    memoryBytes: Math.floor((settings.memoryBytes ?? readHostMemory()) * engineMemoryShare),
+    stateCacheBytes: settings.stateCacheBytes ?? defaultStateCacheBytes,
     formats,
   }
   return [{ offer, gpus: null }]
@@ -72,9 +73,9 @@ export function listGpuOffers(
     return { offer: { ...offer, computeCapability: type.computeCapability }, gpus: matching }
   })
   const others = gpus.filter((gpu) => !types.some((type) => isOfType(gpu, type)))
-  const unlisted = GPU_COUNTS.filter((count) => count <= others.length).map((count) =>
-    toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others, engines),
-  )
+  const unlisted = gpuCounts
+    .filter((count) => count <= others.length)
+    .map((count) => toOffer(count === 1 ? 'local-gpu' : `local-gpu-x${count}`, count, others, engines))
   return [...listed, ...unlisted]
 }
 

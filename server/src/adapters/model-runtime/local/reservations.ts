@@ -1,22 +1,22 @@
 import { mkdir } from 'node:fs/promises'
-import { formatMemory } from '../../../format-bytes.ts'
+import { formatMemory } from '../../../base/format-bytes.ts'
 import type { EngineSpec, FailureCode, InstanceOffer, ProvisionResult } from '../../../ports/model-runtime.ts'
 import { createSerialQueue } from '../serial-queue.ts'
-import { engineFiles } from './engine-record.ts'
+import { engineFiles } from './engine/engine-record.ts'
 import { readJson, writeJson } from './files.ts'
 import type { Gpu } from './gpus.ts'
 import type { HostOffer } from './host.ts'
 import type { LocalRuntimeSettings } from './settings.ts'
-import { listWeightPaths } from './weight-files.ts'
+import { listWeightPaths } from './weights/weight-files.ts'
 
 /** What a deployment has reserved on this host. */
 export interface Reservation {
   startedAt: Date
   memoryBytes: number
-  /** UUIDs of its GPUs; null if it shares the memory of the host, or in a record of an older version */
+  /** UUIDs of its GPUs; null if it shares the memory of the host */
   gpus: string[] | null
-  /** Paths of the weights that it needs; null in a record of an older version */
-  weights: string[] | null
+  /** Paths of the weights that it needs */
+  weights: string[]
 }
 
 /** The reservations of all deployments, in their folders. A reservation ends when its folder is deleted. */
@@ -24,8 +24,16 @@ export interface Reservations {
   /** Reserves GPUs or memory for a deployment, or returns its existing reservation. Written to the disk before it returns. */
   reserve(spec: EngineSpec): Promise<ProvisionResult>
   find(deploymentId: string): Promise<Reservation | null>
-  /** Paths of the weights that deployments need; null while the weights of a deployment of an older version are unknown */
-  listNeededWeights(): Promise<string[] | null>
+  /** Paths of the weights that deployments need */
+  listNeededWeights(): Promise<string[]>
+}
+
+/** The folders of deployments on this host. */
+export interface DeploymentFolders {
+  /** Throws RangeError if the id is not a UUID. */
+  of(deploymentId: string): string
+  /** The ids of all deployments with a folder. */
+  list(): Promise<string[]>
 }
 
 type Allocation = { gpus: string[] | null } | { code: FailureCode; message: string }
@@ -33,7 +41,7 @@ type Allocation = { gpus: string[] | null } | { code: FailureCode; message: stri
 export function createReservations(
   settings: LocalRuntimeSettings,
   offers: readonly HostOffer[],
-  folders: { of(deploymentId: string): string; list(): Promise<string[]> },
+  folders: DeploymentFolders,
 ): Reservations {
   const runExclusive = createSerialQueue()
 
@@ -77,10 +85,7 @@ export function createReservations(
     // One at a time, so that two deployments can't reserve the same GPU or memory.
     reserve: (spec) => runExclusive('reserve', () => reserve(spec)),
     find,
-    async listNeededWeights() {
-      const lists = (await list()).map(({ weights }) => weights)
-      return lists.includes(null) ? null : lists.flatMap((paths) => paths ?? [])
-    },
+    listNeededWeights: async () => (await list()).flatMap(({ weights }) => weights),
   }
 }
 
@@ -98,8 +103,7 @@ function allocateGpus(
   gpus: readonly Gpu[],
   others: readonly Reservation[],
 ): Allocation {
-  // An engine of an older version may use every GPU.
-  const taken = others.flatMap((other) => other.gpus ?? gpus.map(({ uuid }) => uuid))
+  const taken = others.flatMap((other) => other.gpus ?? [])
   const free = gpus.filter(({ uuid }) => !taken.includes(uuid))
   if (free.length >= gpuCount) return { gpus: free.slice(0, gpuCount).map(({ uuid }) => uuid) }
   const needed = gpuCount === 1 ? 'a GPU' : `${gpuCount} GPUs`
@@ -126,12 +130,12 @@ function allocateMemory(
 async function readReservation(folder: string): Promise<Reservation | null> {
   const record = await readJson(engineFiles(folder).instance)
   const { started_at: startedAt, memory_bytes: memoryBytes, gpus, weights } = record ?? {}
-  if (typeof startedAt !== 'string' || typeof memoryBytes !== 'number') return null
+  if (typeof startedAt !== 'string' || typeof memoryBytes !== 'number' || !Array.isArray(weights)) return null
   return {
     startedAt: new Date(startedAt),
     memoryBytes,
     gpus: Array.isArray(gpus) ? gpus.map(String) : null,
-    weights: Array.isArray(weights) ? weights.map(String) : null,
+    weights: weights.map(String),
   }
 }
 

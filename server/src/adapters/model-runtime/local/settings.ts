@@ -1,6 +1,8 @@
-import type { InstanceType } from '../../../ports/model-runtime.ts'
-import type { Command } from './programs.ts'
+import type { InstanceType, ServingCapacity } from '../../../ports/model-runtime.ts'
 import type { RuntimeLogger } from '../runtime-logger.ts'
+
+/** A program of the operator: its command line, split at spaces. */
+export type Command = readonly [string, ...string[]]
 
 /** Retry policy for downloads. */
 export interface RetrySettings {
@@ -13,7 +15,10 @@ export interface RetrySettings {
 }
 
 /** Of an engine, unless `LOCAL_STATE_CACHE_MIB` is set */
-export const DEFAULT_STATE_CACHE_BYTES = 128 * 2 ** 20
+export const defaultStateCacheBytes = 128 * 2 ** 20
+
+/** How many engines are busy at the same time, unless `LOCAL_EXPECTED_ENGINES` is set */
+export const defaultExpectedEngines = 2
 
 /** Settings of the runtime that runs engines as processes on this host. */
 export interface LocalRuntimeSettings {
@@ -44,6 +49,8 @@ export interface LocalRuntimeSettings {
   vllmCommand?: Command | null | undefined
   /** The share of a GPU's memory that an engine may use; default 0.9 */
   gpuMemoryShare?: number | undefined
+  /** Capacity of engines that share the memory of this host; default Berth's */
+  sharedCapacity?: ServingCapacity | undefined
   /** Expected number of busy engines, which share the cores; default 2 */
   expectedEngines?: number | undefined
   /** Proxies for downloads as `http://host:port`, and comma-separated hosts to reach directly; default none */

@@ -1,4 +1,6 @@
-import type { EngineFailure, FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
+import type { EngineError, EngineErrorResponse, EngineFailure } from '../../../ports/model-runtime.ts'
+import { readFastApiError } from '../engine-errors.ts'
+import { classifyReport } from '../engine-failures.ts'
 
 /** A supervisor is unreachable or sent an invalid response. Transient: retry later. `message` has no period at the end. */
 export class SupervisorError extends Error {}
@@ -7,8 +9,7 @@ const maxMessageLength = 400
 
 /** Makes a supervisor's error text presentable: removes the actor's address, joins lines, and limits the length. */
 export function cleanText(text: string): string {
-  const plain = text
-    .replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
+  const plain = withoutAddress(text)
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return plain.length > maxMessageLength ? `${plain.slice(0, maxMessageLength - 1)}…` : plain
@@ -17,52 +18,29 @@ export function cleanText(text: string): string {
 /** The failure code for an error text that no rule matches: of a launch, or of a model that has run. */
 export type DefaultFailureCode = 'launch_rejected' | 'engine_crashed'
 
-/** The first matching rule applies. */
-const failureRules: { pattern: RegExp; code: FailureCode; stage: FailureStage }[] = [
-  {
-    pattern: /no space left on device|disk quota exceeded/i,
-    code: 'disk_full',
-    stage: 'model_download',
-  },
-  {
-    pattern:
-      /out ?of ?memory|cannot allocate memory|no available memory for the cache blocks|stored in KV cache|\bOOM\b/i,
-    code: 'out_of_memory',
-    stage: 'model_launch',
-  },
-  { pattern: /model not found, name|unknown model/i, code: 'model_not_found', stage: 'model_launch' },
-  {
-    pattern: /no available slot|n_gpu`? must be greater than 0|requested gpus exceed/i,
-    code: 'no_capacity',
-    stage: 'model_launch',
-  },
-  {
-    pattern:
-      /cannot be run on engine|launch cancell?ed|invalid input|not enough permissions|api keys can only/i,
-    code: 'launch_rejected',
-    stage: 'model_launch',
-  },
-  {
-    pattern: /download|snapshot|huggingface|modelscope|max retries exceeded|gated repo|client error/i,
-    code: 'download_failed',
-    stage: 'model_download',
-  },
-  {
-    pattern:
-      /process .*(died|exited|lost)|server ?closed|remote server \S+ closed|connect call failed|crash|actor.*(not exist|lost)|worker .*(died|lost|offline)/i,
-    code: 'engine_crashed',
-    stage: 'runtime',
-  },
-]
-
 /** Classifies an error text; `defaultCode` applies if no rule matches. */
 export function toEngineFailure(text: string, defaultCode: DefaultFailureCode): EngineFailure {
   const cleaned = cleanText(text)
-  const rule = failureRules.find(({ pattern }) => pattern.test(cleaned))
-  const code = rule?.code ?? defaultCode
-  const stage = rule?.stage ?? (defaultCode === 'engine_crashed' ? 'runtime' : 'model_launch')
+  const { stage, code } = classifyReport(cleaned) ?? {
+    stage: defaultCode === 'engine_crashed' ? 'runtime' : 'model_launch',
+    code: defaultCode,
+  }
   const reason = cleaned === '' ? 'no reason given' : cleaned.replace(/\.$/, '')
   return { stage, code, message: `Xinference could not run the model: ${reason}.` }
+}
+
+/** Reads an error response of a model. A supervisor that has lost the model says so with its uid. */
+export function readEngineError(response: EngineErrorResponse): EngineError | null {
+  const { status, body, modelUid } = response
+  const isNotFound = (status === 400 || status === 404) && /not found/i.test(body)
+  if (isNotFound && body.includes(modelUid)) return { isModelLost: true }
+  const error = readFastApiError(response)
+  return error === null || error.isModelLost ? error : { ...error, message: withoutAddress(error.message) }
+}
+
+/** Removes the address inside the cluster that Xinference puts in front of a text. */
+function withoutAddress(text: string): string {
+  return text.replace(/^(\s*\[address=[^\]]*\]\s*)+/, '')
 }
 
 /** True if the cluster has no worker at the moment. */

@@ -105,7 +105,7 @@ export function toLaunchBody(
     n_gpu: spec.gpuCount === 0 ? null : spec.gpuCount,
     ...(workerIp === null ? {} : { worker_ip: workerIp }),
     ...(isEmbedding ? {} : toEngineOptions(spec, engine, gpuMemoryShare)),
-    ...variant.engines?.xinference?.options,
+    ...variant.engines.xinference?.options,
   }
 }
 
@@ -116,8 +116,7 @@ function toEngineOptions(
   gpuMemoryShare: number,
 ): Record<string, number | boolean> {
   // Without this option thoughts are part of the answer. Xinference fails on it for models whose tags it doesn't know.
-  const reasoning =
-    variant.engines?.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
+  const reasoning = variant.engines.xinference?.separatesReasoning === true ? { reasoning_content: true } : {}
   switch (engine.toLowerCase()) {
     case 'vllm':
       return {

@@ -1,4 +1,4 @@
-import { formatFileSize } from '../../../format-bytes.ts'
+import { formatFileSize } from '../../../base/format-bytes.ts'
 import type { EngineFailure, EngineObservation } from '../../../ports/model-runtime.ts'
 import * as schemas from './response-schemas.ts'
 import type { ModelEvent } from './response-schemas.ts'
@@ -12,6 +12,9 @@ export interface ObserveOptions {
   isLaunch: boolean
 }
 
+/** The state of a model. `unlisted`: its instance is READY but Xinference does not list it, which normally lasts a moment. */
+export type ModelObservation = EngineObservation | { phase: 'unlisted' }
+
 /** Xinference reports the download as the first 80 % of a launch. */
 const downloadFraction = 0.8
 
@@ -23,7 +26,7 @@ export async function observeModel(
   supervisor: Supervisor,
   uid: string,
   options: ObserveOptions,
-): Promise<EngineObservation> {
+): Promise<ModelObservation> {
   const instance = await supervisor.findInstance(uid)
   const status = instance?.status ?? null
   if (status === 'ERROR') {
@@ -49,12 +52,12 @@ async function observeUnlisted(
   uid: string,
   options: ObserveOptions,
   status: 'READY' | null,
-): Promise<EngineObservation> {
+): Promise<ModelObservation> {
   const { state } = await supervisor.describe(uid)
   if (state === 'loading' || (state === 'served' && options.isLaunch && (await isLoading(supervisor, uid))))
     return { phase: 'starting', message: 'Xinference is loading the model.' }
   if (state === 'served') return { phase: 'ready', endpoint: { baseUrl: supervisor.origin } }
-  if (status === 'READY' && !options.ignoresPastFailures) return { phase: 'starting', message: notYetListed }
+  if (status === 'READY' && !options.ignoresPastFailures) return { phase: 'unlisted' }
   const last = (await supervisor.listEvents(uid)).findLast(isOfModel)
   if (last?.event_type !== 'ERROR' || options.ignoresPastFailures) {
     await supervisor.expectSettled()
@@ -77,9 +80,6 @@ function toFailure(text: string, { isLaunch }: ObserveOptions): EngineFailure {
 function isOfModel({ event_content: content }: ModelEvent): boolean {
   return !/not found in the model list/i.test(content)
 }
-
-/** Message while the instance is READY but the model is not listed. Normally lasts a moment. */
-export const notYetListed = 'The model is ready and waits to be listed by Xinference.'
 
 async function observeLaunch(
   supervisor: Supervisor,

@@ -1,4 +1,6 @@
 import type { InstanceOffer, InstanceType } from '../../../ports/model-runtime.ts'
+import { llamaCpp } from '../engines/llama-cpp.ts'
+import { vllm } from '../engines/vllm.ts'
 import type { Gpu, ClusterNode } from './cluster.ts'
 import type { XinferenceSettings } from './settings.ts'
 
@@ -22,9 +24,9 @@ const hostMemoryShare = 0.9
 /** A GPU with less free memory is in use, possibly by a process outside Xinference. */
 const freeShare = 0.9
 const gpuCounts = [1, 2, 4, 8, 16]
-/** The formats that workers with GPUs run */
-export const gpuFormats = ['pytorch', 'awq', 'gptq', 'fp8', 'ggufv2']
-const hostFormats = ['ggufv2']
+/** The formats that workers with GPUs and without run */
+const gpuFormats = [...vllm.formats, ...llamaCpp.formats]
+const hostFormats = [...llamaCpp.formats]
 const unknownRegion = 'xinference'
 
 /** Lists the instance types of a host, regardless of its current load. */

@@ -1,34 +1,26 @@
-import type { EngineObservation, FailureCode, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
+import type { EngineObservation, FailureStage, LossTime } from '../../../ports/model-runtime.ts'
 import { confirmInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
-import { needsResize, resizeMessage } from '../resize.ts'
+import { needsResize } from '../resize.ts'
 import { planInstanceSwitch, recordLoss } from './instance.ts'
 import { resizeEngine } from './provision.ts'
+import { planRestart } from './restart-plan.ts'
 import { listEvents } from '../store.ts'
+import { describeWaiting } from '../waiting.ts'
+import type { Waiting } from '../waiting.ts'
 import { describeEngine, startEngine } from './start-engine.ts'
 import { describeStartDurations } from './start-durations.ts'
-import { failDeployment, pollDelay, recordChanges, reportProgress } from './step.ts'
+import { failDeployment, pollDelay, recordChanges, reportWaiting } from './step.ts'
 import type { DeploymentFailure, ReconcileContext, StepResult } from './step.ts'
 
 /** How long a deployment may wait for an unreachable runtime before its first start; a running one waits indefinitely. */
 const unreachableTimeout = 10 * 60_000
-/** So long after the last restart, earlier ones no longer count. */
-const restartWindow = 10 * 60_000
-const maxRestarts = 3
-
-/** Failures that restarting the engine may fix. */
-const retryableCodes: ReadonlySet<FailureCode> = new Set([
-  'engine_crashed',
-  'engine_unreachable',
-  'instance_lost',
-])
 
 /** The step for `deploying`: starts the engine and waits until it is ready. */
 export async function ensureReady(context: ReconcileContext): Promise<StepResult> {
   const { deployment, lease, deps } = context
   if (needsResize(deployment)) return resizeEngine(context)
   const engine = await startEngine(context)
-  if (engine === undefined) return { next: undefined }
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
@@ -38,7 +30,6 @@ export async function ensureReady(context: ReconcileContext): Promise<StepResult
     { id: deployment.id, from: 'deploying', to: 'running', lease, at },
     {
       ...change?.changes,
-      status_message: null,
       engine_url: engine.endpoint.baseUrl,
       engine: describeEngine(context),
       ran_at: at,
@@ -60,20 +51,18 @@ export async function ensureRunning(context: ReconcileContext): Promise<StepResu
     deployment.engine_url === null
       ? await startEngine(context)
       : await deps.runtime.observeEngine(deployment.id, deployment.cluster_id)
-  if (engine === undefined) return { next: undefined }
   if (engine.phase !== 'ready') return handleNotReady(context, engine)
   const { baseUrl } = engine.endpoint
   const at = deps.clock()
   const change = planInstanceSwitch(deployment, engine.instance, at)
-  const message = needsResize(deployment) ? resizeMessage : null
-  if (change !== null || deployment.engine_url !== baseUrl || deployment.status_message !== message) {
+  if (change !== null || deployment.engine_url !== baseUrl || deployment.waiting_for !== null) {
     // Only a new engine has the version that the runtime starts now.
     const started = deployment.engine_url === null ? { engine: describeEngine(context) } : {}
     const changes = {
       ...change?.changes,
       ...started,
       engine_url: baseUrl,
-      status_message: message,
+      waiting: null,
       unreachable_since: null,
     }
     const again = 'The model is ready for requests again.'
@@ -126,23 +115,23 @@ async function handleStart(
   const deployment = await recordLoss(context, isLost ? engine.lostAt : undefined)
   if (deployment === undefined) return { next: undefined }
   const next = { ...context, deployment }
+  const waiting = { for: 'engine', message: engine.message } as const
   return engine.phase === 'downloading'
-    ? waitForStart(next, 'model_download', engine.message, getProgress(engine))
-    : waitForStart(next, 'engine_startup', engine.message, null)
+    ? waitForStart(next, 'model_download', { ...waiting, progress: getProgress(engine) })
+    : waitForStart(next, 'engine_startup', waiting)
 }
 
 /** The engine of a running deployment may restart by itself. Clearing `engine_url` makes the gateway answer 503 meanwhile. */
 async function waitForStart(
   context: ReconcileContext,
   stage: FailureStage,
-  message: string,
-  progress: number | null,
+  waiting: Waiting,
 ): Promise<StepResult> {
   if (context.deployment.engine_url !== null) {
-    const changes = { engine_url: null, status_message: message }
-    return { next: await recordChanges(context, changes, { stage, message }) }
+    const event = { stage, message: describeWaiting(waiting) }
+    return { next: await recordChanges(context, { engine_url: null, waiting }, event) }
   }
-  await reportProgress(context, stage, message, progress)
+  await reportWaiting(context, stage, waiting)
   return { waitMilliseconds: getStartDelay(context) }
 }
 
@@ -172,7 +161,8 @@ async function waitForRuntime(context: ReconcileContext, message: string): Promi
   if (status === 'deploying' && now.getTime() - since.getTime() > unreachableTimeout) {
     return failDeployment(context, { stage: 'engine_startup', code: 'engine_unreachable', message })
   }
-  await reportProgress(context, status === 'deploying' ? 'engine_startup' : 'runtime', message)
+  const stage = status === 'deploying' ? 'engine_startup' : 'runtime'
+  await reportWaiting(context, stage, { for: 'runtime', message })
   return { waitMilliseconds: pollDelay.running }
 }
 
@@ -187,35 +177,30 @@ function getStartDelay({ deployment, deps }: ReconcileContext): number {
 }
 
 /**
- * Restarts a lost engine, at most three times until ten minutes pass without a restart. Failures that a restart can't fix fail the
- * deployment at once. The restart is counted even if the old engine hasn't stopped yet, because the next pass continues with
- * `ensureEngine`, which may no longer report the failure.
+ * Restarts a lost engine, or fails the deployment if `planRestart` does. The restart is counted even if the old engine hasn't stopped
+ * yet, because the next pass continues with `ensureEngine`, which may no longer report the failure.
  */
 async function restartEngine(context: ReconcileContext, failure: DeploymentFailure): Promise<StepResult> {
   const { deployment, deps } = context
-  const now = deps.clock()
-  const lastRestart = deployment.engine_restarted_at?.getTime() ?? 0
-  const restarts = now.getTime() - lastRestart < restartWindow ? deployment.engine_restarts : 0
-  const restarting = `${failure.message} Restarting the engine.`
-  const stopping = `${failure.message} Stopping the engine before a restart.`
-  const isCounted = deployment.status_message === stopping
-  if (!retryableCodes.has(failure.code) || (restarts >= maxRestarts && !isCounted)) {
-    return failDeployment(context, failure)
-  }
+  const plan = planRestart(deployment, failure.code, deps.clock())
+  if (plan === null) return failDeployment(context, failure)
+  const restarting = { for: 'engine', message: `${failure.message} Restarting the engine.` } as const
+  const stopping = {
+    for: 'stop',
+    message: `${failure.message} Stopping the engine before a restart.`,
+  } as const
   if (deployment.engine_url !== null) {
-    const event = { stage: failure.stage, message: restarting }
-    await recordChanges(context, { engine_url: null, status_message: restarting }, event)
+    const event = { stage: failure.stage, message: restarting.message }
+    const withdrawn = await recordChanges(context, { engine_url: null, waiting: restarting }, event)
+    if (withdrawn === undefined) return { next: undefined }
   }
   const hasStopped = await deps.runtime.stopEngine(deployment.id, deployment.cluster_id)
-  const counts = isCounted ? {} : { engine_restarts: restarts + 1, engine_restarted_at: now }
-  const changes = { ...counts, status_message: hasStopped ? restarting : stopping }
-  // The engine of a running deployment may have been starting already, without a reason in the history.
-  const isNews = deployment.status === 'running' && deployment.engine_url === null && !isCounted
-  const event = isNews ? { stage: failure.stage, message: changes.status_message } : null
-  const next = await recordChanges(context, changes, event)
+  const waiting = hasStopped ? restarting : stopping
+  const event = plan.isNews ? { stage: failure.stage, message: waiting.message } : null
+  const next = await recordChanges(context, { ...plan.counts, waiting }, event)
   if (next === undefined) return { next }
   if (!hasStopped) return { waitMilliseconds: pollDelay.stopping }
   if (needsResize(next)) return resizeEngine({ ...context, deployment: next })
-  const started = await startEngine({ ...context, deployment: next })
-  return started === undefined ? { next: undefined } : { waitMilliseconds: pollDelay.starting }
+  await startEngine({ ...context, deployment: next })
+  return { waitMilliseconds: pollDelay.starting }
 }

@@ -41,15 +41,7 @@ export function planInstanceSwitch(
     reason: [reason, isSame ? null : `Instance ${instanceId} replaced ${oldId}.`].filter(Boolean).join(' '),
     async moveSpan(transaction) {
       await closeInstanceSpan(transaction, deployment, createdAt)
-      const given = {
-        organizationId: deployment.organization_id,
-        deploymentId: deployment.id,
-        instanceType: deployment.selected_instance_type ?? '',
-        region: deployment.region ?? '',
-        startedAt,
-        requestedAt: deployment.created_at,
-      }
-      await openInstanceSpan(transaction, given, now)
+      await openInstanceSpan(transaction, deployment, { region: deployment.region ?? '', startedAt }, now)
     },
   }
 }

@@ -1,13 +1,14 @@
 import type { FailureCode } from '../../../ports/model-runtime.ts'
+import { parseStoredVariant } from '../../catalog/stored-model.ts'
 import { closeInstanceSpan, openInstanceSpan } from '../../metering/spans.ts'
 import { transitionDeployment } from '../change-store.ts'
-import type { DeploymentChanges } from '../change-store.ts'
-import { chooseInstance } from '../choose-instance.ts'
+import type { DeploymentChanges, EventContent } from '../change-store.ts'
+import { chooseInstance } from '../../placement/choose-instance.ts'
 import { toEngineSpec } from '../engine-spec.ts'
-import type { Selection } from '../instance-selection.ts'
+import type { Selection } from '../../placement/instance-selection.ts'
 import { needsResize, toMinimums } from '../resize.ts'
 import type { Deployment } from '../store.ts'
-import { failDeployment, pollDelay, recordChanges, reportProgress, timeInStatus } from './step.ts'
+import { failDeployment, pollDelay, recordChanges, reportWaiting, timeInStatus } from './step.ts'
 import type { ReconcileContext, StepResult } from './step.ts'
 
 const pendingTimeout = 60 * 60_000
@@ -17,7 +18,7 @@ export async function selectInstanceType(context: ReconcileContext): Promise<Ste
   const { deployment, lease, deps } = context
   const result = await chooseInstance(
     deps,
-    deployment.variant,
+    parseStoredVariant(deployment),
     toMinimums(deployment),
     deployment.offers_refused,
   )
@@ -32,9 +33,13 @@ export async function selectInstanceType(context: ReconcileContext): Promise<Ste
     deps.db,
     { id: deployment.id, from: 'requested', to: 'provisioning', lease, at: deps.clock() },
     toColumns(result.selection),
-    { stage: 'instance_selection', message: result.selection.reason },
+    toSelectionEvent(result.selection),
   )
   return { next }
+}
+
+function toSelectionEvent({ offer, reason }: Selection): EventContent {
+  return { stage: 'instance_selection', message: reason, instanceType: offer.instanceType }
 }
 
 function toColumns({ offer, sizing: { capacity }, memoryBytes, reason }: Selection): DeploymentChanges {
@@ -62,7 +67,6 @@ export async function provisionInstance(context: ReconcileContext): Promise<Step
     deps.db,
     { id: deployment.id, from: 'provisioning', to: 'deploying', lease, at },
     {
-      status_message: null,
       cluster_id: instance.clusterId,
       instance_id: instance.instanceId,
       gpu_allocation_id: instance.gpuAllocationId,
@@ -73,19 +77,7 @@ export async function provisionInstance(context: ReconcileContext): Promise<Step
       stage: 'provisioning',
       message: `Instance ${instance.instanceId} (${deployment.selected_instance_type}) is ready.`,
     },
-    (transaction) =>
-      openInstanceSpan(
-        transaction,
-        {
-          organizationId: deployment.organization_id,
-          deploymentId: deployment.id,
-          instanceType: deployment.selected_instance_type ?? '',
-          region: instance.region,
-          startedAt: instance.startedAt,
-          requestedAt: deployment.created_at,
-        },
-        at,
-      ),
+    (transaction) => openInstanceSpan(transaction, deployment, instance, at),
   )
   return { next }
 }
@@ -100,7 +92,7 @@ async function waitForInstance(context: ReconcileContext, message: string): Prom
       message: `No instance became available within one hour. ${message}`,
     })
   }
-  await reportProgress(context, 'provisioning', message)
+  await reportWaiting(context, 'provisioning', { for: 'instance', message })
   return { waitMilliseconds: Math.min(Math.max(elapsed / 4, pollDelay.starting), pollDelay.running) }
 }
 
@@ -113,7 +105,7 @@ async function tryNextOffer(
   const refused = [...deployment.offers_refused, deployment.selected_instance_type ?? '']
   const result =
     refusal.code === 'no_capacity'
-      ? await chooseInstance(deps, deployment.variant, toMinimums(deployment), refused)
+      ? await chooseInstance(deps, parseStoredVariant(deployment), toMinimums(deployment), refused)
       : null
   if (result?.outcome !== 'selected') {
     return failDeployment(context, {
@@ -140,16 +132,12 @@ export async function resizeEngine(context: ReconcileContext): Promise<StepResul
   }
   const result = await chooseInstance(
     deps,
-    deployment.variant,
+    parseStoredVariant(deployment),
     toMinimums(deployment),
     deployment.offers_refused,
   )
   if (!(await deps.runtime.release(deployment.id, deployment.cluster_id))) {
-    await reportProgress(
-      context,
-      'provisioning',
-      'The instance is being released for one with more capacity.',
-    )
+    await reportWaiting(context, 'provisioning', { for: 'release' })
     return { waitMilliseconds: pollDelay.stopping }
   }
   if (result.outcome === 'infeasible') {
@@ -159,9 +147,9 @@ export async function resizeEngine(context: ReconcileContext): Promise<StepResul
       message: result.reason,
     })
   }
-  const { reason } = result.selection
-  const changes = { ...toColumns(result.selection), ...withoutInstance, status_message: null }
-  const event = { stage: 'instance_selection', message: `Resizing the engine. ${reason}` }
+  const chosen = toSelectionEvent(result.selection)
+  const changes = { ...toColumns(result.selection), ...withoutInstance, waiting: null }
+  const event = { ...chosen, message: `Resizing the engine. ${chosen.message}` }
   if (status === 'provisioning') return { next: await recordChanges(context, changes, event) }
   const at = deps.clock()
   const next = await transitionDeployment(

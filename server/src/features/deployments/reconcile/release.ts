@@ -19,13 +19,13 @@ export async function releaseFailed(context: ReconcileContext): Promise<StepResu
       deps.db,
       lease,
       deployment.status,
-      { instance_released_at: at, status_message: null },
+      { instance_released_at: at, waiting: null },
       event,
       at,
       (transaction) => closeInstanceSpan(transaction, deployment, at),
     )
-  } else if (deployment.status_message !== null) {
-    await recordChanges(context, { status_message: null }, null)
+  } else if (deployment.waiting_for !== null) {
+    await recordChanges(context, { waiting: null }, null)
   }
   return { waitMilliseconds: null }
 }
@@ -43,7 +43,6 @@ export async function terminate(context: ReconcileContext): Promise<StepResult> 
     { id: deployment.id, from: 'terminating', to: 'terminated', lease, at },
     {
       terminated_at: at,
-      status_message: null,
       reconcile_at: null,
       ...(deployment.instance_started_at !== null && deployment.instance_released_at === null
         ? { instance_released_at: at }

@@ -1,14 +1,14 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FailureCode, FailureStage } from '../../../ports/model-runtime.ts'
 import type { Services } from '../../../services.ts'
-import type { Price } from '../../metering/prices.ts'
 import { transitionDeployment, updateDeployment } from '../change-store.ts'
 import type { DeploymentChanges, EventContent, Lease } from '../change-store.ts'
 import { findLastEvent } from '../store.ts'
 import type { Deployment } from '../store.ts'
+import { describeWaiting, toWaitingColumns } from '../waiting.ts'
+import type { Waiting } from '../waiting.ts'
 
-export type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey'> & {
-  prices: readonly Price[]
-}
+export type Deps = Pick<Services, 'db' | 'clock' | 'log' | 'runtime' | 'config' | 'secretKey' | 'prices'>
 
 /** Milliseconds between two polls of the runtime, by what the deployment waits for. */
 export const pollDelay = { starting: 500, stopping: 250, running: 5_000 }
@@ -54,25 +54,26 @@ export async function failDeployment(
   const next = await transitionDeployment(
     deps.db,
     { id, from: status, to: 'failed', lease, at: deps.clock() },
-    { failure_stage: failure.stage, failure_reason: reason, status_message: null, engine_url: null },
+    { failure_stage: failure.stage, failure_reason: reason, engine_url: null },
     { stage: failure.stage, message: reason },
   )
   return { next }
 }
 
-/** Updates `status_message`. Adds an event when the stage changes, and at most every ten seconds within a stage. */
-export async function reportProgress(
+/** Records what a step waits for. Adds an event when the stage changes, and at most every ten seconds within a stage. */
+export async function reportWaiting(
   context: ReconcileContext,
   stage: string,
-  message: string,
-  progress: number | null = null,
+  waiting: Waiting,
 ): Promise<void> {
   const { deployment, deps } = context
-  if (deployment.status_message === message) return
+  const { waiting_for, status_message, progress } = deployment
+  // What has not changed is not written, so `updated_at` tells since when the step waits.
+  if (isDeepStrictEqual(toWaitingColumns(waiting), { waiting_for, status_message, progress })) return
   const last = await findLastEvent(deps.db, deployment.id)
   const isNews =
     last === undefined || last.stage !== stage || deps.clock().getTime() - last.at.getTime() > 10_000
-  await recordChanges(context, { status_message: message, progress }, isNews ? { stage, message } : null)
+  await recordChanges(context, { waiting }, isNews ? { stage, message: describeWaiting(waiting) } : null)
 }
 
 /** Updates the deployment without changing its status. Returns undefined if another writer changed it first. */

@@ -100,11 +100,20 @@ test('a failing cleanup stays terminating with cleanup_failed and is retried unt
   await expect.poll(async () => (await read(id)).failure_stage).toBe('termination')
   expect(await read(id)).toMatchObject({
     status: 'terminating',
+    waiting_for: 'retry',
     failure_reason: expect.stringMatching(/^cleanup_failed: (?!.*runtime error)/),
     terminated_at: null,
   })
+  await vi.waitFor(
+    () => expect(runtime.callsFor(id).filter((call) => call === 'release').length).toBeGreaterThan(2),
+    pollOptions,
+  )
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  const failures = items.filter(({ message }: { message: string }) => message.startsWith('cleanup_failed'))
+  expect(failures, 'reported once').toHaveLength(1)
   runtime.reset()
   expect(await waitForStatus(client, id, 'terminated')).toMatchObject({
+    waiting_for: null,
     failure_stage: null,
     failure_reason: null,
     terminated_at: expect.stringMatching(/Z$/),
@@ -147,7 +156,7 @@ test('a deployment that failed without an instance clears status_message once it
     release: fail,
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).waiting_for).toBe('retry')
   runtime.reset()
   await expect.poll(async () => (await read(id)).status_message).toBeNull()
   expect(await read(id)).toMatchObject({ status: 'failed', failure_reason: 'provider_error: No.' })

@@ -149,7 +149,8 @@ test('status_message reports the download and the start', async () => {
   for (const [at, message] of ['Half done.', 'Waking up.'].entries()) {
     phase = at
     await expect.poll(async () => (await read(id)).status_message).toBe(message)
-    expect(await read(id)).toMatchObject({ status: 'deploying', progress: at === 0 ? 0.5 : null })
+    const progress = at === 0 ? 0.5 : null
+    expect(await read(id)).toMatchObject({ status: 'deploying', waiting_for: 'engine', progress })
   }
   runtime.reset()
   expect(await waitForStatus(client, id, 'running')).toMatchObject({ status_message: null, progress: null })
@@ -186,9 +187,15 @@ test('a restart counts even if stopping the engine takes several polls', async (
   expect(runtime.callsFor(id).filter((call) => call === 'stopEngine')).toHaveLength(3)
 })
 
-test('a restart counts once, regardless of the number of stop calls', async () => {
+test('a restart counts once, regardless of the number of stop calls and of the wording of the failure', async () => {
+  let observations = 0
   runtime.answer({
-    ensureEngine: () => failed('model_launch', 'engine_crashed'),
+    ensureEngine: () => ({
+      phase: 'failed',
+      stage: 'model_launch',
+      code: 'engine_crashed',
+      message: `It did not work (seen ${++observations} times).`,
+    }),
     stopEngine: () => false,
   })
   const id = await create()
@@ -198,7 +205,8 @@ test('a restart counts once, regardless of the number of stop calls', async () =
   )
   expect(await read(id)).toMatchObject({
     status: 'deploying',
-    status_message: 'It did not work. Stopping the engine before a restart.',
+    waiting_for: 'stop',
+    status_message: expect.stringMatching(/^It did not work .* Stopping the engine before a restart\.$/),
   })
   runtime.reset()
   await waitForStatus(client, id, 'running')
@@ -219,7 +227,7 @@ test.each([
     })
     await makeDue(id)
     await expect.poll(async () => (await read(id)).status_message).toBe('It starts again.')
-    expect((await read(id)).status).toBe('running')
+    expect(await read(id)).toMatchObject({ status: 'running', waiting_for: 'engine' })
     expect(runtime.callsFor(id)).toContain('stopEngine')
     const answer = await client.post('/v1/chat/completions', { model: id, messages: [] })
     expect(answer.status).toBe(503)
@@ -280,6 +288,7 @@ test.each(['listOffers', 'provision', 'ensureEngine'] as const)(
     await expect
       .poll(async () => (await read(id)).status_message)
       .toBe('The compute backend returned an error. Retrying.')
+    expect((await read(id)).waiting_for).toBe('retry')
     expect(server.logs.some((line) => line.includes('secret inner workings'))).toBe(true)
     expect(JSON.stringify((await client.get(`${path}/${id}/events`)).body)).not.toContain('secret')
     runtime.reset()
@@ -294,7 +303,7 @@ test('a runtime that fails to provision for 10 minutes: failed with provision_ti
     },
   })
   const id = await create()
-  await expect.poll(async () => (await read(id)).status_message).toMatch(/Retrying/)
+  await expect.poll(async () => (await read(id)).waiting_for).toBe('retry')
   const since = new Date(Date.now() - 11 * 60_000)
   await server.application.db
     .updateTable('deployments')

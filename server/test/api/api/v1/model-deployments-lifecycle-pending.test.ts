@@ -32,7 +32,7 @@ async function createPending(): Promise<string> {
 test('a pending instance: provisioning with the runtime’s message, then the deployment continues automatically', async () => {
   const id = await createPending()
   const { body } = await client.get(`${path}/${id}`)
-  expect(body).toMatchObject({ status: 'provisioning', instance_id: null })
+  expect(body).toMatchObject({ status: 'provisioning', waiting_for: 'instance', instance_id: null })
   runtime.reset()
   const running = await waitForStatus(client, id, 'running')
   expect(running.instance_id).not.toBeNull()
@@ -70,7 +70,7 @@ test('a runtime error does not fail a long-pending instance', async () => {
     },
   })
   const read = async () => (await client.get(`${path}/${id}`)).body
-  await expect.poll(async () => (await read()).status_message).toMatch(/Retrying/)
+  await expect.poll(async () => (await read()).waiting_for).toBe('retry')
   expect((await read()).status).toBe('provisioning')
   runtime.reset()
   await waitForStatus(client, id, 'running')

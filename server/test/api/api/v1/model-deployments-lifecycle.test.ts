@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
-import { deployBundled, waitForStatus } from '../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 
@@ -25,7 +25,7 @@ async function listEvents(id: string) {
 }
 
 test('a deployment goes from requested to running to terminated on the real engine and fills its fields', async () => {
-  const running = await deployBundled(client)
+  const running = await deploy(client)
   expect(running).toMatchObject({
     cluster_id: 'local',
     instance_id: expect.stringMatching(/^local-/),
@@ -48,7 +48,7 @@ test('a deployment goes from requested to running to terminated on the real engi
   const ended = await waitForStatus(client, running.id, 'terminated')
   expect(ended).toMatchObject({ instance_id: running.instance_id, failure_stage: null, failure_reason: null })
   expect(ended.terminated_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  expect(Date.parse(ended.terminated_at)).toBeGreaterThanOrEqual(Date.parse(answer.body.updated_at))
+  expect(Date.parse(ended.terminated_at!)).toBeGreaterThanOrEqual(Date.parse(answer.body.updated_at))
   expect(await server.application.runtime.listDeploymentIds()).not.toContain(running.id)
 
   const events = await listEvents(running.id)

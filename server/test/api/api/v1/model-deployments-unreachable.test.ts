@@ -3,7 +3,7 @@ import type { EngineObservation } from '../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { createTestClock, hour } from '../../../support/clock.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -43,10 +43,12 @@ async function waitForMessage(id: string, expected: string | null): Promise<any>
 
 test('a running deployment stays running while its runtime is unreachable, and reports it', async () => {
   runtime.reset()
-  const { body } = await client.post(path, { model_name: 'berth-tiny' })
-  await waitForStatus(client, body.id, 'running')
+  const body = await deploy(client)
   runtime.answer({ observeEngine: unreachable })
-  expect((await waitForMessage(body.id, 'The cluster is unreachable.')).status).toBe('running')
+  expect(await waitForMessage(body.id, 'The cluster is unreachable.')).toMatchObject({
+    status: 'running',
+    waiting_for: 'runtime',
+  })
   clock.advance(hour)
   await vi.waitFor(
     () =>
@@ -54,7 +56,7 @@ test('a running deployment stays running while its runtime is unreachable, and r
     60_000,
   )
   runtime.reset()
-  expect((await waitForMessage(body.id, null)).status).toBe('running')
+  expect(await waitForMessage(body.id, null)).toMatchObject({ status: 'running', waiting_for: null })
   expect(runtime.callsFor(body.id).filter((name) => name === 'ensureEngine')).toHaveLength(1)
 })
 

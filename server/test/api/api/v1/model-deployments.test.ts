@@ -39,6 +39,7 @@ test('POST /api/v1/model-deployments: 201 `requested` with the catalog’s defau
     quantization: expect.toBeOneOf(standard.quantizations),
     inference_model_uid: `dep-${answer.body.id}`,
     status: 'requested',
+    waiting_for: null,
     status_message: null,
     progress: null,
     selected_instance_type: null,

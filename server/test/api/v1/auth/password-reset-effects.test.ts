@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import pg from 'pg'
-import { replaceReset } from '../../../../src/features/accounts/password-reset-store.ts'
-import { startSession } from '../../../../src/features/accounts/sessions.ts'
-import { signIn as signInAs } from '../../../../src/features/accounts/sign-in.ts'
-import { lockUserByEmail } from '../../../../src/features/accounts/store.ts'
-import { serverActor } from '../../../../src/viewer.ts'
+import { replaceReset } from '../../../../src/features/sign-in/password-reset-store.ts'
+import { startPasswordSession } from '../../../../src/features/sign-in/start-password-session.ts'
+import { signIn as signInAs } from '../../../../src/features/sign-in/sign-in.ts'
+import { lockAccountByEmail } from '../../../../src/features/accounts/lock-account.ts'
+import { serverActor } from '../../../../src/base/viewer.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { linkIn, startMailServer } from '../../../support/mail.ts'
@@ -77,11 +77,7 @@ test('POST /v1/auth/password-reset/confirm: a sign-in that already checked the o
   const token = await fetchToken()
   const account = await signInAs(server.application, serverActor, client)
   await anonymous.post(confirm, { token, password: newPassword })
-  const session = startSession(server.application, serverActor, {
-    ...account,
-    authMethod: 'password',
-    replaces: null,
-  })
+  const session = startPasswordSession(server.application, serverActor, account, null)
   await expect(session).rejects.toMatchObject({ code: 'invalid_credentials' })
 })
 
@@ -90,7 +86,7 @@ test('POST /v1/auth/password-reset/confirm: waits while a newer link is issued, 
   const { db } = server.application
   const now = Date.now()
   const [confirmed] = await db.transaction().execute(async (transaction) => {
-    const user = await lockUserByEmail(transaction, client.email)
+    const user = await lockAccountByEmail(transaction, client.email)
     const answer = anonymous.post(confirm, { token, password: newPassword })
     await expect.poll(countWaiting).toBe(1)
     await replaceReset(transaction, {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { watchSession } from '../../../../src/features/accounts/watch-session.ts'
+import { watchSession } from '../../../../src/features/sessions/watch-session.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
 import { startTestServer } from '../../../support/server.ts'

@@ -4,7 +4,7 @@ import { checkUsage } from '../../../../src/features/metering/checks.ts'
 import { settleUsage } from '../../../../src/features/metering/settle.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy } from '../../../support/deployments.ts'
 import { createCast } from '../../../support/organizations.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../support/server.ts'
@@ -25,12 +25,6 @@ beforeEach(async () => {
   now = evening
   client = await registerClient(server.url)
 })
-
-async function deploy(by = client): Promise<string> {
-  const { body } = await by.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-  await waitForStatus(by, body.id, 'running')
-  return body.id
-}
 
 async function addTokens(id: string, hour: string, input_tokens: number): Promise<void> {
   const { db } = server.application
@@ -60,8 +54,8 @@ function seconds(date: string, quantity: string, estimated_amount: string) {
 
 describe('GET /v1/billing/usage', () => {
   test('sums all deployments by day, meter and dimensions, open spans up to now, sealed or not', async () => {
-    const first = await deploy()
-    await deploy()
+    const { id: first } = await deploy(client)
+    await deploy(client)
     await addTokens(first, '2026-01-31T05:00:00Z', 12)
     now = new Date('2026-02-02T01:00:00.500Z')
     const expected = {
@@ -94,7 +88,7 @@ describe('GET /v1/billing/usage', () => {
   })
 
   test('defaults to the current period up to today; days without usage are omitted', async () => {
-    await deploy()
+    await deploy(client)
     now = new Date('2026-02-02T01:00:00Z')
     const { body } = await client.get(path)
     expect(body).toEqual({
@@ -142,7 +136,7 @@ describe('GET /v1/billing/usage', () => {
   })
 
   test('accepts 92 days and the year 0', async () => {
-    await deploy()
+    await deploy(client)
     for (const query of ['from=2025-10-31&to=2026-01-30', 'from=0000-01-01&to=0000-01-02']) {
       expect((await client.get(`${path}?${query}`)).status).toBe(200)
     }
@@ -157,7 +151,7 @@ test('GET /v1/billing/anomalies: open anomalies of the organization, newest firs
   const { viewer, member, admin, superAdmin, stranger } = await createCast(server)
   const list = (by: Client) => by.get('/v1/billing/anomalies')
   expect((await list(superAdmin)).body).toEqual([])
-  const id = await deploy(superAdmin)
+  const { id } = await deploy(superAdmin)
   const { db } = server.application
   const seen = new Date('2026-01-30T23:00:00.000Z')
   now = seen

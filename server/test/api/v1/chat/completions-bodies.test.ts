@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
 import type { Client } from '../../../support/client.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy } from '../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -34,8 +34,7 @@ afterAll(async () => {
 
 async function register(): Promise<{ person: Client; id: string }> {
   const person = await registerClient(server.url)
-  const { id } = (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(person, id, 'running')
+  const { id } = await deploy(person)
   return { person, id }
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { ServerResponse } from 'node:http'
 import { registerClient } from '../../../support/client.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy } from '../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -46,14 +46,12 @@ function release(): void {
 }
 
 /** Registers a user with `count` deployments of one model, each at its own engine. */
-async function deploy(count: number) {
+async function deployModels(count: number) {
   const person = await registerClient(server.url)
   const ids: string[] = []
   for (const engine of engines.slice(0, count)) {
     runtime.answer({ ensureEngine: () => ({ phase: 'ready', endpoint: { baseUrl: engine.url } }) })
-    const { body } = await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })
-    await waitForStatus(person, body.id, 'running')
-    ids.push(body.id)
+    ids.push((await deploy(person)).id)
   }
   return { person, ids, ask: (model = 'berth-tiny') => person.post(path, { model }) }
 }
@@ -62,7 +60,7 @@ const queued = () => server.application.inference.admission.queued()
 
 test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when the queue is full it is a 429 with Retry-After', async () => {
   engines[0]!.answer(hold)
-  const { ask } = await deploy(1)
+  const { ask } = await deployModels(1)
   const first = [ask(), ask()]
   await vi.waitFor(() => expect(held).toHaveLength(2), patience)
   const third = ask()
@@ -79,7 +77,7 @@ test('beyond INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT a request is queued; when th
 
 test('a request queued for longer than INFERENCE_QUEUE_TIMEOUT_MS is a 429', async () => {
   engines[0]!.answer(hold)
-  const { ask } = await deploy(1)
+  const { ask } = await deployModels(1)
   const first = [ask(), ask()]
   await vi.waitFor(() => expect(held).toHaveLength(2), patience)
   expect((await ask()).status).toBe(429)
@@ -90,8 +88,8 @@ test('a request queued for longer than INFERENCE_QUEUE_TIMEOUT_MS is a 429', asy
 
 test('a slow deployment delays neither other deployments of the user nor other users', async () => {
   engines[0]!.answer(hold)
-  const { ids, ask } = await deploy(2)
-  const stranger = await deploy(2)
+  const { ids, ask } = await deployModels(2)
+  const stranger = await deployModels(2)
   const slow = [ask(ids[0]), ask(ids[0]), ask(ids[0])]
   await vi.waitFor(() => expect([held.length, queued()]).toEqual([2, 1]), patience)
   for (let count = 0; count < 5; count += 1) expect((await ask(ids[1])).status).toBe(200)
@@ -103,7 +101,7 @@ test('a slow deployment delays neither other deployments of the user nor other u
 
 test('beyond INFERENCE_MAX_IN_FLIGHT_PER_USER a request to any deployment is queued', async () => {
   for (const engine of engines) engine.answer(hold)
-  const { ids, ask } = await deploy(2)
+  const { ids, ask } = await deployModels(2)
   const asked = [ask(ids[0]), ask(ids[0]), ask(ids[1]), ask(ids[1])]
   await vi.waitFor(() => expect([held.length, queued()]).toEqual([3, 1]), patience)
   release()
@@ -115,7 +113,7 @@ test('beyond INFERENCE_MAX_IN_FLIGHT_PER_USER a request to any deployment is que
 
 test('a caller who disconnects while queued leaves the queue', async () => {
   engines[0]!.answer(hold)
-  const { ask, person } = await deploy(1)
+  const { ask, person } = await deployModels(1)
   const first = [ask(), ask()]
   await vi.waitFor(() => expect(held).toHaveLength(2), patience)
   const leaving = new AbortController()
@@ -134,7 +132,7 @@ test('a caller who disconnects while queued leaves the queue', async () => {
 })
 
 test('three consecutive 500s open the circuit breaker of a deployment; after a pause one request probes it', async () => {
-  const { ask } = await deploy(2)
+  const { ask } = await deployModels(2)
   let broken = true
   engines[1]!.answer((response) => (broken ? answerJson(response, '{}', 500) : answerJson(response, '{}')))
   const count = () => engines[1]!.requests.length
@@ -149,7 +147,7 @@ test('three consecutive 500s open the circuit breaker of a deployment; after a p
 })
 
 test('requests still go to the only deployment of a model while its circuit breaker is open', async () => {
-  const { ask } = await deploy(1)
+  const { ask } = await deployModels(1)
   engines[0]!.answer((response) => answerJson(response, '{}', 503))
   for (let asked = 0; asked < 5; asked += 1) expect((await ask()).status).toBe(503)
   engines[0]!.answer((response) => answerJson(response, '{}'))

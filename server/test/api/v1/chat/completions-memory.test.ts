@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createApplication } from '../../../../src/create-application.ts'
-import type { Application } from '../../../../src/application.ts'
+import { createApplication } from '../../../../src/wiring/create-application.ts'
+import type { Application } from '../../../../src/wiring/application.ts'
 import type { App } from '../../../../src/http/app.ts'
-import { buildServer } from '../../../../src/server.ts'
+import { buildServer } from '../../../../src/process/server.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy } from '../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -43,8 +43,7 @@ afterAll(async () => {
 /** Registers a user with a running deployment, cached by both processes. */
 async function register() {
   const person = await registerClient(server.url)
-  const { id } = (await person.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(person, id, 'running')
+  const { id } = await deploy(person)
   const elsewhere = createClient(other.url)
   elsewhere.setCookie(person.cookie())
   const ask = async () => (await elsewhere.post(path, { model: id })).status

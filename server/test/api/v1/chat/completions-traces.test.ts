@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
-import { waitForStatus } from '../../../support/deployments.ts'
+import { deploy } from '../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../support/scripted-runtime.ts'
@@ -27,8 +27,7 @@ afterAll(async () => {
 
 test('a request is a span in the caller’s trace, the parent of the engine’s span, and contains no prompt or completion', async () => {
   const client = await registerClient(server.url)
-  const { id } = (await client.post('/api/v1/model-deployments', { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'running')
+  const { id } = await deploy(client)
   engine.answer((response) =>
     answerJson(response, '{"usage":{"prompt_tokens":3,"completion_tokens":4},"secret":1}'),
   )

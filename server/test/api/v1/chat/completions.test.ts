@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../../support/client.ts'
-import { deployBundled, waitForStatus } from '../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../support/deployments.ts'
 import { setRole } from '../../../support/roles.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
@@ -14,7 +14,7 @@ let deployment: { id: string; inference_model_uid: string }
 beforeAll(async () => {
   server = await startTestServer()
   client = await registerClient(server.url)
-  deployment = await deployBundled(client)
+  deployment = await deploy(client)
 })
 afterAll(() => server.close())
 
@@ -34,7 +34,7 @@ test.each([
 
 test('POST /v1/chat/completions: the usage that the engine reports is metered, with and without streaming', async () => {
   const person = await registerClient(server.url)
-  const { id } = await deployBundled(person)
+  const { id } = await deploy(person)
   const usageOf = async () => (await person.get(`/api/v1/model-deployments/${id}/usage`)).body
   const asked = { model: id, messages, max_tokens: 4, temperature: 0, seed: 1 }
   const { usage } = (await person.post(path, asked)).body
@@ -61,7 +61,7 @@ test('POST /v1/chat/completions: a validation error from the engine reaches the 
 
 test('POST /v1/chat/completions: the role viewer may send requests', async () => {
   const person = await registerClient(server.url)
-  await deployBundled(person)
+  await deploy(person)
   await setRole(server, person.email, 'viewer')
   const answer = await person.post(path, { model: 'berth-tiny', messages, max_tokens: 1 })
   expect(answer.status).toBe(200)
@@ -78,7 +78,7 @@ test('POST /v1/chat/completions: another user’s deployment is a 404 model_not_
 
 test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_found', async () => {
   const person = await registerClient(server.url)
-  const { id } = await deployBundled(person)
+  const { id } = await deploy(person)
   await person.delete(`/api/v1/model-deployments/${id}`)
   await waitForStatus(person, id, 'terminated')
   for (const model of [id, 'berth-tiny']) {
@@ -90,7 +90,7 @@ test('POST /v1/chat/completions: a terminated deployment is a 404 model_not_foun
 
 test('a stopped engine is a 502 upstream_unavailable, then the worker restarts it', async () => {
   const person = await registerClient(server.url)
-  const { id } = await deployBundled(person)
+  const { id } = await deploy(person)
   expect(await server.application.runtime.stopEngine(id)).toBe(true)
   const ask = () => person.post(path, { model: id, messages, max_tokens: 1 })
   const first = await ask()

@@ -69,7 +69,7 @@ test('POST /v1/invitations/register: returns a Session of a new account in the i
 test('POST /v1/invitations/register: a session that ends before the response is a 401', async () => {
   await endSessionsAtOnce(server.application.db)
   const answer = await register()
-  expect([answer.status, answer.body.code]).toEqual([401, 'not_authenticated'])
+  expect([answer.status, answer.body.code]).toEqual([401, 'invalid_credentials'])
   expect(answer.headers.get('set-cookie')).toBeNull()
   expect(await readStatus()).toBe('accepted')
 })

@@ -84,7 +84,7 @@ test('GET /v1/organization/invitations: email_status and email_sent_at show the 
 })
 
 test('GET /v1/organization/invitations: a rejected address shows failed with the reason; a resend starts over', async () => {
-  mails.faults.push({ at: 'RCPT', code: 550, text: 'no such user here' })
+  mails.faults.push({ to: email, at: 'RCPT', code: 550, text: 'no such user here' })
   const { invitation } = await invite(server, owner, { email })
   const email_last_error = expect.stringContaining('550')
   await waitForListed({ status: 'pending', email_status: 'failed', email_sent_at: null, email_last_error })
@@ -123,7 +123,7 @@ test('invitation emails: names with markup, headers or links stay plain text', a
 
 test('invitation emails: a waiting email is not sent once the invitation is answered, as email_status shows', async () => {
   const guest = await registerProven(server, { email })
-  mails.faults.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  mails.faults.push({ to: email, at: 'RCPT', code: 451, text: 'come back later' })
   const { invitation } = await invite(server, owner, { email })
   await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
   expect((await guest.post(`/v1/invitations/${invitation.id}/reject`)).status).toBe(200)
@@ -132,7 +132,7 @@ test('invitation emails: a waiting email is not sent once the invitation is answ
 })
 
 test('invitation emails: a waiting email is not sent once a resend replaces it', async () => {
-  mails.faults.push({ at: 'RCPT', code: 451, text: 'come back later' })
+  mails.faults.push({ to: email, at: 'RCPT', code: 451, text: 'come back later' })
   const { invitation } = await invite(server, owner, { email })
   await waitForListed({ email_status: 'pending', email_last_error: expect.stringContaining('451') })
   await owner.post(`/v1/organization/invitations/${invitation.id}/resend`)

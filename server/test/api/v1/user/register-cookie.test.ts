@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readConfig } from '../../../../src/config.ts'
-import { buildServer } from '../../../../src/server.ts'
+import { readConfig } from '../../../../src/config/config.ts'
+import { buildServer } from '../../../../src/process/server.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'
 

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startSession } from '../../../../src/features/accounts/sessions.ts'
+import { signIn as checkSignIn } from '../../../../src/features/sign-in/sign-in.ts'
+import { startPasswordSession } from '../../../../src/features/sign-in/start-password-session.ts'
 import { disableUser } from '../../../../src/features/operators/disable-user.ts'
-import { serverActor } from '../../../../src/viewer.ts'
+import { serverActor } from '../../../../src/base/viewer.ts'
 import { registerClient } from '../../../support/client.ts'
 import { createTestClock, day } from '../../../support/clock.ts'
 import type { Account } from '../../../support/organizations.ts'
@@ -182,12 +183,10 @@ test('a crash while the session starts leaves the code unused', async () => {
 
 test('a factor that is set up while a sign-in runs is required by it', async () => {
   const plain = await registerClient(server.url)
-  const { user } = (await plain.get('/v1/auth/session')).body
+  const checked = await checkSignIn(server.application, serverActor, plain)
   await addTotp(plain, clock.now)
-  const session = { userId: user.id, authMethod: 'password', replaces: null }
-  await expect(startSession(server.application, serverActor, session)).rejects.toMatchObject({
-    code: 'second_factor_required',
-  })
+  const session = startPasswordSession(server.application, serverActor, checked, null)
+  await expect(session).rejects.toMatchObject({ code: 'second_factor_required' })
 })
 
 test('a right password without a code, and each wrong code, are in the audit log of the organization', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildServer } from '../../../../src/server.ts'
+import { buildServer } from '../../../../src/process/server.ts'
 import { createClient, registerClient } from '../../../support/client.ts'
 import { startTestServer } from '../../../support/server.ts'
 import type { TestServer } from '../../../support/server.ts'

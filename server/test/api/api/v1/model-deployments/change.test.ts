@@ -62,9 +62,12 @@ test('PATCH …/{id}: a deployment that does not serve yet moves to an instance 
     min_context_tokens: null,
     min_parallel_sequences: null,
   })
+  runtime.answer({ release: () => false })
   const changed = await change(id, { min_parallel_sequences: 16 })
   expect(changed.status).toBe(200)
   expect(changed.body).toMatchObject({ id, min_context_tokens: null, min_parallel_sequences: 16 })
+  await vi.waitFor(async () => expect((await read(id)).waiting_for).toBe('release'), patience)
+  runtime.answer({ release: () => true })
   await vi.waitFor(
     async () => expect(await read(id)).toMatchObject({ selected_instance_type: 'h100-x1' }),
     patience,
@@ -75,8 +78,12 @@ test('PATCH …/{id}: a deployment that does not serve yet moves to an instance 
     instance_id: `h100-x1-${id}`,
     context_tokens: 32_768,
     parallel_sequences: 100,
+    waiting_for: null,
     status_message: null,
   })
+  const { items } = (await client.get(`${path}/${id}/events`)).body
+  const choices = items.map((event: { instance_type: string | null }) => event.instance_type).filter(Boolean)
+  expect(choices).toEqual(['l4-x1', 'h100-x1'])
   expect(runtime.callsFor(id)).toContain('release')
   expect(runtime.specs.findLast(({ deploymentId }) => deploymentId === id)).toMatchObject({
     instanceType: 'h100-x1',
@@ -94,10 +101,12 @@ test('PATCH …/{id}: a running deployment keeps serving, says so, and resizes w
     status: 'running',
     parallel_sequences: 8,
     min_parallel_sequences: 16,
+    waiting_for: 'resize',
     status_message: expect.stringContaining('when the engine starts next'),
   })
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(before)).toContain('observeEngine'), patience)
-  expect(await read(id)).toMatchObject({ status: 'running', status_message: body.status_message })
+  expect(await read(id)).toEqual(body)
+  expect((await client.get(path)).body.items.find((item: { id: string }) => item.id === id)).toEqual(body)
 
   let hasCrashed = false
   runtime.answer({
@@ -114,6 +123,7 @@ test('PATCH …/{id}: a running deployment keeps serving, says so, and resizes w
         status: 'running',
         selected_instance_type: 'h100-x1',
         parallel_sequences: 100,
+        waiting_for: null,
         status_message: null,
       }),
     patience,
@@ -144,10 +154,11 @@ test('PATCH …/{id}: a minimum that the engine meets already, or none, needs no
   expect((await read(id)).updated_at).toBe(met.body.updated_at)
   const same = await change(id, { min_context_tokens: 32_768 })
   expect(same.body, 'a PATCH that changes nothing').toEqual(met.body)
-  expect((await change(id, { min_parallel_sequences: 16 })).body.status_message).toMatch(/starts next/)
+  expect((await change(id, { min_parallel_sequences: 16 })).body.waiting_for).toBe('resize')
   expect((await change(id, { min_parallel_sequences: null })).body).toMatchObject({
     min_context_tokens: 32_768,
     min_parallel_sequences: null,
+    waiting_for: null,
     status_message: null,
   })
   expect(await read(id)).toMatchObject({ status: 'running', selected_instance_type: 'l4-x1' })

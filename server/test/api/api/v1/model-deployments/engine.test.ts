@@ -2,21 +2,16 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { RuntimeEngine } from '../../../../../src/ports/model-runtime.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
+import { engines } from '../../../../support/engines.ts'
 import { waitForStatus } from '../../../../support/deployments.ts'
 import { createScriptedRuntime, makeOffer } from '../../../../support/scripted-runtime.ts'
 import { startTestServer } from '../../../../support/server.ts'
 import type { TestServer } from '../../../../support/server.ts'
 
 const path = '/api/v1/model-deployments'
-const vllm: RuntimeEngine = { name: 'vllm', formats: ['pytorch'], version: '0.27.1', acceptsImages: true }
-const llamaCpp: RuntimeEngine = {
-  name: 'llama.cpp',
-  formats: ['ggufv2'],
-  version: '10964',
-  acceptsImages: true,
-}
-const engines = [vllm, llamaCpp]
-const runtime = { ...createScriptedRuntime(), engines }
+const vllm: RuntimeEngine = { ...engines.vllm, formats: ['pytorch'], version: '0.27.1' }
+const installed = [vllm, engines.llamaCpp]
+const runtime = { ...createScriptedRuntime(), engines: installed }
 const patience = { timeout: 30_000, interval: 50 }
 const gpu = makeOffer('h100-x1', {
   gpuCount: 1,
@@ -34,7 +29,7 @@ beforeAll(async () => {
 })
 afterEach(() => {
   runtime.reset()
-  engines.splice(0, 2, vllm, llamaCpp)
+  installed.splice(0, 1, vllm)
 })
 afterAll(() => server.close())
 
@@ -73,33 +68,10 @@ test('GET …/{id}: engine is what started last, not what the operator has insta
     model_size_in_billions: 7,
   })
   expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
-  engines.splice(0, 1, { ...vllm, version: '0.28.0' })
+  installed.splice(0, 1, { ...vllm, version: '0.28.0' })
   const observed = runtime.callsFor(id).length
   await vi.waitFor(() => expect(runtime.callsFor(id).slice(observed)).toContain('observeEngine'), patience)
   expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.27.1' })
   await crash(id)
   expect((await read(id)).engine).toEqual({ name: 'vllm', version: '0.28.0' })
-})
-
-test('a deployment from before engine profiles takes that of the catalog at the next start, except the projector', async () => {
-  const id = await deploy({ model_name: 'qwen3.5', model_format: 'ggufv2' })
-  const stored = () =>
-    server.application.db
-      .selectFrom('deployments')
-      .select('variant')
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
-  const { engines: profiles, ...variant } = (await stored()).variant
-  expect(profiles?.llamaCpp?.projector).toEqual(expect.any(String))
-  await server.application.db
-    .updateTable('deployments')
-    .set({ variant: JSON.stringify(variant) })
-    .where('id', '=', id)
-    .execute()
-  await crash(id)
-  const expected = { ...profiles, llamaCpp: { ...profiles?.llamaCpp, projector: undefined } }
-  const { variant: started } = runtime.specs.findLast(({ deploymentId }) => deploymentId === id)!
-  expect(started).toEqual(JSON.parse(JSON.stringify({ ...variant, engines: expected })))
-  expect((await stored()).variant).toEqual(started)
-  expect(started.engines?.vllm?.reasoningParser).toEqual(expect.any(String))
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, registerClient } from '../../../../support/client.ts'
-import { waitForStatus } from '../../../../support/deployments.ts'
+import { deploy } from '../../../../support/deployments.ts'
 import { openEventStream } from '../../../../support/event-stream.ts'
 import type { EventStream, StreamedEvent } from '../../../../support/event-stream.ts'
 import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
@@ -31,10 +31,9 @@ beforeAll(async () => {
 })
 afterAll(() => world.server.close())
 
-test('GET …/{id}/events: {items: [{at, status, stage, message}]}, oldest first', async () => {
+test('GET …/{id}/events: {items: [{id, at, status, stage, message, instance_type}]}, oldest first', async () => {
   const { client } = world
-  const created = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, created.id, 'running')
+  const created = await deploy(client)
   const answer = await client.get(`${path}/${created.id}/events`)
   expect(answer.status).toBe(200)
   expect(Object.keys(answer.body)).toEqual(['items'])
@@ -44,9 +43,15 @@ test('GET …/{id}/events: {items: [{at, status, stage, message}]}, oldest first
     ['deploying', 'provisioning'],
     ['running', null],
   ])
+  expect(answer.body.items.map(({ instance_type }: any) => instance_type)).toEqual([
+    null,
+    'small',
+    null,
+    null,
+  ])
   expect(answer.body.items[0].at).toBe(created.created_at)
   for (const item of answer.body.items) {
-    expect(Object.keys(item)).toEqual(['at', 'status', 'stage', 'message'])
+    expect(Object.keys(item)).toEqual(['id', 'at', 'status', 'stage', 'message', 'instance_type'])
     expect(item.at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(item.message).toMatch(/\S.*\.$/)
   }
@@ -55,8 +60,7 @@ test('GET …/{id}/events: {items: [{at, status, stage, message}]}, oldest first
 test('GET …/{id}/events with Accept: text/event-stream: existing events, then new ones, each once', async () => {
   const { client, runtime, server } = world
   runtime.answer({ ensureEngine: () => ({ phase: 'starting', message: 'Soon.' }) })
-  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'deploying')
+  const { id } = await deploy(client, 'berth-tiny', 'deploying')
   const stream = await openEventStream(server.url, `${path}/${id}/events`, client)
   expect(stream.status).toBe(200)
   expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
@@ -74,12 +78,10 @@ test('GET …/{id}/events with Accept: text/event-stream: existing events, then 
 
 test('GET …/{id}/events: a stream contains no events of other deployments', async () => {
   const { client, server } = world
-  const one = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, one.id, 'running')
+  const one = await deploy(client)
   const stream = await openEventStream(server.url, `${path}/${one.id}/events`, client)
   await readUntil(stream, 'running')
-  const other = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, other.id, 'running')
+  await deploy(client)
   await client.delete(`${path}/${one.id}`)
   expect((await stream.next())?.data.status).toBe('terminating')
   stream.close()
@@ -98,10 +100,9 @@ test('GET …/{id}/events with Accept: text/event-stream: 404 for an unknown dep
 
 test('GET …/{id}/logs with Accept: text/event-stream: begins with the last lines, 200 or ?tail=N', async () => {
   const { client, runtime, server } = world
-  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'running')
+  const { id } = await deploy(client)
   const lines = Array.from({ length: 201 }, (_, index) => `line ${index}`)
-  runtime.logs.push(...lines.map((line) => ({ at: new Date(), line })))
+  runtime.logLines.push(...lines.map((line) => ({ at: new Date(), line })))
   for (const [query, expected] of [
     ['', lines.slice(1)],
     ['?tail=2', lines.slice(-2)],
@@ -126,12 +127,11 @@ test.each(['events', 'logs'])(
   'GET …/{id}/%s: a stream ends with the session that opened it',
   async (what) => {
     const { client, runtime, server } = world
-    runtime.followLogs = async function* (_id, _tail, signal) {
+    runtime.logs.follow = async function* (_id, _tail, signal) {
       yield { at: new Date(), line: 'ready' }
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
     }
-    const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
-    await waitForStatus(client, id, 'running')
+    const { id } = await deploy(client)
     const second = createClient(server.url)
     await second.post('/v1/user/signin', { email: client.email, password: client.password })
     const stays = await openEventStream(server.url, `${path}/${id}/events`, client)
@@ -149,8 +149,7 @@ test.each(['events', 'logs'])(
 
 test('GET …/{id}/events: a stream ends when the server shuts down', async () => {
   const { client, server } = await start()
-  const { id } = (await client.post(path, { model_name: 'berth-tiny' })).body
-  await waitForStatus(client, id, 'running')
+  const { id } = await deploy(client)
   const stream = await openEventStream(server.url, `${path}/${id}/events`, client)
   await readUntil(stream, 'running')
   const closed = server.app.close()

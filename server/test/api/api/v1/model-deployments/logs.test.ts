@@ -5,7 +5,7 @@ import { deriveEngineKey } from '../../../../../src/features/deployments/engine-
 import { deleteOldEngineLogs } from '../../../../../src/features/deployments/engine-log.ts'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
-import { deployBundled, waitForStatus } from '../../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../../support/deployments.ts'
 import { openEventStream } from '../../../../support/event-stream.ts'
 import type { StreamedEvent } from '../../../../support/event-stream.ts'
 import { startTestServer } from '../../../../support/server.ts'
@@ -19,7 +19,7 @@ let id: string
 beforeAll(async () => {
   server = await startTestServer()
   client = await registerClient(server.url)
-  id = (await deployBundled(client)).id
+  id = (await deploy(client)).id
 })
 afterAll(() => server.close())
 
@@ -72,7 +72,7 @@ test('GET …/{id}/logs: empty before an engine was started', async () => {
 })
 
 test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', async () => {
-  const reading = vi.spyOn(server.application.runtime, 'readLogs')
+  const reading = vi.spyOn(server.application.runtime.logs, 'read')
   reading.mockRejectedValueOnce(new Error('connect ECONNREFUSED 10.0.0.1:6443'))
   const answer = await client.get(`${path}/${id}/logs`)
   reading.mockRestore()
@@ -81,7 +81,7 @@ test('GET …/{id}/logs: an unreachable runtime is a 503 without internals', asy
 })
 
 test('GET …/{id}/logs of a failed engine: its last lines, even after its instance is released', async () => {
-  const { id: failing } = await deployBundled(client)
+  const { id: failing } = await deploy(client)
   const folder = join(server.dataDirectory, 'engines', failing)
   const line = 'last words'
   const killed = new Set<number>()
@@ -109,7 +109,7 @@ test('GET …/{id}/logs of a failed engine: its last lines, even after its insta
 })
 
 test('GET …/{id}/logs of a terminated deployment: the last lines of its engine, for 30 days', async () => {
-  const { id: ended } = await deployBundled(client)
+  const { id: ended } = await deploy(client)
   await waitForStatus(client, ended, 'running')
   const file = join(server.dataDirectory, 'engines', ended, 'engine.log')
   const line = { at: '2026-01-02T03:04:05.678Z', line: 'still here' }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { registerClient } from '../../../../support/client.ts'
 import type { Client } from '../../../../support/client.ts'
-import { waitForStatus } from '../../../../support/deployments.ts'
+import { deploy, waitForStatus } from '../../../../support/deployments.ts'
 import { answerJson, startRecordingEngine } from '../../../../support/recording-engine.ts'
 import type { RecordingEngine } from '../../../../support/recording-engine.ts'
 import { createScriptedRuntime } from '../../../../support/scripted-runtime.ts'
@@ -26,12 +26,6 @@ afterAll(async () => {
   await engine.close()
 })
 
-async function deploy(model_name = 'berth-tiny'): Promise<string> {
-  const { id } = (await client.post(path, { model_name })).body
-  await waitForStatus(client, id, 'running')
-  return id
-}
-
 async function readUsage(id: string) {
   const {
     instance_seconds: _,
@@ -49,7 +43,7 @@ function sse(...chunks: unknown[]): string {
 }
 
 test('GET …/{id}/usage: no usage yet, but instance time runs until the release', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const first = (await client.get(`${path}/${id}/usage`)).body
   expect(first).toEqual({
     ...nothing,
@@ -64,13 +58,13 @@ test('GET …/{id}/usage: no usage yet, but instance time runs until the release
   const ended = await waitForStatus(client, id, 'terminated')
   const last = (await client.get(`${path}/${id}/usage`)).body
   expect(last.instance_seconds).toBeLessThanOrEqual(
-    (Date.parse(ended.terminated_at) - Date.parse(ended.created_at)) / 1000,
+    (Date.parse(ended.terminated_at!) - Date.parse(ended.created_at)) / 1000,
   )
   expect((await client.get(`${path}/${id}/usage`)).body).toEqual(last)
 })
 
 test('GET …/{id}/usage: sums non-streamed responses', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   engine.answer((response) =>
     answerJson(response, '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}'),
   )
@@ -80,7 +74,7 @@ test('GET …/{id}/usage: sums non-streamed responses', async () => {
 })
 
 test('GET …/{id}/usage: embeddings have only input tokens', async () => {
-  const id = await deploy('berth-tiny-embedding')
+  const { id } = await deploy(client, 'berth-tiny-embedding')
   engine.answer((response) =>
     answerJson(response, '{"data":[],"usage":{"prompt_tokens":5,"total_tokens":5}}'),
   )
@@ -89,7 +83,7 @@ test('GET …/{id}/usage: embeddings have only input tokens', async () => {
 })
 
 test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if the client does not receive that chunk', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.end(
@@ -109,7 +103,7 @@ test('GET …/{id}/usage: a stream counts the usage of its last chunk, even if t
 })
 
 test('GET …/{id}/usage: a stream that the client left counts the chunks sent so far', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   engine.answer((response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(sse(...['a', 'b', 'c'].map((content) => ({ choices: [{ delta: { content } }] }))))
@@ -128,7 +122,7 @@ test('GET …/{id}/usage: a stream that the client left counts the chunks sent s
 })
 
 test('GET …/{id}/usage: engine errors and invalid usage count nothing', async () => {
-  const id = await deploy()
+  const { id } = await deploy(client)
   const useless = [
     ['{"error":{"message":"no"},"usage":{"prompt_tokens":9,"completion_tokens":9}}', 400],
     ['{"usage":{"prompt_tokens":-1,"completion_tokens":1}}', 200],
@@ -152,8 +146,7 @@ test('usage is stored per UTC hour and summed over hours', async () => {
   const other = await startTestServer({ runtime, clock: () => now })
   try {
     const person = await registerClient(other.url)
-    const { id } = (await person.post(path, { model_name: 'berth-tiny' })).body
-    await waitForStatus(person, id, 'running')
+    const { id } = await deploy(person)
     engine.answer((response) => answerJson(response, '{"usage":{"prompt_tokens":1,"completion_tokens":2}}'))
     for (const minutes of [0, 1]) {
       now = new Date(now.getTime() + minutes * 60_000)

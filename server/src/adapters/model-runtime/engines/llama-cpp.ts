@@ -1,0 +1,61 @@
+import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { toArguments } from './to-arguments.ts'
+
+/** One process of `llama-server`. */
+export interface LlamaServerLaunch {
+  spec: EngineSpec
+  /** The options that name the weights, such as `{ model: '/path/model.gguf' }` */
+  source: Record<string, string>
+  /** The options that name the projector, such as `{ mmproj: '/path/mmproj.gguf' }`; null for none */
+  projector: Record<string, string> | null
+  host: string
+  port: number
+  /** Layers on the GPU; 0 runs on the CPU */
+  gpuLayers: number
+  /** Threads on the CPU; undefined for llama-server's default */
+  threads?: number | undefined
+  /** Host memory for states of idle conversations, in MiB */
+  promptCacheMebibytes: number
+}
+
+/** llama.cpp of unknown version. */
+export const llamaCpp = {
+  name: 'llama.cpp',
+  title: 'llama.cpp',
+  formats: ['ggufv2'],
+  profile: 'llamaCpp',
+  sizing: 'per-slot',
+  images: 'projector',
+  version: null,
+  versionPrefix: 'b',
+} as const satisfies RuntimeEngine
+
+/** Builds the arguments of `llama-server`, for build b9128 and later. The key comes from `LLAMA_API_KEY`. */
+export function buildLlamaServerArguments(launch: LlamaServerLaunch): string[] {
+  const { spec, projector } = launch
+  const isEmbedding = spec.variant.modelType === 'embedding'
+  const { chatTemplate, options } = spec.variant.engines.llamaCpp ?? {}
+  // llama.cpp embeds a text in one batch, so a batch must hold a full context.
+  const batch = isEmbedding ? spec.contextTokens : undefined
+  return toArguments({
+    ...launch.source,
+    ...(projector ?? { 'no-mmproj': true }),
+    alias: spec.modelUid,
+    // llama.cpp divides the context among its slots.
+    'ctx-size': spec.contextTokens * spec.parallelSequences,
+    parallel: spec.parallelSequences,
+    'n-gpu-layers': launch.gpuLayers,
+    threads: launch.threads,
+    host: launch.host,
+    port: launch.port,
+    metrics: true,
+    embeddings: isEmbedding,
+    'batch-size': batch,
+    'ubatch-size': batch,
+    'cache-ram': launch.promptCacheMebibytes,
+    jinja: !isEmbedding,
+    'reasoning-format': isEmbedding ? undefined : 'deepseek',
+    'chat-template': isEmbedding ? undefined : chatTemplate,
+    ...options,
+  })
+}

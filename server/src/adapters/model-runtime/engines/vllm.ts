@@ -1,0 +1,87 @@
+import type { EngineSpec, RuntimeEngine } from '../../../ports/model-runtime.ts'
+import { toArguments } from './to-arguments.ts'
+
+/** One process of `vllm serve`. */
+export interface VllmLaunch {
+  spec: EngineSpec
+  /** A Hugging Face repository, or a folder with the weights */
+  model: string
+  /** Revision of the repository; undefined for a folder */
+  revision?: string | undefined
+  host: string
+  port: number
+  /** GPUs of this node */
+  gpus: number
+  /** NVIDIA's compute capability; null when unknown */
+  computeCapability: number | null
+  /** The share of each GPU's memory that vLLM may use, above 0 and at most 1 */
+  memoryShare: number
+  /** This process's place among several nodes; the one with rank 0 serves. Undefined for a single node. */
+  node?: { count: number; rank: string; leaderAddress: string; isWorker: boolean } | undefined
+}
+
+/** vLLM of unknown version. */
+export const vllm = {
+  name: 'vllm',
+  title: 'vLLM',
+  formats: ['pytorch', 'awq', 'gptq', 'fp8'],
+  profile: 'vllm',
+  sizing: 'shared-cache',
+  images: 'native',
+  version: null,
+  versionPrefix: '',
+} as const satisfies RuntimeEngine
+
+/** Builds the arguments of `vllm serve`, for vLLM 0.14 and later. The key comes from `VLLM_API_KEY`. */
+export function buildVllmArguments(launch: VllmLaunch): string[] {
+  const { spec, model, revision, computeCapability, node } = launch
+  const { variant } = spec
+  const { toolParser, reasoningParser, chatTemplate, options } = variant.engines.vllm ?? {}
+  // GPUs before Ampere lack bfloat16, the default of most checkpoints.
+  const isOldGpu = computeCapability !== null && computeCapability < 8
+  const isEmbedding = variant.modelType === 'embedding'
+  const chat = isEmbedding
+    ? { runner: 'pooling' }
+    : {
+        'enable-auto-tool-choice': toolParser !== undefined,
+        'tool-call-parser': toolParser,
+        'reasoning-parser': reasoningParser,
+        'chat-template': chatTemplate,
+      }
+  const arguments_ = toArguments({
+    revision,
+    // The tokenizer may come from another repository, which doesn't have this commit.
+    'tokenizer-revision': options?.['tokenizer'] === undefined ? revision : undefined,
+    'served-model-name': spec.modelUid,
+    host: launch.host,
+    port: launch.port,
+    'max-model-len': spec.contextTokens,
+    'max-num-seqs': spec.parallelSequences,
+    'tensor-parallel-size': launch.gpus,
+    ...(node === undefined
+      ? {}
+      : {
+          'pipeline-parallel-size': node.count,
+          nnodes: node.count,
+          'node-rank': node.rank,
+          'master-addr': node.leaderAddress,
+          headless: node.isWorker,
+        }),
+    'gpu-memory-utilization': launch.memoryShare,
+    dtype: isOldGpu ? 'half' : undefined,
+    quantization: quantizesOnLoad(spec, model) ? 'fp8' : undefined,
+    ...chat,
+    ...options,
+  })
+  return [model, ...arguments_]
+}
+
+/** vLLM detects the method of a quantized checkpoint itself, and rejects a different one. */
+function quantizesOnLoad({ variant }: EngineSpec, model: string): boolean {
+  const source = variant.weights.kind === 'huggingface' ? variant.weights.repo : model
+  return (
+    variant.format === 'fp8' &&
+    !/fp8/i.test(source) &&
+    variant.engines.vllm?.options?.['quantization'] === undefined
+  )
+}

@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import { llamaCpp } from '../../engines/llama-cpp.ts'
+import { defaultStateCacheBytes } from '../settings.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import { countThreads, mebibyte } from './local-engine.ts'
+import type { EngineCommand, LocalEngine, LocalWeights } from './local-engine.ts'
+
+/** Berth's own engine over llama.cpp, which sees no images. */
+export const embedded: RuntimeEngine = {
+  ...llamaCpp,
+  name: 'embedded',
+  title: "Berth's engine",
+  images: 'none',
+}
+
+/** Needs no program of the operator. */
+export function openEmbedded(settings: LocalRuntimeSettings): LocalEngine {
+  return { facts: embedded, build: async (spec, weights) => buildEmbedded(settings, spec, weights) }
+}
+
+function buildEmbedded(
+  settings: LocalRuntimeSettings,
+  spec: EngineSpec,
+  { model }: LocalWeights,
+): EngineCommand {
+  const options = {
+    model,
+    alias: spec.modelUid,
+    type: spec.variant.modelType === 'embedding' ? 'embedding' : 'chat',
+    context: spec.contextTokens,
+    parallel: spec.parallelSequences,
+    threads: countThreads(settings),
+    'state-cache-mib': (settings.stateCacheBytes ?? defaultStateCacheBytes) / mebibyte,
+  }
+  return {
+    args: Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]),
+    variables: {
+      // Otherwise malloc keeps memory that the threads freed after the load, about 70 MB in total.
+      MALLOC_ARENA_MAX: '1',
+      MALLOC_MMAP_THRESHOLD_: '131072',
+      // The next engine doesn't compile the same code, and has no TypeScript compiler in memory.
+      NODE_COMPILE_CACHE: join(settings.dataDirectory, 'compile-cache', 'node'),
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import { openEngines } from './engine-choice.ts'
+import { describeHost } from '../host.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+
+const settings: LocalRuntimeSettings = {
+  dataDirectory: '/data',
+  catalogDirectory: '/catalog',
+  huggingFace: { endpoint: 'https://hf.co', token: null },
+  environment: { NODE_LLAMA_CPP_GPU: 'false' },
+  logger: { info: () => {}, warn: () => {} },
+}
+const spec: EngineSpec = {
+  deploymentId: 'd',
+  modelUid: 'dep-d',
+  apiKey: 'key',
+  clusterId: null,
+  variant: {
+    modelName: 'm',
+    modelType: 'LLM',
+    format: 'ggufv2',
+    sizeInBillions: 1,
+    quantization: 'Q8_0',
+    contextLength: 4096,
+    architecture: null,
+    weightBytes: null,
+    weights: { kind: 'file', path: 'm.gguf' },
+    engines: {},
+  },
+  instanceType: 'local-cpu',
+  gpuCount: 0,
+  memoryBytes: 1,
+  contextTokens: 1024,
+  parallelSequences: 2,
+}
+const weights = { model: '/m.gguf', projector: null }
+const host = { gpus: null, gpuModel: null, computeCapability: null }
+
+test.each([
+  ['the embedded engine', {}, '--state-cache-mib'],
+  ['llama-server', { llamaServerCommand: [process.execPath, '-e', ''] as const }, '--cache-ram'],
+])('%s may keep as many states as the offer says, by default 128 MiB', async (_name, engine, option) => {
+  for (const [stateCacheBytes, mebibytes] of [
+    [undefined, 128],
+    [0, 0],
+    [64 * 2 ** 20, 64],
+  ] as const) {
+    const chosen = { ...settings, ...engine, stateCacheBytes }
+    const engines = await openEngines(chosen)
+    const { args } = await engines.build(spec, weights, host)
+    expect(args.slice(args.indexOf(option), args.indexOf(option) + 2)).toEqual([option, String(mebibytes)])
+    const [offer] = await describeHost(chosen, ['ggufv2'])
+    expect(offer?.offer.stateCacheBytes).toBe(mebibytes * 2 ** 20)
+  }
+})

@@ -1,0 +1,36 @@
+import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import { openEmbedded } from './embedded.ts'
+import type { EngineStart } from './engine-control.ts'
+import { openLlamaServer } from './llama-server.ts'
+import type { EnginePlace, LocalWeights } from './local-engine.ts'
+import { openVllm } from './vllm.ts'
+
+/** The engines of this host. */
+export interface LocalEngines {
+  /** In the order of the formats that they load */
+  list: readonly RuntimeEngine[]
+  /** Builds the command of the engine that loads the variant, for weights on this host. */
+  build(spec: EngineSpec, weights: LocalWeights, place: EnginePlace): Promise<EngineStart>
+}
+
+/** Finds the engines that the settings name, and their versions. */
+export async function openEngines(settings: LocalRuntimeSettings): Promise<LocalEngines> {
+  const { llamaServerCommand: llamaServer = null, vllmCommand: vllm = null } = settings
+  const engines = await Promise.all([
+    llamaServer === null ? openEmbedded(settings) : openLlamaServer(settings, llamaServer),
+    ...(vllm === null ? [] : [openVllm(settings, vllm)]),
+  ])
+  return {
+    list: engines.map(({ facts }) => facts),
+    async build(spec, weights, place) {
+      const { format } = spec.variant
+      const engine = engines.find(({ facts }) => facts.formats.includes(format))
+      if (engine === undefined) throw new Error(`no engine of this host loads ${format}`)
+      const start = await engine.build(spec, weights, place)
+      const { gpus } = place
+      const visible = gpus === null ? {} : { CUDA_VISIBLE_DEVICES: gpus.join(',') }
+      return { ...start, apiKey: spec.apiKey, variables: { ...start.variables, ...visible } }
+    },
+  }
+}

@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EngineObservation } from '../../../../ports/model-runtime.ts'
+import { hasErrorCode, syncDirectory, writeJson } from '../files.ts'
+import { countOutOfMemoryKills, readBootId } from '../host.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import { rotateLog } from './engine-log.ts'
+import { observeEngine } from './engine-observation.ts'
+import type { EngineMemory } from './engine-observation.ts'
+import { findEngines, signalEngine, spawnEngine } from './engine-process.ts'
+import { engineFiles } from './engine-record.ts'
+
+/** How to start an engine. */
+export interface EngineStart {
+  /** A script for Node; default: Berth's own engine */
+  program?: string
+  /** The engine's name in messages; default `The engine` */
+  title?: string
+  args: readonly string[]
+  apiKey: string
+  /** Environment variables besides those inherited from the server */
+  variables?: Record<string, string>
+}
+
+/** Controls the engine process of a state folder. Calls for the same folder must not overlap, except `observe`. */
+export interface EngineControl {
+  launch(directory: string, start: EngineStart): Promise<void>
+  /** The state of the engine; `absent` if none was launched since this host booted. */
+  observe(directory: string): Promise<EngineObservation>
+  /** Stops all engine processes of the folder. Returns within about a second; true once none is left. */
+  stop(directory: string): Promise<boolean>
+}
+
+const loadingTimeoutMs = 20 * 60_000
+const stopTimeoutMs = 1000
+const killAfterMs = 5000
+
+interface ControlContext extends EngineMemory {
+  settings: LocalRuntimeSettings
+  /** Berth's own engine, for starts that name no program */
+  program: string
+  /** When a process got SIGTERM, by folder and process id */
+  terminatedAt: Map<string, number>
+}
+
+/** Controls the engines of this host. */
+export function createEngineControl(settings: LocalRuntimeSettings, program: string): EngineControl {
+  const context: ControlContext = {
+    settings,
+    program,
+    children: new Map(),
+    launching: new Set(),
+    unhealthy: new Map(),
+    loadingTimeoutMs: settings.loadingTimeoutMs ?? loadingTimeoutMs,
+    terminatedAt: new Map(),
+  }
+  return {
+    launch: (directory, start) => launchEngine(context, directory, start),
+    observe: (directory) => observeEngine(context, directory),
+    stop: (directory) => stopEngine(context, directory),
+  }
+}
+
+async function launchEngine(context: ControlContext, directory: string, start: EngineStart): Promise<void> {
+  const { settings, children, launching, unhealthy } = context
+  const nonce = randomBytes(16).toString('hex')
+  const files = engineFiles(directory)
+  launching.add(directory)
+  try {
+    await rotateLog(files.log)
+    await rm(files.engine, { force: true })
+    await writeJson(files.launch, {
+      nonce,
+      launched_at: new Date().toISOString(),
+      boot_id: await readBootId(),
+      memory_kills: await countOutOfMemoryKills(),
+      title: start.title ?? 'The engine',
+    })
+    const child = await spawnEngine({
+      program: start.program ?? context.program,
+      stateDirectory: directory,
+      nonce,
+      args: start.args,
+      apiKey: start.apiKey,
+      environment: settings.environment,
+      variables: start.variables ?? {},
+      logPath: files.log,
+    })
+    children.set(directory, { nonce, child })
+    unhealthy.delete(directory)
+  } finally {
+    launching.delete(directory)
+  }
+}
+
+async function stopEngine(context: ControlContext, directory: string): Promise<boolean> {
+  const { children, unhealthy, terminatedAt } = context
+  const files = engineFiles(directory)
+  // Remove the launch record first, so that an engine that is just starting exits by itself.
+  await rm(files.launch, { force: true })
+  await syncDirectory(directory).catch((error: unknown) => {
+    if (!hasErrorCode(error, 'ENOENT')) throw error
+  })
+  const deadline = Date.now() + stopTimeoutMs
+  for (;;) {
+    const running = await findEngines(directory)
+    if (running.length === 0) break
+    for (const { pid } of running) terminateProcess(context, pid, `${directory} ${pid}`)
+    if (Date.now() > deadline) return false
+    await sleep(50)
+  }
+  await rm(files.engine, { force: true })
+  children.delete(directory)
+  unhealthy.delete(directory)
+  for (const key of terminatedAt.keys()) {
+    if (key.startsWith(`${directory} `)) terminatedAt.delete(key)
+  }
+  return true
+}
+
+function terminateProcess({ terminatedAt }: ControlContext, pid: number, key: string): void {
+  const since = terminatedAt.get(key)
+  if (since === undefined) {
+    terminatedAt.set(key, Date.now())
+    signalEngine(pid, 'SIGTERM')
+  } else if (Date.now() - since > killAfterMs) {
+    signalEngine(pid, 'SIGKILL')
+  }
+}

@@ -1,0 +1,206 @@
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { open, readFile, readdir, readlink, realpath, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { engineFiles } from './engine-record.ts'
+import { hasErrorCode, readJson } from '../files.ts'
+
+const run = promisify(execFile)
+
+/** The parameters for starting an engine process. */
+export interface EngineLaunch {
+  program: string
+  stateDirectory: string
+  nonce: string
+  args: readonly string[]
+  apiKey: string
+  /** The server's environment. The engine inherits only some variables. */
+  environment: Record<string, string | undefined>
+  /** Further variables of the engine */
+  variables: Record<string, string>
+  logPath: string
+}
+
+/** A running engine process. */
+export interface EngineProcess {
+  pid: number
+  nonce: string | null
+}
+
+const inheritedVariables = /^(PATH|HOME|LANG|LC_ALL|TZ|TMPDIR|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|SYSTEMROOT)$/
+const inheritedGpuVariables = /^(CUDA|NVIDIA|NCCL|GGML|VK|HIP|HSA|ROCR|VLLM|OMP|NODE_LLAMA_CPP)_/
+/** Marks the processes that an engine starts, because their command lines don't name its folder. */
+const folderVariable = 'BERTH_STATE_DIR'
+
+/** Starts an engine as a detached process that outlives the server. Its output goes only to its log. */
+export async function spawnEngine(launch: EngineLaunch): Promise<ChildProcess> {
+  const log = await open(launch.logPath, 'a', 0o600)
+  try {
+    const args = [
+      launch.program,
+      '--state-dir',
+      launch.stateDirectory,
+      '--nonce',
+      launch.nonce,
+      ...launch.args,
+    ]
+    const child = spawn(process.execPath, args, {
+      cwd: launch.stateDirectory,
+      detached: true,
+      env: {
+        ...pickEnvironment(launch.environment),
+        ...launch.variables,
+        [folderVariable]: launch.stateDirectory,
+        BERTH_ENGINE_KEY: launch.apiKey,
+      },
+      stdio: ['ignore', log.fd, log.fd],
+    })
+    // `observe` reports a failed spawn as an exited process. Without a listener the event would crash the server.
+    child.on('error', () => {})
+    child.unref()
+    // If memory runs out, the kernel should kill an engine, which can be restarted, rather than the database.
+    if (process.platform === 'linux' && child.pid !== undefined) {
+      await writeFile(`/proc/${child.pid}/oom_score_adj`, '500').catch(() => {})
+    }
+    return child
+  } finally {
+    await log.close()
+  }
+}
+
+/** Filters the environment for an engine, so that it never contains secrets. */
+function pickEnvironment(environment: EngineLaunch['environment']): Record<string, string> {
+  const picked: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && (inheritedVariables.test(name) || inheritedGpuVariables.test(name)))
+      picked[name] = value
+  }
+  return picked
+}
+
+/** True if a live process has this id and nonce. The id alone may have been reused by another process. */
+export async function isEngineAlive(pid: number, nonce: string): Promise<boolean> {
+  if (!Number.isSafeInteger(pid) || pid <= 1) return false
+  if (process.platform !== 'linux') {
+    return (await listCommands(['-p', String(pid)])).some((command) => matchNonce(command.args, nonce))
+  }
+  const args = await readArguments(pid)
+  return args !== null && matchNonce(args, nonce) && !(await isZombie(pid))
+}
+
+/** The live engine processes of this state folder. On Linux, these include all processes that an engine has started. */
+export async function findEngines(stateDirectory: string): Promise<EngineProcess[]> {
+  const commands =
+    process.platform === 'linux' ? await listLinuxCommands(stateDirectory) : await listCommands(['-ax'])
+  return commands
+    .filter(({ args, folder }) => (optionValue(args, '--state-dir') ?? folder) === stateDirectory)
+    .map(({ pid, args }) => ({ pid, nonce: optionValue(args, '--nonce') }))
+}
+
+/** Sends SIGTERM to an engine, or SIGKILL to its process group. Does nothing if it has already exited. */
+export function signalEngine(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  for (const target of signal === 'SIGKILL' ? [-pid, pid] : [pid]) {
+    try {
+      process.kill(target, signal)
+    } catch (error) {
+      if (!hasErrorCode(error, 'ESRCH')) throw error
+    }
+  }
+}
+
+interface Command {
+  pid: number
+  args: string[]
+  /** The state folder of the engine that started the process; null if unknown */
+  folder: string | null
+}
+
+async function listLinuxCommands(stateDirectory: string): Promise<Command[]> {
+  const [ids, isInSession] = await Promise.all([readdir('/proc'), openSession(stateDirectory)])
+  const commands = await Promise.all(
+    ids
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .map(async (pid) => {
+        const [args, variable] = await Promise.all([readArguments(pid), readFolder(pid)])
+        const folder = variable ?? ((await isInSession(pid)) ? stateDirectory : null)
+        const isEngine = args !== null && (folder !== null || args.includes('--state-dir'))
+        return isEngine && !(await isZombie(pid)) ? [{ pid, args, folder }] : []
+      }),
+  )
+  return commands.flat()
+}
+
+/**
+ * Tells which processes belong to the session of the engine that last ran in this folder. The processes of vLLM overwrite their
+ * environment with their titles, and can outlive their parents.
+ */
+async function openSession(stateDirectory: string): Promise<(pid: number) => Promise<boolean>> {
+  const leader = (await readJson(engineFiles(stateDirectory).engine))?.['pid']
+  if (typeof leader !== 'number') return () => Promise.resolve(false)
+  const folder = await realpath(stateDirectory).catch(() => null)
+  return async (pid) => {
+    const [, , , session] = await readStatus(pid)
+    // The kernel may have given the leader's id to another program since.
+    return Number(session) === leader && (await readlink(`/proc/${pid}/cwd`).catch(() => '')) === folder
+  }
+}
+
+async function readFolder(pid: number): Promise<string | null> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+  const variable = environment.split('\0').find((each) => each.startsWith(`${folderVariable}=`))
+  return variable?.slice(folderVariable.length + 1) ?? null
+}
+
+async function readArguments(pid: number): Promise<string[] | null> {
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0')
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null
+    throw error
+  }
+}
+
+/** True if a process has exited but was not reaped yet. */
+async function isZombie(pid: number): Promise<boolean> {
+  const [state = ''] = await readStatus(pid)
+  return ['', 'Z', 'X'].includes(state)
+}
+
+/** State, parent, process group, session and more, from proc_pid_stat(5). Empty if the process has ended. */
+async function readStatus(pid: number): Promise<string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+async function listCommands(selection: string[]): Promise<Command[]> {
+  try {
+    const { stdout } = await run('ps', [...selection, '-ww', '-o', 'pid=,stat=,command='], {
+      maxBuffer: 2 ** 24,
+    })
+    return stdout.split('\n').flatMap((line) => {
+      const [, pid, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
+      return command === undefined || state?.startsWith('Z') === true
+        ? []
+        : [{ pid: Number(pid), args: splitCommand(command), folder: null }]
+    })
+  } catch (error) {
+    // ps exits with 1 when no process matches.
+    if (error instanceof Error && 'code' in error && error.code === 1) return []
+    throw error
+  }
+}
+
+/** Splits the output of ps, which joins arguments with spaces, so that each option value extends to the next option. */
+function splitCommand(command: string): string[] {
+  return command.split(/ (?=--[a-z])|(?<=--[a-z-]+) /)
+}
+
+function matchNonce(args: string[], nonce: string): boolean {
+  return optionValue(args, '--nonce') === nonce
+}
+
+function optionValue(args: string[], option: string): string | null {
+  const index = args.indexOf(option)
+  return index === -1 ? null : (args[index + 1] ?? null)
+}

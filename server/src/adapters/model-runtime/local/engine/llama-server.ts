@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { totalmem } from 'node:os'
+import { promisify } from 'node:util'
+import getPort from 'get-port'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import { buildLlamaServerArguments, llamaCpp } from '../../engines/llama-cpp.ts'
+import { defaultExpectedEngines, defaultStateCacheBytes } from '../settings.ts'
+import type { Command, LocalRuntimeSettings } from '../settings.ts'
+import { countThreads, mebibyte, supervise, versionTimeoutMs } from './local-engine.ts'
+import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
+
+const run = promisify(execFile)
+
+const allLayers = 999
+/** Share of the host's memory that engines on GPUs may use for states of idle conversations */
+const promptCacheShare = 0.1
+const maxPromptCacheMebibytes = 8192
+
+/** The operator's llama-server, which runs GGUF files instead of Berth's own engine. */
+export async function openLlamaServer(
+  settings: LocalRuntimeSettings,
+  command: Command,
+): Promise<LocalEngine> {
+  return {
+    facts: { ...llamaCpp, version: await findVersion(command) },
+    build: (spec, weights, place) => buildLlamaServer(settings, command, spec, weights, place),
+  }
+}
+
+/** The build of llama.cpp that a `llama-server` is, such as `10964`; null when unknown. */
+async function findVersion([program, ...args]: Command): Promise<string | null> {
+  try {
+    const { stdout, stderr } = await run(program, [...args, '--version'], { timeout: versionTimeoutMs })
+    const text = `${stdout}\n${stderr}`
+    return /\(build (\d+)/.exec(text)?.[1] ?? /^version: (\d+) /m.exec(text)?.[1] ?? null
+  } catch {
+    return null
+  }
+}
+
+async function buildLlamaServer(
+  settings: LocalRuntimeSettings,
+  command: Command,
+  spec: EngineSpec,
+  { model, projector }: LocalWeights,
+  { gpus }: EnginePlace,
+): Promise<EngineCommand> {
+  const { stateCacheBytes = defaultStateCacheBytes, expectedEngines = defaultExpectedEngines } = settings
+  const port = await getPort({ host: '127.0.0.1' })
+  const share = Math.floor((totalmem() * promptCacheShare) / expectedEngines / mebibyte)
+  const args = buildLlamaServerArguments({
+    spec,
+    source: { model },
+    projector: projector === null ? null : { mmproj: projector },
+    host: '127.0.0.1',
+    port,
+    // A llama-server for Metal, ROCm or Vulkan uses a GPU that Berth doesn't know; one for the CPU ignores the option.
+    gpuLayers: settings.environment['NODE_LLAMA_CPP_GPU'] === 'false' ? 0 : allLayers,
+    threads: gpus === null ? countThreads(settings) : undefined,
+    // The memory estimate of an engine on the host counts the same amount.
+    promptCacheMebibytes:
+      gpus === null ? stateCacheBytes / mebibyte : Math.min(maxPromptCacheMebibytes, share),
+  })
+  return supervise('llama-server', port, [...command, ...args], {})
+}

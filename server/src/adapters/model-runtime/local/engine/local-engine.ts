@@ -1,0 +1,58 @@
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { EngineSpec, RuntimeEngine } from '../../../../ports/model-runtime.ts'
+import { chooseThreads } from '../host.ts'
+import { defaultExpectedEngines } from '../settings.ts'
+import type { LocalRuntimeSettings } from '../settings.ts'
+import type { EngineStart } from './engine-control.ts'
+
+/** How to start an engine, without its key. */
+export type EngineCommand = Omit<EngineStart, 'apiKey'>
+
+/** The GPUs of an engine. */
+export interface EnginePlace {
+  /** UUIDs; null if the engine shares the memory of the host */
+  gpus: readonly string[] | null
+  /** Such as `NVIDIA L4`; null without GPUs */
+  gpuModel: string | null
+  /** Such as 8.9; null when unknown or without NVIDIA GPUs */
+  computeCapability: number | null
+}
+
+/** The weights of a model on this host. */
+export interface LocalWeights {
+  /** A GGUF file, or the folder of a Hugging Face repository */
+  model: string
+  /** The multimodal projector; null for none */
+  projector: string | null
+}
+
+/** An engine of this host. */
+export interface LocalEngine {
+  facts: RuntimeEngine
+  /** Builds the command of an engine for weights on this host. */
+  build(spec: EngineSpec, weights: LocalWeights, place: EnginePlace): Promise<EngineCommand>
+}
+
+export const mebibyte = 2 ** 20
+/** How long a program may take to tell its version */
+export const versionTimeoutMs = 20_000
+
+/** CPU threads of one engine on this host. */
+export function countThreads({ expectedEngines = defaultExpectedEngines }: LocalRuntimeSettings): number {
+  return chooseThreads(availableParallelism(), expectedEngines)
+}
+
+const supervisorProgram = fileURLToPath(
+  new URL('../../../../../../engine/src/supervisor/main.ts', import.meta.url),
+)
+
+/** Runs a server that knows no launch files. */
+export function supervise(
+  title: string,
+  port: number,
+  command: readonly string[],
+  variables: Record<string, string>,
+): EngineCommand {
+  return { program: supervisorProgram, title, args: ['--port', String(port), '--', ...command], variables }
+}

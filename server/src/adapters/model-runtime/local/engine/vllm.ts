@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import getPort from 'get-port'
+import type { EngineSpec } from '../../../../ports/model-runtime.ts'
+import { buildVllmArguments, vllm } from '../../engines/vllm.ts'
+import type { Command, LocalRuntimeSettings } from '../settings.ts'
+import { supervise, versionTimeoutMs } from './local-engine.ts'
+import type { EngineCommand, EnginePlace, LocalEngine, LocalWeights } from './local-engine.ts'
+
+const run = promisify(execFile)
+
+interface Installation {
+  command: Command
+  /** null when unknown */
+  version: string | null
+}
+
+/** The operator's vLLM. */
+export async function openVllm(settings: LocalRuntimeSettings, command: Command): Promise<LocalEngine> {
+  const installation = { command, version: await findVersion(command) }
+  return {
+    facts: { ...vllm, version: installation.version },
+    build: (spec, weights, place) => buildVllm(settings, installation, spec, weights, place),
+  }
+}
+
+async function buildVllm(
+  settings: LocalRuntimeSettings,
+  { command, version }: Installation,
+  spec: EngineSpec,
+  { model }: LocalWeights,
+  { gpus, gpuModel, computeCapability }: EnginePlace,
+): Promise<EngineCommand> {
+  const port = await getPort({ host: '127.0.0.1' })
+  const args = buildVllmArguments({
+    spec,
+    model,
+    host: '127.0.0.1',
+    port,
+    gpus: Math.max(1, spec.gpuCount),
+    computeCapability,
+    memoryShare: settings.gpuMemoryShare ?? 0.9,
+  })
+  const device = (gpuModel ?? 'cpu').toLowerCase().replace(/[^a-z0-9]+/g, '-')
+  const cache = join(settings.dataDirectory, 'compile-cache', `vllm-${version ?? 'unknown'}`, device)
+  return supervise('vLLM', port, [...command, 'serve', ...args], {
+    // Compiled kernels outlive the engine, so that its next start doesn't compile.
+    VLLM_CACHE_ROOT: join(cache, 'vllm'),
+    TORCHINDUCTOR_CACHE_DIR: join(cache, 'inductor'),
+    TRITON_CACHE_DIR: join(cache, 'triton'),
+    HF_HUB_OFFLINE: '1',
+    VLLM_NO_USAGE_STATS: '1',
+    ...(gpus === null
+      ? { VLLM_CPU_KVCACHE_SPACE: String(Math.max(1, Math.floor(spec.memoryBytes / 2 ** 30))) }
+      : {}),
+  })
+}
+
+/**
+ * The version of vLLM that a command runs, such as `0.28.0`; null when unknown. Asks the Python in the command's first line,
+ * because `vllm --version` loads all of vLLM.
+ */
+async function findVersion([program]: Command): Promise<string | null> {
+  try {
+    const python = /^#!(\S*python\S*)/.exec(await readStart(program))?.[1]
+    if (python === undefined) return null
+    const code = "import importlib.metadata; print(importlib.metadata.version('vllm'))"
+    const { stdout } = await run(python, ['-c', code], { timeout: versionTimeoutMs })
+    return /^\d+\.\d+\.\d+/.exec(stdout)?.[0] ?? null
+  } catch {
+    return null
+  }
+}
+
+async function readStart(path: string): Promise<string> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,96 @@
+import { stat } from 'node:fs/promises'
+import type { Dispatcher } from 'undici'
+import type { RetrySettings } from '../settings.ts'
+import { DownloadError } from './download-errors.ts'
+import { downloadFile, isGguf } from './download.ts'
+import type { DownloadProgress } from './download.ts'
+import type { WeightCache } from './weight-cache.ts'
+import type { WeightFile } from './weight-files.ts'
+
+/** The download of one file, shared by all deployments that wait for it. */
+export interface FileDownload {
+  progress: DownloadProgress
+  controller: AbortController
+  waiters: number
+  done: Promise<void>
+}
+
+export interface DownloadContext {
+  connection: { dispatcher: Dispatcher; retry: RetrySettings }
+  cache: WeightCache
+  /** Downloads in flight, by path */
+  downloads: Map<string, FileDownload>
+}
+
+function startDownload(
+  { downloads, connection, cache }: DownloadContext,
+  file: WeightFile,
+  source: NonNullable<WeightFile['source']>,
+): FileDownload {
+  const controller = new AbortController()
+  const download: FileDownload = {
+    progress: { received: 0, total: null, note: 'connecting' },
+    controller,
+    waiters: 0,
+    done: Promise.resolve(),
+  }
+  download.done = downloadFile(file.path, source, {
+    ...connection,
+    signal: controller.signal,
+    makeRoom: () => cache.makeRoom(file.name, [file.path]),
+    onProgress: (progress) => {
+      download.progress = progress
+    },
+  }).finally(() => downloads.delete(file.path))
+  downloads.set(file.path, download)
+  return download
+}
+
+/** Waits for the shared download of a file, and calls `onStart` with it if there is one. The last waiter to leave cancels it. */
+export async function awaitFile(
+  context: DownloadContext,
+  file: WeightFile,
+  signal: AbortSignal,
+  onStart: (download: FileDownload) => void,
+): Promise<void> {
+  const { downloads } = context
+  if (await isPresent(file)) return
+  if (file.source === null) throw missingFile(file)
+  let download = downloads.get(file.path)
+  while (download?.controller.signal.aborted === true) {
+    await download.done.catch(() => {})
+    download = downloads.get(file.path)
+  }
+  signal.throwIfAborted()
+  download ??= startDownload(context, file, file.source)
+  onStart(download)
+  download.waiters += 1
+  const left = Promise.withResolvers<never>()
+  const leave = () => left.reject(signal.reason)
+  signal.addEventListener('abort', leave)
+  try {
+    await Promise.race([download.done, left.promise])
+  } finally {
+    signal.removeEventListener('abort', leave)
+    download.waiters -= 1
+    if (download.waiters === 0) {
+      download.controller.abort()
+      await download.done.catch(() => {})
+    }
+  }
+}
+
+/** True for a complete file. Downloads verify the contents before they give a file its name. */
+export async function isPresent({ path, source, bytes }: Omit<WeightFile, 'name'>): Promise<boolean> {
+  if (source === null || source.isGguf) return isGguf(path)
+  const size = await stat(path).then(
+    (found) => found.size,
+    () => null,
+  )
+  return size !== null && (bytes === null || size === bytes)
+}
+
+function missingFile(file: WeightFile): DownloadError {
+  const message = `The file ${file.name} from the catalog is missing on this host or is not a GGUF file. Add it and deploy again.`
+  return new DownloadError('model_not_found', message)
+}

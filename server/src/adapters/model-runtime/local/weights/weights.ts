@@ -1,0 +1,154 @@
+import { utimes } from 'node:fs/promises'
+import { EnvHttpProxyAgent } from 'undici'
+import type { EngineObservation, ModelVariant } from '../../../../ports/model-runtime.ts'
+import { hasErrorCode } from '../files.ts'
+import type { LocalRuntimeSettings, RetrySettings } from '../settings.ts'
+import { isPresent } from './file-downloads.ts'
+import { readSnapshot } from './snapshot.ts'
+import { createWeightCache } from './weight-cache.ts'
+import type { CacheSize } from './weight-cache.ts'
+import { describeFetch, runFetch, toDownloadError } from './weight-fetch.ts'
+import type { FetchContext, WeightFetch } from './weight-fetch.ts'
+import { locateRepository, locateWeights } from './weight-files.ts'
+import type { WeightFile, WeightFolder } from './weight-files.ts'
+
+/** The cache of model weights and its downloads. */
+export interface WeightStore {
+  /** Returns the path of cached weights. Otherwise makes sure that a download is running and returns null. */
+  ensure(deploymentId: string, variant: ModelVariant): Promise<string | null>
+  /** The state of a deployment's download; null if there is none or it has succeeded. */
+  observe(deploymentId: string): EngineObservation | null
+  /** Cancels the download for a deployment, or clears its failure. Partial files are kept. */
+  cancel(deploymentId: string): Promise<void>
+  /** The size and the limit of the cache. */
+  measure(): Promise<CacheSize>
+  /** Cancels all downloads. */
+  close(): Promise<void>
+}
+
+interface StoreContext extends FetchContext {
+  settings: LocalRuntimeSettings
+}
+
+const defaultRetry: RetrySettings = { attempts: 5, baseDelayMs: 1000, idleTimeoutMs: 60_000 }
+
+/**
+ * Opens the cache under `DATA_DIR/weights`. `listNeeded` returns the paths that deployments need, including those that wait for a
+ * download.
+ */
+export function createWeightStore(
+  settings: LocalRuntimeSettings,
+  listNeeded: () => Promise<readonly string[]>,
+): WeightStore {
+  const retry = settings.retry ?? defaultRetry
+  const dispatcher = createDispatcher(settings, retry)
+  const cache = createWeightCache(settings, listNeeded)
+  const context: StoreContext = {
+    settings,
+    logger: settings.logger,
+    cache,
+    connection: { dispatcher, retry },
+    downloads: new Map(),
+    fetches: new Map(),
+  }
+  return {
+    ensure: (deploymentId, variant) => ensureWeights(context, deploymentId, variant),
+    observe(deploymentId) {
+      const fetch = context.fetches.get(deploymentId)
+      return fetch === undefined ? null : describeFetch(fetch)
+    },
+    cancel: (deploymentId) => cancelFetch(context, deploymentId),
+    measure: () => cache.measure(),
+    async close() {
+      const open = [...context.fetches.values()]
+      for (const fetch of open) fetch.controller.abort()
+      await Promise.all(open.map((fetch) => fetch.done))
+      await dispatcher.destroy()
+    },
+  }
+}
+
+function createDispatcher({ proxy }: LocalRuntimeSettings, retry: RetrySettings): EnvHttpProxyAgent {
+  const timeouts = {
+    bodyTimeout: retry.idleTimeoutMs,
+    headersTimeout: retry.idleTimeoutMs,
+    connect: { timeout: Math.min(10_000, retry.idleTimeoutMs) },
+  }
+  const { http = null, https = null, exceptions = null } = proxy ?? {}
+  return new EnvHttpProxyAgent({
+    ...timeouts,
+    // Empty strings, because undici reads omitted options from the environment.
+    httpProxy: http ?? '',
+    httpsProxy: https ?? '',
+    noProxy: exceptions ?? '',
+  })
+}
+
+async function ensureWeights(
+  context: StoreContext,
+  deploymentId: string,
+  variant: ModelVariant,
+): Promise<string | null> {
+  const { settings, fetches } = context
+  if (fetches.has(deploymentId)) return null
+  const fetch = openFetch(variant)
+  try {
+    const repository = locateRepository(variant, settings)
+    const files = await listKnownFiles(settings, repository, variant)
+    const present = await Promise.all(files.map(isPresent))
+    if (files.length > 0 && present.every(Boolean) && (await markAsUsed(files))) {
+      return repository?.folder ?? files[0]?.path ?? null
+    }
+    // The files of a repository may have changed since they were listed.
+    if (repository === null) fetch.files = files
+    else fetch.repository = repository
+  } catch (error) {
+    fetch.failure = toDownloadError(error)
+  }
+  fetches.set(deploymentId, fetch)
+  if (fetch.failure === null) fetch.done = runFetch(context, deploymentId, fetch)
+  return null
+}
+
+function openFetch({ weightBytes }: ModelVariant): WeightFetch {
+  return {
+    repository: null,
+    files: [],
+    index: 0,
+    finishedBytes: 0,
+    expectedBytes: weightBytes,
+    current: null,
+    controller: new AbortController(),
+    failure: null,
+    done: Promise.resolve(),
+  }
+}
+
+async function listKnownFiles(
+  settings: LocalRuntimeSettings,
+  repository: WeightFolder | null,
+  variant: ModelVariant,
+): Promise<WeightFile[]> {
+  if (repository === null) return locateWeights(variant, settings)
+  return ((await readSnapshot(repository.folder)) ?? []).map(repository.toFile)
+}
+
+async function cancelFetch({ fetches }: FetchContext, deploymentId: string): Promise<void> {
+  const fetch = fetches.get(deploymentId)
+  if (fetch === undefined) return
+  fetches.delete(deploymentId)
+  fetch.controller.abort()
+  await fetch.done
+}
+
+/** Sets the time that the cache evicts by. Returns false if a file has just been evicted. */
+async function markAsUsed(files: readonly WeightFile[]): Promise<boolean> {
+  const now = new Date()
+  try {
+    for (const { path, source } of files) if (source !== null) await utimes(path, now, now)
+    return true
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return false
+    throw error
+  }
+}

@@ -1,0 +1,51 @@
+import type { Reservation } from './offers.ts'
+import { SupervisorError } from './errors.ts'
+import type { ProgressTracker } from './progress-tracker.ts'
+import type { XinferenceSettings } from './settings.ts'
+import type { Supervisor } from './supervisor.ts'
+import type { Terminator } from './terminate.ts'
+
+/** What the operations of the runtime share. The maps and sets are caches of this process, by deployment. */
+export interface XinferenceContext {
+  settings: XinferenceSettings
+  supervisors: readonly Supervisor[]
+  terminator: Terminator
+  tracker: ProgressTracker
+  locations: Map<string, Supervisor>
+  reservations: Map<string, Reservation>
+  /** Deployments whose supervisor did not respond the last time; the log has it once */
+  unreachable: Set<string>
+  /** Deployments whose model Berth terminated and has not launched since. Failures from before are ignored. */
+  terminated: Set<string>
+}
+
+/** The uid of a deployment's model. */
+export function toUid(deploymentId: string): string {
+  return `dep-${deploymentId}`
+}
+
+/** Finds the supervisor of a deployment's model; null if none has it. Throws SupervisorError if one does not respond. */
+export async function locateModel(
+  { supervisors, locations }: XinferenceContext,
+  deploymentId: string,
+  clusterId: string | null | undefined,
+): Promise<Supervisor | null> {
+  const known = supervisors.find(({ origin }) => origin === clusterId) ?? locations.get(deploymentId)
+  if (known !== undefined) return known
+  let lastError: SupervisorError | null = null
+  for (const supervisor of supervisors) {
+    try {
+      const uid = toUid(deploymentId)
+      const hasModel =
+        (await supervisor.findInstance(uid)) !== null || (await supervisor.describe(uid)).state !== 'unknown'
+      if (!hasModel) continue
+      locations.set(deploymentId, supervisor)
+      return supervisor
+    } catch (error) {
+      if (!(error instanceof SupervisorError)) throw error
+      lastError = error
+    }
+  }
+  if (lastError !== null) throw lastError
+  return null
+}

@@ -1,0 +1,129 @@
+import type { EngineSpec } from '../../../ports/model-runtime.ts'
+import { readNodes } from './cluster.ts'
+import { locateModel, toUid } from './context.ts'
+import type { XinferenceContext } from './context.ts'
+import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
+import { chooseEngine, toLaunchBody } from './launch.ts'
+import { observeModel } from './observe.ts'
+import type { ModelObservation } from './observe.ts'
+import { findPlacement, listNodeOffers } from './offers.ts'
+import type { NodeOffer } from './offers.ts'
+import type { SupervisorResponse } from './http.ts'
+import type { Supervisor } from './supervisor.ts'
+
+const launchTimeoutMs = 30_000
+
+/** Launches a deployment's model if no supervisor has it, and returns its state. */
+export async function ensureModel(context: XinferenceContext, spec: EngineSpec): Promise<ModelObservation> {
+  const { deploymentId } = spec
+  const supervisor = await locateModel(context, deploymentId, spec.clusterId)
+  if (supervisor === null) {
+    const message = 'The Xinference supervisor of this deployment is no longer in XINFERENCE_URLS.'
+    return { phase: 'failed', stage: 'engine_startup', code: 'instance_lost', message }
+  }
+  const observation = await observeDeployment(context, supervisor, deploymentId, { isLaunch: true })
+  return observation.phase === 'absent' ? launchModel(context, supervisor, spec) : observation
+}
+
+async function launchModel(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  spec: EngineSpec,
+): Promise<ModelObservation> {
+  const { settings, reservations } = context
+  const choice = await chooseEngine(supervisor, spec.variant)
+  if ('code' in choice) return { phase: 'failed', ...choice }
+  const nodes = await readNodes(supervisor)
+  if (nodes.length === 0)
+    return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
+  const offers = nodes.flatMap((node) => listNodeOffers(node, settings))
+  const placement = findPlacement(offers, spec, [...reservations.values()])
+  if (placement === null) {
+    const message = `Waiting for free capacity for ${spec.instanceType} on ${supervisor.host}.`
+    return { phase: 'starting', message }
+  }
+  reserve(context, spec, placement)
+  const body = toLaunchBody(spec, choice.engine, {
+    workerIp: nodes.length > 1 ? placement.node.host : null,
+    gpuMemoryShare: settings.gpuMemoryShare,
+  })
+  const response = await supervisor.request({
+    method: 'POST',
+    path: '/v1/models?wait_ready=false',
+    body,
+    timeoutMs: launchTimeoutMs,
+  })
+  return readLaunchResponse(context, supervisor, spec, { engine: choice.engine, response })
+}
+
+async function readLaunchResponse(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  spec: EngineSpec,
+  { engine, response }: { engine: string; response: SupervisorResponse },
+): Promise<ModelObservation> {
+  const { settings, terminated } = context
+  const { deploymentId, modelUid } = spec
+  if (response.status === 200) {
+    terminated.delete(deploymentId)
+    settings.logger.info({ deploymentId, supervisor: supervisor.origin, engine }, 'launched a model')
+    return { phase: 'starting', message: `Xinference is launching the model with ${engine}.` }
+  }
+  if (response.status === 400 && /already in the model list/i.test(response.detail))
+    return adoptExisting(context, supervisor, spec)
+  if (response.status === 503 && isNoWorkerError(response.detail)) {
+    return { phase: 'unreachable', message: `${supervisor.host} has no worker at the moment.` }
+  }
+  // A response without JSON is an internal error of Xinference. A retry may succeed.
+  if (response.body === null) {
+    throw new SupervisorError(
+      `${supervisor.host} could not launch ${modelUid} (${response.status}): ${response.detail}`,
+    )
+  }
+  return { phase: 'failed', ...toEngineFailure(response.detail, 'launch_rejected') }
+}
+
+/** Takes over a model that already has the uid, from a launch whose response was lost or from another worker. */
+async function adoptExisting(
+  context: XinferenceContext,
+  supervisor: Supervisor,
+  spec: EngineSpec,
+): Promise<ModelObservation> {
+  const existing = await supervisor.describe(spec.modelUid)
+  if (
+    existing.state === 'served' &&
+    existing.modelName !== null &&
+    existing.modelName !== spec.variant.modelName
+  ) {
+    const message = `Xinference already runs another model, ${existing.modelName}, with the uid ${spec.modelUid}.`
+    return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }
+  }
+  context.terminated.delete(spec.deploymentId)
+  return observeDeployment(context, supervisor, spec.deploymentId, { isLaunch: true })
+}
+
+/** Observes the model of a deployment. Failures from before Berth terminated it are ignored. */
+export function observeDeployment(
+  { terminated }: XinferenceContext,
+  supervisor: Supervisor,
+  deploymentId: string,
+  { isLaunch }: { isLaunch: boolean },
+): Promise<ModelObservation> {
+  return observeModel(supervisor, toUid(deploymentId), {
+    ignoresPastFailures: terminated.has(deploymentId),
+    isLaunch,
+  })
+}
+
+/** Keeps a place for a model that Xinference may not list yet. */
+export function reserve(
+  { locations, reservations }: XinferenceContext,
+  spec: EngineSpec,
+  { node }: NodeOffer,
+): void {
+  const { deploymentId, modelUid, gpuCount, memoryBytes } = spec
+  locations.set(deploymentId, node.supervisor)
+  const { host, supervisor } = node
+  const { origin } = supervisor
+  reservations.set(deploymentId, { uid: modelUid, origin, host, gpuCount, memoryBytes })
+}

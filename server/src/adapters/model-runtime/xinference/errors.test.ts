@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { readEngineError } from './errors.ts'
+
+const modelUid = 'dep-1'
+const read = (status: number, body: string) => readEngineError({ status, body, modelUid })
+
+test('an error that names the uid as not found means that the engine lost the model', () => {
+  const body = JSON.stringify({
+    detail: `[address=a:1, pid=2] Model not found in the model list, uid: ${modelUid}`,
+  })
+  expect(read(400, body)).toEqual({ isModelLost: true })
+  expect(read(404, body)).toEqual({ isModelLost: true })
+  expect(read(500, body)).toMatchObject({ isModelLost: false })
+  expect(read(400, '{"detail":"the tool x was not found"}')).toMatchObject({ isModelLost: false })
+})
+
+test('a FastAPI detail becomes a message, without the address at its start', () => {
+  expect(read(400, '{"detail":"[address=10.0.0.1:3, pid=7] too long"}')).toEqual({
+    isModelLost: false,
+    message: 'too long',
+  })
+  expect(read(429, '{"detail":[{"loc":["body"]}]}')).toEqual({
+    isModelLost: false,
+    message: '[{"loc":["body"]}]',
+  })
+})
+
+test.each([
+  '{"error":{"message":"x"}}',
+  '{"error":"x","detail":"y"}',
+  'Internal Server Error',
+  '',
+  'null',
+  '[]',
+])('callers may see the body %j as it is', (body) => expect(read(500, body)).toBeNull())

@@ -1,0 +1,144 @@
+/** The kind of an error. Only `http/errors.ts` maps kinds to HTTP statuses. */
+export type ErrorKind =
+  | 'malformed'
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'too_slow'
+  | 'conflict'
+  | 'gone'
+  | 'too_large'
+  | 'unsupported_media_type'
+  | 'misdirected'
+  | 'rate_limited'
+  | 'internal'
+  | 'upstream_failed'
+  | 'unavailable'
+  | 'upstream_timeout'
+
+/** Every error code of the API, with its kind and its meaning for the reference. */
+export const errorCodes = {
+  // Requests
+  malformed_request: { kind: 'malformed', meaning: 'The request is not valid HTTP.' },
+  malformed_json: { kind: 'malformed', meaning: 'The body is missing or not valid JSON.' },
+  request_timeout: { kind: 'too_slow', meaning: 'The body arrived too slowly.' },
+  body_too_large: { kind: 'too_large', meaning: 'The body is too large.' },
+  unsupported_media_type: { kind: 'unsupported_media_type', meaning: 'The body is not `application/json`.' },
+  validation_failed: { kind: 'invalid', meaning: 'Some fields are invalid; `errors` lists them.' },
+  not_found: {
+    kind: 'not_found',
+    meaning: 'The resource does not exist, or belongs to another organization.',
+  },
+  method_not_allowed: {
+    kind: 'method_not_allowed',
+    meaning: 'The address accepts only the methods in `Allow`.',
+  },
+  unknown_host: { kind: 'misdirected', meaning: 'The server does not serve the host of the request.' },
+  csrf_rejected: { kind: 'forbidden', meaning: 'The request came from another site.' },
+  rate_limited: { kind: 'rate_limited', meaning: 'There were too many requests.' },
+
+  // The server
+  busy: { kind: 'unavailable', meaning: 'Too many callers wait for the server.' },
+  draining: { kind: 'unavailable', meaning: 'The server is shutting down.' },
+  database_unavailable: { kind: 'unavailable', meaning: 'The database is unreachable.' },
+  storage_full: { kind: 'unavailable', meaning: 'A disk of the server is full.' },
+  internal_error: { kind: 'internal', meaning: 'The server failed to process the request.' },
+
+  // Accounts
+  not_authenticated: { kind: 'unauthenticated', meaning: 'The session is missing or has ended.' },
+  invalid_credentials: { kind: 'unauthenticated', meaning: 'The email or the password is wrong.' },
+  second_factor_required: {
+    kind: 'unauthenticated',
+    meaning: 'The account needs a second factor too; `second_factors` lists the possible ones.',
+  },
+  invalid_code: { kind: 'unauthenticated', meaning: 'The code is wrong or was used before.' },
+  invalid_passkey: { kind: 'unauthenticated', meaning: 'The passkey’s response is invalid or too late.' },
+  account_disabled: { kind: 'forbidden', meaning: 'The operator has disabled the account.' },
+  registration_closed: { kind: 'forbidden', meaning: 'New accounts need an invitation.' },
+  password_sign_in_disabled: { kind: 'forbidden', meaning: 'This installation requires single sign-on.' },
+  sign_in_again: { kind: 'forbidden', meaning: 'The action needs a recent sign-in.' },
+  email_unproven: { kind: 'forbidden', meaning: 'The account’s email must be confirmed first.' },
+  verification_email_mismatch: {
+    kind: 'forbidden',
+    meaning: 'The confirmation link belongs to another account.',
+  },
+  invalid_or_expired_token: { kind: 'malformed', meaning: 'The link’s token is unknown, used or expired.' },
+  email_taken: { kind: 'conflict', meaning: 'An account with this email exists.' },
+  profile_complete: { kind: 'conflict', meaning: 'The profile was completed before.' },
+  no_password: { kind: 'conflict', meaning: 'The account has no password.' },
+  no_second_factor: { kind: 'conflict', meaning: 'The account has no second factor.' },
+  second_factor_exists: { kind: 'conflict', meaning: 'The account has an authenticator app.' },
+  set_up_not_started: { kind: 'conflict', meaning: 'The setup was not started, or has expired.' },
+  passkey_exists: { kind: 'conflict', meaning: 'The account has this passkey.' },
+  too_many_passkeys: { kind: 'conflict', meaning: 'The account has as many passkeys as it can.' },
+  second_factor_unreadable: {
+    kind: 'unavailable',
+    meaning: 'The server lost the key of the authenticator app; a recovery code still works.',
+  },
+  sso_unavailable: { kind: 'unavailable', meaning: 'The identity provider is unreachable.' },
+
+  // Organizations
+  forbidden: { kind: 'forbidden', meaning: 'The caller’s role does not allow this.' },
+  second_factor_setup_required: {
+    kind: 'forbidden',
+    meaning: 'The organization requires a second factor, which the account does not have.',
+  },
+  organization_suspended: {
+    kind: 'forbidden',
+    meaning: 'The organization is suspended or closed: read-only.',
+  },
+  wrong_status: { kind: 'conflict', meaning: 'The organization’s status does not allow this.' },
+  last_super_admin: { kind: 'conflict', meaning: 'The organization would lose its last super_admin.' },
+  deployments_active: {
+    kind: 'conflict',
+    meaning: 'The member has active deployments; `deployment_ids` lists them.',
+  },
+  invalid_recipient: { kind: 'invalid', meaning: 'This person can’t take over the deployments.' },
+  already_member: { kind: 'conflict', meaning: 'This person is a member already.' },
+  invitation_pending: { kind: 'conflict', meaning: 'This email has a pending invitation.' },
+  invitation_answered: { kind: 'conflict', meaning: 'The invitation was accepted, rejected or cancelled.' },
+  invitation_expired: { kind: 'gone', meaning: 'The invitation has expired.' },
+  invitation_email_mismatch: { kind: 'forbidden', meaning: 'The invitation is for another email.' },
+  link_emailed: { kind: 'conflict', meaning: 'The link was emailed, so it is not shown.' },
+
+  // Deployments
+  model_not_deployable: { kind: 'invalid', meaning: 'The catalog does not offer this variant.' },
+  deployment_ended: { kind: 'conflict', meaning: 'The deployment has failed or is terminated.' },
+  no_feasible_instance: { kind: 'conflict', meaning: 'No instance type can run the deployment.' },
+  runtime_unavailable: { kind: 'unavailable', meaning: 'The compute backend is unreachable.' },
+
+  // Inference
+  invalid_request_error: { kind: 'malformed', meaning: 'The gateway can’t read or route the request.' },
+  unknown_url: { kind: 'not_found', meaning: 'OpenAI’s API has the route, Berth does not.' },
+  model_not_found: { kind: 'not_found', meaning: 'The caller has no deployment of this name or id.' },
+  deployment_failed: { kind: 'malformed', meaning: 'The deployment has failed.' },
+  deployment_not_ready: { kind: 'unavailable', meaning: 'The deployment is not running, or is restarting.' },
+  upstream_unavailable: {
+    kind: 'upstream_failed',
+    meaning: 'The engine is unreachable or its response broke off.',
+  },
+  upstream_timeout: { kind: 'upstream_timeout', meaning: 'The engine did not respond in time.' },
+
+  // Billing
+  resource_limit_reached: {
+    kind: 'conflict',
+    meaning: 'The organization has as many deployments as it can.',
+  },
+  trial_credit_exhausted: { kind: 'conflict', meaning: 'The trial credit is used up.' },
+  payment_past_due: { kind: 'conflict', meaning: 'A payment is past due.' },
+  account_suspended: { kind: 'conflict', meaning: 'The billing account is suspended or closed.' },
+  billing_not_activated: { kind: 'conflict', meaning: 'Postpaid billing is not activated.' },
+  card_declined: { kind: 'conflict', meaning: 'The card was declined.' },
+  authentication_required: { kind: 'conflict', meaning: 'The card needs its owner’s authentication.' },
+  payment_method_required: { kind: 'conflict', meaning: 'Automatic charging needs a default card.' },
+  payment_method_in_use: { kind: 'conflict', meaning: 'The subscription is charged to this card.' },
+  billing_busy: { kind: 'unavailable', meaning: 'Another change to the billing account is in progress.' },
+  payment_processor_unavailable: { kind: 'unavailable', meaning: 'The payment processor is unreachable.' },
+  invalid_date_range: { kind: 'invalid', meaning: 'The range is reversed or too long.' },
+  invalid_signature: { kind: 'malformed', meaning: 'The webhook’s signature is invalid or has expired.' },
+} as const satisfies Record<string, { kind: ErrorKind; meaning: string }>
+
+/** A stable code for programs. Each code has one kind, and thereby one HTTP status. */
+export type ErrorCode = keyof typeof errorCodes

@@ -1,0 +1,35 @@
+import type { ErrorCode } from './error-codes.ts'
+
+/** Base class of all errors shown to callers: `message` is for people, `code` for programs. */
+export class ApplicationError extends Error {
+  readonly code: ErrorCode
+  /** Whole seconds to wait before a retry; null when a retry does not help */
+  readonly retryAfterSeconds: number | null
+  /** Further members of the response body, for programs */
+  readonly facts: Readonly<Record<string, unknown>>
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: number | null | { facts: Readonly<Record<string, unknown>> } = null,
+  ) {
+    super(message)
+    const retryAfterSeconds = typeof more === 'number' ? more : null
+    this.facts = typeof more === 'object' && more !== null ? more.facts : {}
+    this.name = new.target.name
+    this.code = code
+    this.retryAfterSeconds = retryAfterSeconds === null ? null : Math.max(1, Math.ceil(retryAfterSeconds))
+  }
+}
+
+/** The resource does not exist or belongs to another user. Callers cannot tell the two apart. */
+export class NotFoundError extends ApplicationError {
+  constructor(message: string) {
+    super('not_found', message)
+  }
+}
+
+export class RateLimitedError extends ApplicationError {
+  constructor(retryAfterSeconds: number, message: string) {
+    super('rate_limited', message, retryAfterSeconds)
+  }
+}

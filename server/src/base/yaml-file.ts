@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { isNode, LineCounter, parseDocument } from 'yaml'
+import type { Document } from 'yaml'
+import { z } from 'zod'
+
+/** Text that PostgreSQL can store: it can't store NUL. */
+export const yamlText = z
+  .string('must be text')
+  .trim()
+  .min(1, 'must not be empty')
+  .regex(/^[^\0]*$/, 'must not contain NUL')
+
+/** A path in a document, such as `['models', 0, 'sizes']`. */
+export type DocumentPath = (string | number)[]
+
+/** A mistake in a file. `path` starts at the root of the document. */
+export interface Mistake {
+  path: DocumentPath
+  message: string
+}
+
+/**
+ * Reads and validates a YAML file. Throws one Error that lists every mistake found by `validate`, with its line and its path in the
+ * document. `name` describes the file in error messages.
+ */
+export function readYamlFile<Value>(
+  path: string,
+  name: string,
+  validate: (content: unknown) => { value: Value; mistakes: Mistake[] },
+): Value {
+  let source: string
+  try {
+    source = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Error(`The ${name} file ${path} could not be read: ${String(error)}`, { cause: error })
+  }
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  const title = `The ${name} file ${path}`
+  if (document.errors.length > 0) {
+    throw toError(
+      title,
+      document.errors.map((error) => `line ${lines.linePos(error.pos[0]).line}: ${error.message}`),
+    )
+  }
+  const { value, mistakes } = validate(toPlainValue(title, document))
+  if (mistakes.length > 0) {
+    throw toError(
+      title,
+      mistakes.map((mistake) => `${locate(document, lines, mistake.path)}: ${mistake.message}`),
+    )
+  }
+  return value
+}
+
+/** Converts schema errors to mistakes below `root`. Each unknown key becomes a mistake of its own, at the key. */
+export function toMistakes(error: z.ZodError, root: DocumentPath): Mistake[] {
+  return error.issues.flatMap((issue) => {
+    const path = [...root, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))]
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+    return issue.keys.map((key) => ({ path: [...path, key], message: 'is not a known field' }))
+  })
+}
+
+function toPlainValue(title: string, document: Document): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    // Unresolved aliases, or so many that the file would expand excessively.
+    throw toError(title, [error instanceof Error ? error.message : String(error)])
+  }
+}
+
+function toError(title: string, mistakes: string[]): Error {
+  const counted = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
+  return new Error(`${title} has ${counted}:\n${mistakes.map((line) => `  ${line}`).join('\n')}`)
+}
+
+/** Formats a location, such as `line 7, models[0].sizes[1].billions`. The line is that of the nearest existing node. */
+function locate(document: Document, lines: LineCounter, path: DocumentPath): string {
+  const name = path.reduce<string>(
+    (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? key : `${name}.${key}`),
+    '',
+  )
+  for (let length = path.length; length >= 0; length--) {
+    const node = document.getIn(path.slice(0, length), true)
+    if (isNode(node) && node.range) {
+      const { line } = lines.linePos(node.range[0])
+      return name === '' ? `line ${line}` : `line ${line}, ${name}`
+    }
+  }
+  return name === '' ? 'line 1' : `line 1, ${name}`
+}

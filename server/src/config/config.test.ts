@@ -1,0 +1,356 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig, settingNames } from './config.ts'
+import { listWarnings } from './warnings.ts'
+
+function problemsOf(settings: Record<string, string>): string[] {
+  try {
+    readConfig(settings)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.replace(/^ {2}- /, ''))
+  }
+  return []
+}
+
+const notNumbers = ['-1', '1.5', '1e3', '0x10', 'many', '12abc', '9'.repeat(20)]
+
+const badValues: Record<string, string[]> = {
+  BILLING_PROCESSOR: ['paypal', 'none'],
+  STRIPE_SECRET_KEY: ['pk_test_51abc', 'sk_51abc', 'secret'],
+  STRIPE_PUBLISHABLE_KEY: ['sk_test_51abc', 'pk_51abc'],
+  STRIPE_WEBHOOK_SECRET: ['sk_test_51abc', 'secret'],
+  AUDIT_RETENTION: [...notNumbers, '0'],
+  ROLE: ['server', 'all,api'],
+  PORT: [...notNumbers, '65536'],
+  PUBLIC_URL: [
+    'berth.example.com',
+    'ftp://berth.example.com',
+    'https://',
+    'https://a@b.example',
+    'https://a.b/?c',
+  ],
+  DATABASE_URL: ['mysql://u:hidden@h/d', 'hidden'],
+  DATABASE_POOL_SIZE: [...notNumbers, '1', '501'],
+  DATABASE_TIMEOUT: [...notNumbers, '0', '3601'],
+  API_PROCESSES: [...notNumbers, '0', '1025', 'cores'],
+  DRAIN_DELAY: [...notNumbers, '601'],
+  RUNTIME: ['cloud'],
+  LOG_LEVEL: ['loud'],
+  METRICS_PORT: [...notNumbers, '65536', '8080'],
+  TRUST_PROXY: [
+    'true',
+    'proxy.example.com',
+    '10.0.0.0/33',
+    '10.0.0.0/0',
+    '10.0.0.1, x',
+    '::1/129',
+    '1.2.3.4/8/8',
+  ],
+  SESSION_COOKIE_NAME: ['my cookie', 'a;b', 'a=b', 'sessión', '__Host-session', '__Secure-session'],
+  SESSION_COOKIE_SECURE: ['maybe', '2'],
+  SESSION_COOKIE_SAMESITE: ['loose', 'none'],
+  CSRF_TRUSTED_ORIGINS: [
+    '*',
+    'https://*.example.com',
+    'null',
+    'https://a.example/path',
+    'https://a.example, b',
+  ],
+  MAX_EVENT_STREAMS_PER_USER: [...notNumbers, '0'],
+  MAX_EVENT_STREAMS_PER_PROCESS: [...notNumbers, '0'],
+  MIN_TRANSFER_RATE: [...notNumbers, '0'],
+  SLOW_TRANSFER_TIMEOUT_MS: [...notNumbers, '99'],
+  INFERENCE_BODY_LIMIT: [...notNumbers, '1023', '999999999999'],
+  INFERENCE_MAX_BODY_BYTES_PER_USER: [...notNumbers, '1023', '33554431'],
+  INFERENCE_MAX_BODY_BYTES_PER_PROCESS: [...notNumbers, '1023', '33554432'],
+  INFERENCE_CONNECT_TIMEOUT_MS: [...notNumbers, '0', '600001'],
+  INFERENCE_FIRST_BYTE_TIMEOUT_MS: [...notNumbers, '0'],
+  INFERENCE_IDLE_TIMEOUT_MS: [...notNumbers, '0'],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['localhost:4318', 'grpc://localhost:4317'],
+  INFERENCE_MAX_IN_FLIGHT_PER_USER: [...notNumbers, '0'],
+  INFERENCE_MAX_IN_FLIGHT_PER_DEPLOYMENT: [...notNumbers, '0'],
+  INFERENCE_MAX_QUEUED_PER_DEPLOYMENT: [...notNumbers, '100001'],
+  INFERENCE_QUEUE_TIMEOUT_MS: [...notNumbers, '0'],
+  SECRET_KEY: ['hidden', 'x'.repeat(31)],
+  PREVIOUS_SECRET_KEY: ['hidden', 'x'.repeat(31)],
+  MAIL_URL: ['mail.example.com', 'hidden', 'https://hidden.example.com', 'smtp://'],
+  MAIL_FROM: ['nobody', 'a@b@c', 'A <a@b>\nBcc: c@d'],
+  HF_ENDPOINT: ['huggingface.co', 'file:///etc'],
+  ENGINE_MAX_CONTEXT: [...notNumbers, '255'],
+  ENGINE_MAX_SEQUENCES: [...notNumbers, '0', '4097'],
+  ENGINE_GPU_MEMORY_PERCENT: [...notNumbers, '9', '99'],
+  LOCAL_CONTEXT_TOKENS: [...notNumbers, '255'],
+  LOCAL_PARALLEL_SEQUENCES: [...notNumbers, '0', '65'],
+  LOCAL_EXPECTED_ENGINES: [...notNumbers, '0'],
+  LOCAL_STATE_CACHE_MIB: [...notNumbers, '-1', '1000001', '1.5'],
+  LOCAL_MEMORY_LIMIT: [...notNumbers, '1'],
+  LLAMA_SERVER_COMMAND: ['"/opt/llama server"', 'llama-server; rm', 'a\tb'],
+  VLLM_COMMAND: ["'vllm'", '$HOME/vllm'],
+  WEIGHTS_MAX_BYTES: ['10G', '0', '-1', '1024'],
+  XINFERENCE_URLS: ['10.0.0.5:9997', 'ftp://a.example', 'http://a.example/path', 'http://a.example, b'],
+  KUBERNETES_NAMESPACE: ['Berth', 'a.b', '-a', 'x'.repeat(64)],
+  KUBERNETES_INSTANCE_TYPES: [','],
+  KUBERNETES_GPUS_PER_NODE: [...notNumbers, '0', '65'],
+  KUBERNETES_VLLM_IMAGE: ['vllm', 'vllm/vllm-openai', 'a b:c', 'a@sha256:12'],
+  KUBERNETES_VLLM_CUDA: ['cu129', '12'],
+  KUBERNETES_LLAMACPP_IMAGE: ['llama.cpp', 'ghcr.io/x/y:'],
+  KUBERNETES_MODEL_CACHE: ['emptydir:', 'emptydir:many', 'My Claim', '../etc'],
+  KUBERNETES_ENGINE_ADDRESS: [
+    'http://engine:8000',
+    '{service}:8000',
+    'http://{service}/',
+    'http://{service}?a',
+  ],
+  KUBERNETES_CAPACITY_WAIT: [...notNumbers, '0', '3601'],
+  HTTP_PROXY: ['hidden', 'socks5://hidden:1'],
+  HTTPS_PROXY: ['hidden', 'socks5://hidden:1'],
+  SSO_PROVIDER: ['My Provider', '-', 'password', 'x'.repeat(64)],
+  SSO_DISPLAY_NAME: ['x'.repeat(256)],
+  OIDC_ISSUER_URL: ['login.example.com', 'http://login.example.com'],
+  OIDC_SCOPES: ['email profile'],
+  BILLING_CURRENCY: ['us', 'dollar', '$', 'u5d'],
+  BILLING_TRIAL: ['true', 'maybe'],
+  BILLING_TRIAL_CREDIT: ['-1', '1e3', '1,50', '.5', '$10', '9'.repeat(10)],
+  BILLING_TRIAL_GRACE: ['1', 'an hour', '1.5h', '-1h'],
+  REGISTRATION: ['closed', 'domains', 'domains:', 'domains:example', 'domains:example.com,@example.org'],
+  REGISTRATION_RATE_LIMIT: ['0', 'many'],
+  PUBLIC_RATE_LIMIT: ['0', '-1'],
+  ALLOWED_HOSTS: ['https://berth.internal', 'berth.internal:8080', '*.example.com'],
+  METRICS_PUBLIC: ['everybody'],
+  SSO_ONLY: ['only'],
+  SSO_SESSION_LIFETIME: ['12', 'forever'],
+  BILLING_TRIAL_MAX_ACTIVE: [...notNumbers, '1000001'],
+  BILLING_POSTPAID_MAX_ACTIVE: [...notNumbers, '1000001'],
+}
+
+/** Settings that accept any text. */
+const freeTexts = [
+  'HOST',
+  'DATA_DIR',
+  'CATALOG_FILE',
+  'PRICES_FILE',
+  'INSTANCE_TYPES_FILE',
+  'HF_TOKEN',
+  'NO_PROXY',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'XINFERENCE_USERNAME',
+  'XINFERENCE_PASSWORD',
+  'KUBECONFIG',
+  'KUBERNETES_REGION',
+]
+
+describe('bad values', () => {
+  test.each(settingNames.filter((name) => !freeTexts.includes(name)))(
+    '%s: each value is rejected with the name of the setting',
+    (name) => {
+      const values = badValues[name] ?? []
+      expect(values, 'has values in the table').not.toEqual([])
+      for (const value of values) {
+        const problems = problemsOf({ [name]: value })
+        expect(problems, value).toHaveLength(1)
+        expect(problems[0]).toMatch(new RegExp(`^${name}: .+`))
+      }
+    },
+  )
+
+  test.each(['DATABASE_URL', 'SECRET_KEY', 'PREVIOUS_SECRET_KEY', 'MAIL_URL', 'HTTP_PROXY', 'HTTPS_PROXY'])(
+    '%s: the message does not contain the secret',
+    (name) => {
+      for (const value of badValues[name] ?? []) {
+        expect(problemsOf({ [name]: value }).join()).not.toContain('hidden')
+      }
+    },
+  )
+
+  test('a message shows the invalid value', () => {
+    expect(problemsOf({ PORT: '80a' })).toEqual(['PORT: must be a whole number from 0 to 65535 (got "80a")'])
+  })
+
+  test('all problems are listed at once', () => {
+    const settings = Object.fromEntries(
+      Object.entries(badValues).map(([name, [value = '']]) => [name, value] as const),
+    )
+    const names = problemsOf(settings).map((problem) => problem.split(':', 1)[0])
+    expect(new Set(names)).toEqual(new Set(Object.keys(badValues)))
+  })
+})
+
+test('defaults', () => {
+  const config = readConfig({})
+  expect(config).toMatchObject({
+    role: 'all',
+    host: '127.0.0.1',
+    port: 8080,
+    databaseUrl: null,
+    runtime: 'local',
+    logLevel: 'info',
+    metricsPort: null,
+    trustProxy: false,
+    sessionCookie: { name: 'session', secure: false, sameSite: 'lax' },
+    csrfTrustedOrigins: [],
+    inferenceBodyLimit: 33_554_432,
+    secretKey: null,
+    sso: null,
+    billing: { trial: true, trialCredit: '10.00', trialMaxActive: 2, postpaidMaxActive: 20 },
+  })
+  expect(config.publicUrl.href).toBe('http://localhost:8080/')
+  expect(config.dataDirectory).toBe(resolve('data'))
+})
+
+test('an empty value counts as unset, for every setting', () => {
+  expect(readConfig(Object.fromEntries(settingNames.map((name) => [name, ' '])))).toEqual(readConfig({}))
+})
+
+test('unknown variables are ignored', () => {
+  expect(readConfig({ PATH: '/bin', SESSION_COOKIE: 'x' })).toEqual(readConfig({}))
+})
+
+test('PUBLIC_URL follows PORT', () => {
+  expect(readConfig({ PORT: '9000' }).publicUrl.href).toBe('http://localhost:9000/')
+})
+
+test('SESSION_COOKIE_SECURE defaults to the scheme of PUBLIC_URL and overrides it', () => {
+  const secureOf = (settings: Record<string, string>) => readConfig(settings).sessionCookie.secure
+  expect(secureOf({ PUBLIC_URL: 'https://berth.example.com' })).toBe(true)
+  expect(secureOf({ PUBLIC_URL: 'http://berth.example.com' })).toBe(false)
+  expect(secureOf({ PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SECURE: 'No' })).toBe(false)
+  expect(secureOf({ SESSION_COOKIE_SECURE: 'TRUE' })).toBe(true)
+})
+
+test('SESSION_COOKIE_SAMESITE is case-insensitive; none requires Secure', () => {
+  expect(readConfig({ SESSION_COOKIE_SAMESITE: 'Strict' }).sessionCookie.sameSite).toBe('strict')
+  const https = { PUBLIC_URL: 'https://berth.example.com', SESSION_COOKIE_SAMESITE: 'None' }
+  expect(readConfig(https).sessionCookie).toMatchObject({ sameSite: 'none', secure: true })
+  expect(problemsOf({ SESSION_COOKIE_SAMESITE: 'None' })[0]).toMatch(/SESSION_COOKIE_SECURE=true/)
+})
+
+test('lists are separated by commas; spaces and empty entries are ignored', () => {
+  const config = readConfig({
+    CSRF_TRUSTED_ORIGINS: ' https://A.example:443/ ,, http://localhost:5173',
+    TRUST_PROXY: 'loopback, 10.0.0.0/8,fd00::/8',
+  })
+  expect(config.csrfTrustedOrigins).toEqual(['https://a.example', 'http://localhost:5173'])
+  expect(config.trustProxy).toEqual(['loopback', '10.0.0.0/8', 'fd00::/8'])
+})
+
+test('with an https PUBLIC_URL, missing TRUST_PROXY, MAIL_URL and BILLING_PROCESSOR cause warnings', () => {
+  const warned = (settings: Record<string, string>) =>
+    listWarnings(
+      readConfig({ DATABASE_URL: 'postgres://localhost/berth', SECRET_KEY: 'x'.repeat(32), ...settings }),
+    ).map((warning) => warning.split(' ')[0])
+  const https = { PUBLIC_URL: 'https://berth.example.com' }
+  expect(warned({})).toEqual([])
+  expect(warned(https)).toEqual(['TRUST_PROXY', 'MAIL_URL', 'BILLING_PROCESSOR'])
+  expect(warned({ ...https, ROLE: 'api' })).toEqual(['TRUST_PROXY', 'BILLING_PROCESSOR'])
+  expect(warned({ ...https, ROLE: 'worker' })).toEqual(['MAIL_URL'])
+  expect(warned({ ...https, ROLE: 'migrate' })).toEqual([])
+  expect(warned({ ...https, ROLE: 'api', REGISTRATION: 'domains:example.com' })).toContain('REGISTRATION')
+  const complete = {
+    TRUST_PROXY: '10.0.0.1',
+    MAIL_URL: 'smtp://mail.example.com',
+    BILLING_PROCESSOR: 'stripe',
+  }
+  const stripe = {
+    STRIPE_SECRET_KEY: 'sk_test_1',
+    STRIPE_PUBLISHABLE_KEY: 'pk_test_1',
+    STRIPE_WEBHOOK_SECRET: 'whsec_1',
+  }
+  expect(warned({ ...https, ...complete, ...stripe })).toEqual([])
+})
+
+test('a role that shares its database requires DATABASE_URL', () => {
+  for (const ROLE of ['api', 'worker', 'migrate']) {
+    expect(problemsOf({ ROLE, SECRET_KEY: 'x'.repeat(32) })).toEqual([
+      expect.stringMatching(/^DATABASE_URL: /),
+    ])
+    const settings = { ROLE, SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://localhost/berth' }
+    expect(readConfig(settings).role).toBe(ROLE)
+  }
+})
+
+test('RUNTIME=xinference requires supervisors; user name and password require each other', () => {
+  const XINFERENCE_URLS = 'http://10.0.0.5:9997/, http://10.0.0.5:9997,https://x.example'
+  expect(problemsOf({ RUNTIME: 'xinference' })).toEqual([expect.stringMatching(/^XINFERENCE_URLS: /)])
+  expect(problemsOf({ XINFERENCE_USERNAME: 'a' })).toEqual([expect.stringMatching(/^XINFERENCE_PASSWORD: /)])
+  expect(problemsOf({ XINFERENCE_PASSWORD: 'a' })).toEqual([expect.stringMatching(/^XINFERENCE_USERNAME: /)])
+  expect(readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS }).xinference).toEqual({
+    supervisors: ['http://10.0.0.5:9997', 'https://x.example'],
+    credentials: null,
+  })
+  const signIn = { XINFERENCE_USERNAME: 'berth', XINFERENCE_PASSWORD: 'secret' }
+  const { xinference } = readConfig({ RUNTIME: 'xinference', XINFERENCE_URLS, ...signIn })
+  expect(xinference?.credentials).toEqual({ username: 'berth', password: 'secret' })
+  expect(readConfig({ XINFERENCE_URLS, ...signIn }).xinference).toBeNull()
+})
+
+test('RUNTIME=kubernetes has a default for everything', () => {
+  expect(readConfig({ RUNTIME: 'kubernetes' }).kubernetes).toMatchObject({
+    namespace: 'berth',
+    kubeconfig: null,
+    instanceTypes: null,
+    gpusPerNode: 8,
+    modelCache: { kind: 'empty_dir', sizeLimit: null },
+    engineAddress: 'http://{service}.{namespace}.svc:8000',
+    capacityWaitMs: 120_000,
+  })
+  expect(readConfig({ KUBECONFIG: 'a' }).kubernetes).toBeNull()
+})
+
+test.each([
+  ['emptydir:200Gi', { kind: 'empty_dir', sizeLimit: '200Gi' }],
+  ['model-weights', { kind: 'claim', name: 'model-weights' }],
+])('KUBERNETES_MODEL_CACHE=%s', (KUBERNETES_MODEL_CACHE, modelCache) => {
+  const { kubernetes } = readConfig({ RUNTIME: 'kubernetes', KUBERNETES_MODEL_CACHE })
+  expect(kubernetes?.modelCache).toEqual(modelCache)
+})
+
+test('BILLING_PROCESSOR=stripe requires all three Stripe keys, of the same mode', () => {
+  const all = {
+    STRIPE_SECRET_KEY: 'sk_test_51abc',
+    STRIPE_PUBLISHABLE_KEY: 'pk_test_51abc',
+    STRIPE_WEBHOOK_SECRET: 'whsec_abc',
+  }
+  const stripe = { BILLING_PROCESSOR: 'stripe' }
+  expect(readConfig({ ...stripe, ...all }).billing.stripe).toEqual({
+    secretKey: 'sk_test_51abc',
+    publishableKey: 'pk_test_51abc',
+    webhookSecret: 'whsec_abc',
+  })
+  expect(readConfig(all).billing.stripe).toBeNull()
+  expect(problemsOf(stripe).map((problem) => problem.split(':')[0])).toEqual(Object.keys(all))
+  for (const name of Object.keys(all)) {
+    expect(problemsOf({ ...stripe, ...all, [name]: '' })).toEqual([expect.stringMatching(`^${name}: `)])
+    // A wrong secret is not shown.
+    const problems = problemsOf({ ...stripe, ...all, [name]: 'wrong-value' })
+    expect(problems).toEqual([expect.stringMatching(`^${name}: must `)])
+    if (name !== 'STRIPE_PUBLISHABLE_KEY') expect(problems.join('')).not.toContain('wrong-value')
+  }
+  expect(problemsOf({ ...stripe, ...all, STRIPE_PUBLISHABLE_KEY: 'pk_live_51abc' })).toEqual([
+    expect.stringContaining('of the same mode as STRIPE_SECRET_KEY'),
+  ])
+})
+
+test('.env.example lists exactly the settings, each commented out below its description', () => {
+  const lines = readFileSync(resolve(import.meta.dirname, '../../../.env.example'), 'utf8').split('\n')
+  const settings = lines.flatMap((line, index) => {
+    const name = /^#([A-Z_]+)=/.exec(line)?.[1]
+    if (name !== undefined) expect(lines[index - 1], name).toMatch(/^# \S/)
+    return name === undefined ? [] : [name]
+  })
+  expect(settings.toSorted()).toEqual(settingNames.toSorted())
+  expect(lines.filter((line) => line !== '' && !line.startsWith('#'))).toEqual([])
+})
+
+test('.env.example: the values shown are the defaults', () => {
+  const text = readFileSync(resolve(import.meta.dirname, '../../../.env.example'), 'utf8')
+  const shown = Object.fromEntries(
+    [...text.matchAll(/^#([A-Z_]+)=(.*)$/gm)].map((match) => [match[1], match[2]]),
+  )
+  expect(readConfig(shown)).toEqual(readConfig({}))
+})

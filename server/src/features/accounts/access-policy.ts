@@ -1,0 +1,22 @@
+import type { RegistrationPolicy } from '../../config/access.ts'
+import type { Config } from '../../config/config.ts'
+import { ApplicationError } from '../../base/errors.ts'
+
+/** Throws `registration_closed` if the policy lets nobody with this email create an account without an invitation. */
+export function assertMayRegister(policy: RegistrationPolicy, email: string): void {
+  if (policy.mode === 'open') return
+  const domain = email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+  if (policy.mode === 'domains' && policy.domains.includes(domain)) return
+  const message =
+    policy.mode === 'invited'
+      ? 'New accounts need an invitation here. Ask an admin of your organization to invite you.'
+      : `New accounts need an invitation here, or an email at ${policy.domains.join(' or ')}.`
+  throw new ApplicationError('registration_closed', message)
+}
+
+/** Throws `password_sign_in_disabled` if only single sign-on is allowed. */
+export function assertPasswordsAllowed({ sso }: Pick<Config, 'sso'>): void {
+  if (sso?.only !== true) return
+  const message = `Passwords are disabled here. Sign in with ${sso.displayName}.`
+  throw new ApplicationError('password_sign_in_disabled', message)
+}

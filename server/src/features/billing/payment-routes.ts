@@ -1,0 +1,165 @@
+import { z } from 'zod'
+import type { Services } from '../../services.ts'
+import type { App } from '../../http/app.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import { callProcessor } from './errors.ts'
+import { createPortalSession, createSetupSession } from './hosted-pages.ts'
+import { detachPaymentMethod, listPaymentMethods, setDefaultPaymentMethod } from './payment-methods.ts'
+import {
+  checkoutSessionBody,
+  defaultPaymentMethodBody,
+  invoicesBody,
+  paymentMethodBody,
+  paymentMethodsBody,
+  portalSessionBody,
+  portalUrlBody,
+  setupSessionBody,
+  toCheckoutSessionBody,
+  toInvoiceBody,
+  toPaymentMethodBody,
+} from './schemas.ts'
+import { ensureAccount } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'log' | 'payments'>
+
+const tags = ['Billing']
+const manage = { permission: 'manageBilling' } as const
+
+/** Errors of every route that changes something at the payment processor. */
+export const changeErrors = ['billing_busy', 'payment_processor_unavailable'] as const
+
+/** The routes of saved cards, hosted pages and invoices. */
+export function paymentRoutes(app: App, deps: Deps): void {
+  listPaymentMethodsRoute(app, deps)
+  defaultPaymentMethodRoute(app, deps)
+  detachPaymentMethodRoute(app, deps)
+  portalRoute(app, deps)
+  setupRoute(app, deps)
+  invoicesRoute(app, deps)
+}
+
+function listPaymentMethodsRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/billing/payment-methods',
+    {
+      config: manage,
+      schema: {
+        operationId: 'listPaymentMethods',
+        summary: 'List the saved cards of your current organization',
+        tags,
+        response: { 200: paymentMethodsBody },
+        errors: ['payment_processor_unavailable'],
+      },
+    },
+    async ({ viewer }) => (await listPaymentMethods(deps, viewer)).map(toPaymentMethodBody),
+  )
+}
+
+function defaultPaymentMethodRoute(app: App, deps: Deps): void {
+  app.patch(
+    '/v1/billing/payment-methods/default',
+    {
+      config: manage,
+      schema: {
+        operationId: 'setDefaultPaymentMethod',
+        summary: 'Set the card that invoices are charged to',
+        tags,
+        body: defaultPaymentMethodBody,
+        response: { 200: paymentMethodBody },
+        errors: [...changeErrors, 'not_found'],
+      },
+    },
+    async ({ body, viewer }) => {
+      const { processor_default_payment_method_id: cardId } = body
+      return toPaymentMethodBody(await setDefaultPaymentMethod(deps, viewer, cardId))
+    },
+  )
+}
+
+function detachPaymentMethodRoute(app: App, deps: Deps): void {
+  app.delete(
+    '/v1/billing/payment-methods/:payment_method_id',
+    {
+      config: manage,
+      schema: {
+        operationId: 'detachPaymentMethod',
+        summary: 'Remove a saved card',
+        description:
+          'A card that the subscription is charged to can’t be removed: 409 `payment_method_in_use`.',
+        tags,
+        params: z.object({ payment_method_id: z.string().describe('Id of a saved card') }),
+        response: { 204: noContent },
+        errors: [...changeErrors, 'not_found', 'payment_method_in_use'],
+      },
+    },
+    async ({ params, viewer }, reply) => {
+      await detachPaymentMethod(deps, viewer, params.payment_method_id)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function portalRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/billing/portal/session',
+    {
+      config: manage,
+      schema: {
+        operationId: 'createPortalSession',
+        summary: 'Create a session of the payment processor’s portal for cards and invoices',
+        tags,
+        body: portalSessionBody(deps.config.publicUrl),
+        response: { 200: portalUrlBody },
+        errors: [...changeErrors],
+      },
+    },
+    async ({ body, viewer }) => ({ url: await createPortalSession(deps, viewer, body.return_url) }),
+  )
+}
+
+function setupRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/billing/checkout/setup-session',
+    {
+      config: manage,
+      schema: {
+        operationId: 'createSetupSession',
+        summary: 'Create a checkout session for saving a card',
+        tags,
+        body: setupSessionBody(deps.config.publicUrl),
+        response: { 200: checkoutSessionBody },
+        errors: [...changeErrors],
+      },
+    },
+    async ({ body, viewer }) => {
+      const { purpose, return_url: returnUrl } = body
+      return toCheckoutSessionBody(await createSetupSession(deps, viewer, { purpose, returnUrl }))
+    },
+  )
+}
+
+function invoicesRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/billing/invoices',
+    {
+      config: manage,
+      schema: {
+        operationId: 'listInvoices',
+        summary: 'List the invoices of your current organization, newest first',
+        tags,
+        response: { 200: invoicesBody },
+        errors: ['payment_processor_unavailable'],
+      },
+    },
+    async ({ viewer }) => {
+      const { processor_customer_id: customerId } = await ensureAccount(
+        deps.db,
+        deps.config,
+        viewer.organizationId,
+        deps.clock(),
+      )
+      if (customerId === null) return []
+      return (await callProcessor(deps.log, () => deps.payments.listInvoices(customerId))).map(toInvoiceBody)
+    },
+  )
+}

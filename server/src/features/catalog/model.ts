@@ -1,0 +1,93 @@
+/** A model of the catalog, wherever it comes from. */
+
+import type { ModelType, ModelVariant } from '../../ports/model-runtime.ts'
+
+/** A variant in the catalog. `gated` means that the hub requires an accepted license and a token. */
+export interface CatalogVariant extends ModelVariant {
+  gated: boolean
+}
+
+/** A deployable model with all its variants, in the order of their source. `default` is one of `variants`. */
+export interface CatalogModel {
+  id: string
+  modelName: string
+  displayName: string
+  provider: string
+  family: string
+  modelType: ModelType
+  description: string
+  license: string
+  tags: string[]
+  suggestedPrompts: string[]
+  enabled: boolean
+  sortOrder: number
+  variants: CatalogVariant[]
+  default: CatalogVariant
+}
+
+/** The quantizations of one format and size, in the API's shape. `default` is true if they include the default variant. */
+export interface VariantListing {
+  model_format: string
+  model_size_in_billions: number
+  quantizations: string[]
+  default: boolean
+}
+
+/** The variant fields of a request. `findVariant` fills in omitted ones. */
+export interface VariantChoice {
+  format?: string | undefined
+  sizeInBillions?: number | undefined
+  quantization?: string | undefined
+}
+
+type VariantKey = Pick<ModelVariant, 'format' | 'sizeInBillions' | 'quantization'>
+
+/** Groups the variants of a model by format and size, in the model's order. */
+export function listVariants(model: CatalogModel): VariantListing[] {
+  const rows = new Map<string, VariantListing>()
+  for (const variant of model.variants) {
+    const key = `${variant.format} ${variant.sizeInBillions}`
+    const row = rows.get(key) ?? {
+      model_format: variant.format,
+      model_size_in_billions: variant.sizeInBillions,
+      quantizations: [],
+      default: false,
+    }
+    row.quantizations.push(variant.quantization)
+    row.default ||= isSameVariant(variant, model.default)
+    rows.set(key, row)
+  }
+  return [...rows.values()]
+}
+
+/**
+ * Finds the variant that matches all given fields, or null. Among several matches, prefers the default's size, then its format,
+ * then its quantization, then the first in the model.
+ */
+export function findVariant(model: CatalogModel, choice: VariantChoice = {}): CatalogVariant | null {
+  const { format, sizeInBillions, quantization } = choice
+  let candidates = model.variants.filter(
+    (variant) =>
+      (format === undefined || isSameName(variant.format, format)) &&
+      (sizeInBillions === undefined || variant.sizeInBillions === sizeInBillions) &&
+      (quantization === undefined || isSameName(variant.quantization, quantization)),
+  )
+  for (const key of ['sizeInBillions', 'format', 'quantization'] as const) {
+    const preferred = candidates.filter((variant) => variant[key] === model.default[key])
+    if (preferred.length > 0) candidates = preferred
+  }
+  return candidates[0] ?? null
+}
+
+/** True for the same format, size and quantization. */
+export function isSameVariant(one: VariantKey, other: VariantKey): boolean {
+  return (
+    isSameName(one.format, other.format) &&
+    one.sizeInBillions === other.sizeInBillions &&
+    isSameName(one.quantization, other.quantization)
+  )
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}

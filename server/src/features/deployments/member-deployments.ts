@@ -1,0 +1,70 @@
+import { notify } from '../../database/notifications.ts'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import type { Actor } from '../../base/viewer.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { isActive } from './lifecycle.ts'
+import type { Deployment } from './store.ts'
+import { terminateWithin } from './terminate.ts'
+
+/** The deployments of one member in one organization, or of a whole organization. */
+export interface DeploymentScope {
+  organizationId: number
+  userId?: number | undefined
+}
+
+function listUnterminated(db: Database, { organizationId, userId }: DeploymentScope): Promise<Deployment[]> {
+  return db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('status', 'not in', ['terminating', 'terminated'])
+    .$if(userId !== undefined, (query) => query.where('user_id', '=', userId!))
+    .orderBy('id')
+    .execute()
+}
+
+/** The ids of deployments that are running or starting. */
+export async function listActiveDeployments(db: Database, scope: DeploymentScope): Promise<string[]> {
+  const rows = await listUnterminated(db, scope)
+  return rows.filter(({ status }) => isActive(status)).map(({ id }) => id)
+}
+
+/** Terminates deployments, failed ones included. `reason` is a sentence for their histories. */
+export async function terminateDeployments(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  scope: DeploymentScope,
+  { reason, at }: { reason: string; at: Date },
+): Promise<void> {
+  for (const { id } of await listUnterminated(transaction, scope)) {
+    await terminateWithin(transaction, actor, id, { reason, at })
+  }
+}
+
+/** Gives a member's deployments to another member. The organization keeps paying. */
+export async function transferDeployments(
+  transaction: DatabaseTransaction,
+  actor: Actor,
+  scope: DeploymentScope & { userId: number },
+  recipient: { userId: number; name: string; email: string },
+  at: Date,
+): Promise<void> {
+  for (const { id, status, model_name: name } of await listUnterminated(transaction, scope)) {
+    await transaction
+      .updateTable('deployments')
+      .set({ user_id: recipient.userId, updated_at: at })
+      .where('id', '=', id)
+      .execute()
+    const message = `Transferred to ${recipient.name}.`
+    await transaction
+      .insertInto('deployment_events')
+      .values({ deployment_id: id, at, status, stage: null, message })
+      .execute()
+    await notify(transaction, 'deployment_event', id)
+    await recordAction(transaction, actor, 'deployment.transferred', {
+      organizationId: scope.organizationId,
+      target: { type: 'deployment', id, name },
+      details: { to: recipient.email },
+    })
+  }
+}

@@ -1,0 +1,46 @@
+import type { WaitingFor, WaitingState } from './lifecycle.ts'
+import { needsResize } from './resize.ts'
+import type { Deployment } from './store.ts'
+
+/** States that need no sentence of their own. */
+const sentences = {
+  release: 'The instance is being released for one with more capacity.',
+  retry: 'The compute backend returned an error. Retrying.',
+  resize:
+    'The new minimum takes effect when the engine starts next. Until then the model serves with its present capacity.',
+} as const satisfies Partial<Record<WaitingFor, string>>
+
+/** What a step waits for. `message` is a sentence for a person, `progress` goes from 0 to 1. */
+export type Waiting =
+  | { for: Exclude<WaitingState, keyof typeof sentences>; message: string; progress?: number | null }
+  | { for: Extract<WaitingState, keyof typeof sentences>; message?: undefined; progress?: undefined }
+
+/** The columns that record what a step waits for; null for nothing. */
+export function toWaitingColumns(waiting: Waiting | null) {
+  return {
+    waiting_for: waiting?.for ?? null,
+    status_message: waiting?.message ?? null,
+    progress: waiting?.progress ?? null,
+  }
+}
+
+/** The sentence for a person. */
+export function describeWaiting(waiting: Waiting): string {
+  return waiting.message ?? sentences[waiting.for]
+}
+
+type WaitingDeployment = Pick<Deployment, 'status' | 'waiting_for' | 'status_message'> &
+  Parameters<typeof needsResize>[0]
+
+/** What a deployment waits for, including the next start of an engine that serves with less than the owner's minimum. */
+export function findWaitingFor(deployment: WaitingDeployment): WaitingFor | null {
+  if (deployment.waiting_for !== null) return deployment.waiting_for
+  return deployment.status === 'running' && needsResize(deployment) ? 'resize' : null
+}
+
+/** The `status_message` of the API. */
+export function toStatusMessage(deployment: WaitingDeployment): string | null {
+  const waitingFor = findWaitingFor(deployment)
+  const known: Partial<Record<WaitingFor, string>> = sentences
+  return waitingFor === null ? null : (known[waitingFor] ?? deployment.status_message)
+}

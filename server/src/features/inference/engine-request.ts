@@ -1,0 +1,153 @@
+import type { CircuitBreakers } from '../../gateway/circuit-breakers.ts'
+import type {
+  ResponseHandler,
+  ResponseHead,
+  UpstreamCall,
+  UpstreamClient,
+} from '../../gateway/upstream-client/upstream.ts'
+import { UpstreamError } from '../../gateway/upstream-client/upstream-error.ts'
+import type { Services } from '../../services.ts'
+import { reportUnresponsiveEngine } from '../deployments/serving-deployments.ts'
+import type { Arrival } from './arrival.ts'
+import { writeEngineBody } from './request-body.ts'
+import type { EngineTarget } from './targets.ts'
+import type { RequestSpan } from './traces.ts'
+
+export interface EngineRequestDeps extends Pick<Services, 'db' | 'runtime'> {
+  inference: { breakers: CircuitBreakers; client: UpstreamClient }
+}
+
+/** The exchange that sends a request to an engine. */
+export interface EngineRequestOwner {
+  readonly arrival: Arrival
+  /** null without traces */
+  readonly span: RequestSpan | null
+  /** Returns another deployment for a request that `refusing` did not accept; null when none is left. */
+  pickOther(refusing: EngineTarget): EngineTarget | null
+  /** A response has begun, so the request is not repeated. May return a buffer for its body. */
+  onResponse(head: ResponseHead): Buffer | null
+  onBytes(bytes: Buffer): void
+  onComplete(): void
+  /** No engine gave a complete response. */
+  onBroken(error: unknown): void
+}
+
+/**
+ * A request at an engine. It is repeated where no engine can have processed it: after a stale connection, an expired authorization,
+ * and at another deployment after a refused connection.
+ */
+export class EngineRequest implements ResponseHandler {
+  readonly deps: EngineRequestDeps
+  readonly owner: EngineRequestOwner
+  target: EngineTarget
+  call: UpstreamCall | null = null
+  sentAt = 0
+  /** A stale connection was replaced */
+  retried = false
+  /** The authorization was renewed */
+  renewed = false
+  /** The engine rejected the authorization. The rest of its response is dropped. */
+  rejected = false
+  aborted = false
+
+  constructor(deps: EngineRequestDeps, owner: EngineRequestOwner, target: EngineTarget) {
+    this.deps = deps
+    this.owner = owner
+    this.target = target
+    this.send()
+  }
+
+  send(): void {
+    const { target } = this
+    const { breakers, client } = this.deps.inference
+    const { protocol, caller, request } = this.owner.arrival
+    const { path } = protocol
+    const { span } = this.owner
+    breakers.onSend(target.deploymentId)
+    this.rejected = false
+    this.sentAt = performance.now()
+    this.call = client.send(
+      target.origin,
+      {
+        path: target.basePath === '' ? path : target.basePath + path,
+        streams: request.streams,
+        requestId: caller.request.id,
+        authorization: target.authorization,
+        traceparent: span === null ? null : span.traceparent,
+        body: writeEngineBody(request, target.modelUid),
+      },
+      this,
+    )
+  }
+
+  /** Closes the connection. The owner hears nothing more. */
+  abort(): void {
+    this.aborted = true
+    this.call?.abort()
+    this.call = null
+  }
+
+  onHead(head: ResponseHead): Buffer | null {
+    const { breakers } = this.deps.inference
+    if (head.status < 500) breakers.onSuccess(this.target.deploymentId)
+    else breakers.onFailure(this.target.deploymentId)
+    this.rejected = head.status === 401
+    return this.rejected ? null : this.owner.onResponse(head)
+  }
+
+  onBody(bytes: Buffer): void {
+    if (!this.rejected) this.owner.onBytes(bytes)
+  }
+
+  onEnd(): void {
+    this.call = null
+    if (!this.rejected) return this.owner.onComplete()
+    if (!this.renewed && this.deps.runtime.authorizeEngine !== undefined)
+      return void this.renewAuthorization()
+    // The caller can't fix this 401, so it becomes a 502.
+    this.owner.arrival.caller.request.log.error(
+      { deployment: this.target.deploymentId },
+      'the engine rejected its key; SECRET_KEY may differ from the one that the engine started with',
+    )
+    this.owner.onBroken(new UpstreamError('broken', 'the engine rejected the authorization'))
+  }
+
+  async renewAuthorization(): Promise<void> {
+    this.renewed = true
+    const { target } = this
+    try {
+      const { runtime } = this.deps
+      target.authorization = await runtime.authorizeEngine!(target.engineUrl ?? '', target.authorization)
+    } catch (error) {
+      if (!this.aborted) this.owner.onBroken(error)
+      return
+    }
+    if (!this.aborted) this.send()
+  }
+
+  onError(error: UpstreamError): void {
+    this.call = null
+    // The engine closed a keep-alive connection before the request arrived.
+    if (error.kind === 'stale' && !this.retried) {
+      this.retried = true
+      return this.send()
+    }
+    this.deps.inference.breakers.onFailure(this.target.deploymentId)
+    this.requeueDeployment()
+    const other = error.kind === 'refused' ? this.owner.pickOther(this.target) : null
+    if (other === null) return this.owner.onBroken(error)
+    this.target = other
+    this.send()
+  }
+
+  /** Has a worker check the engine. Requests that fail together wake the worker once. */
+  requeueDeployment(): void {
+    const { target } = this
+    reportUnresponsiveEngine(this.deps, target).catch((error: unknown) =>
+      this.owner.arrival.caller.request.log.warn(
+        { err: error, deployment: target.deploymentId },
+        'could not requeue a deployment with an unresponsive engine',
+      ),
+    )
+  }
+}

@@ -1,0 +1,65 @@
+import type { Viewer } from '../../base/viewer.ts'
+import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
+import { listServingDeployments, resolveDeployments } from '../deployments/serving-deployments.ts'
+import type { ServingDeployment } from '../deployments/serving-deployments.ts'
+import { modelNotFound } from './find-targets.ts'
+import { openAiErrorBody } from './protocols/openai.ts'
+import { modelBody, modelParams, modelsBody } from './schemas.ts'
+
+const tags = ['Inference']
+
+/** OpenAI's list of the models that a caller can use. */
+export function modelRoutes(app: App, deps: Pick<Services, 'db'>): void {
+  app.get(
+    '/v1/models',
+    {
+      config: { permission: 'useOwnDeployments' },
+      schema: {
+        operationId: 'listModels',
+        summary: 'List the models that your running deployments serve',
+        tags,
+        response: { 200: modelsBody },
+        errorBody: openAiErrorBody,
+      },
+    },
+    async ({ viewer }) => {
+      const serving = await listServingDeployments(deps, viewer)
+      const byName = Map.groupBy(serving, ({ modelName }) => modelName)
+      const data = [...byName].map(([id, deployments]) => toModel(id, deployments, viewer))
+      return { object: 'list' as const, data }
+    },
+  )
+
+  app.get(
+    '/v1/models/:model',
+    {
+      config: { permission: 'useOwnDeployments' },
+      schema: {
+        operationId: 'getModel',
+        summary: 'Get a model that your running deployments serve',
+        tags,
+        params: modelParams,
+        response: { 200: modelBody },
+        errors: ['model_not_found'],
+        errorBody: openAiErrorBody,
+      },
+    },
+    async ({ viewer, params: { model } }) => {
+      const found = await resolveDeployments(deps, viewer, model)
+      const serving = found.filter(({ status }) => status === 'running')
+      if (serving.length === 0) throw modelNotFound(model)
+      return toModel(model, serving, viewer)
+    },
+  )
+}
+
+function toModel(id: string, deployments: readonly ServingDeployment[], viewer: Viewer) {
+  return {
+    id,
+    object: 'model' as const,
+    created: Math.floor(Math.min(...deployments.map(({ createdAt }) => createdAt.getTime())) / 1000),
+    owned_by: viewer.organizationName,
+    deployments: deployments.map(({ deploymentId }) => deploymentId),
+  }
+}

@@ -1,0 +1,18 @@
+import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
+import { BufferedRelay } from './buffered-relay.ts'
+import { openRenaming } from './model-renaming.ts'
+import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
+import { StreamMeter } from './stream-meter.ts'
+import { StreamRelay } from './stream-relay.ts'
+
+/** Opens the relay for a response with this head: one that streams events, or one that holds a document until it is complete. */
+export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead): ResponseRelay {
+  const { protocol, request } = owner.arrival
+  const { events } = protocol
+  if (events === null || !head.headers['content-type']?.startsWith('text/event-stream')) {
+    return new BufferedRelay(deps, owner, head)
+  }
+  const isDropped = events.openFilter(request.values)
+  const meter = new StreamMeter(events, isDropped, openRenaming(owner, events.modelAt))
+  return new StreamRelay(deps, owner, head, meter, true)
+}

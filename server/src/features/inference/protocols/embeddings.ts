@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { EmbeddingEncoder } from './base64-embeddings.ts'
+import {
+  forwardedFields,
+  modelField,
+  modelOfRequest,
+  openAiErrors,
+  readOpenAiUsage,
+  responseOfEngine,
+  usageBody,
+} from './openai.ts'
+import type { MainProtocol } from './protocol.ts'
+
+const embeddingsBody = z
+  .looseObject({
+    model: modelField,
+    input: z.unknown().describe('A text, or a list of texts or of token lists'),
+    encoding_format: z.enum(['float', 'base64']).optional().describe('`float` by default'),
+  })
+  .meta({
+    id: 'EmbeddingsRequest',
+    description: forwardedFields,
+    examples: [{ model: 'berth-tiny-embedding', input: ['a ship', 'a harbor'] }],
+  })
+
+const embeddingsResponse = z
+  .looseObject({
+    object: z.literal('list').describe('Always `list`'),
+    model: modelOfRequest,
+    data: z
+      .array(
+        z.looseObject({
+          object: z.literal('embedding').describe('Always `embedding`'),
+          index: z.int().describe('Position of the text in `input`'),
+          embedding: z
+            .union([z.array(z.number()), z.string()])
+            .describe('The vector, or its bytes as 32-bit floats in Base64'),
+        }),
+      )
+      .describe('One embedding for each text'),
+    usage: usageBody.describe('Tokens that the request used'),
+  })
+  .meta({ id: 'Embeddings', description: responseOfEngine })
+
+/** OpenAI's embeddings. Berth encodes them in base64 for engines that can't. */
+export const embeddings: MainProtocol = {
+  path: '/v1/embeddings',
+  description: {
+    operationId: 'createEmbeddings',
+    summary: 'Embed texts with a deployed model',
+    request: embeddingsBody,
+    response: embeddingsResponse,
+    events: null,
+  },
+  operation: 'embeddings',
+  modelTypes: ['embedding'],
+  members: ['encoding_format'],
+  edit: () => [],
+  bodies: {
+    modelAt: ['model'],
+    usageAt: ['usage'],
+    readUsage: readOpenAiUsage,
+    openRewriter: ({ encoding_format }) => (encoding_format === 'base64' ? new EmbeddingEncoder() : null),
+  },
+  events: null,
+  errors: openAiErrors,
+  modelKind: 'an embedding model',
+  warmUp: { input: { input: 'Hello' }, results: 'data' },
+}

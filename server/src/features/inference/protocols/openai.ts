@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import type { TokenUsage } from '../../metering/record-tokens.ts'
+import { toTokenUsage } from '../usage.ts'
+import type { ErrorFormat } from './protocol.ts'
+
+// What the routes of OpenAI's API share.
+
+export const modelField = z.string().describe("A deployment's id or inference_model_uid, or a model name")
+
+export const modelOfRequest = z.string().describe('The `model` of the request')
+
+export const forwardedFields =
+  'As in OpenAI’s API. Every field except `model` is forwarded to the engine unchanged, which validates it.'
+
+export const responseOfEngine = 'The engine’s response, in OpenAI’s shape'
+
+export const usageBody = z.looseObject({
+  prompt_tokens: z.int().describe('Tokens of the request'),
+  completion_tokens: z.int().optional().describe('Tokens of the response'),
+  total_tokens: z.int().describe('The sum'),
+})
+
+/** Reads the usage of a chat, a completion or embeddings. */
+export function readOpenAiUsage(usage: Readonly<Record<string, unknown>>): TokenUsage | null {
+  return toTokenUsage(usage['prompt_tokens'] ?? 0, usage['completion_tokens'] ?? 0)
+}
+
+export const openAiErrorBody = z
+  .object({
+    error: z
+      .object({
+        message: z.string().describe('What happened, for a person'),
+        type: z.string().describe('Class of the error, such as `invalid_request_error`'),
+        param: z.string().nullable().describe('The invalid field, if the engine names it'),
+        code: z.string().nullable().describe('A code of the response’s list, or one of the engine'),
+      })
+      .describe('The error'),
+  })
+  .meta({ id: 'OpenAIError', description: 'An error in OpenAI’s shape' })
+
+const errorTypes: Record<number, string> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  429: 'rate_limit_error',
+}
+
+/** Errors in OpenAI's shape. A 422 becomes a 400, because OpenAI's API has no 422. */
+export const openAiErrors: ErrorFormat = {
+  body: openAiErrorBody,
+  compose({ status: given, code, detail }) {
+    const status = given === 422 ? 400 : given
+    const type = errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error')
+    const body: z.infer<typeof openAiErrorBody> = { error: { message: detail, type, param: null, code } }
+    return { status, body }
+  },
+}

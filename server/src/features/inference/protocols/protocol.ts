@@ -1,0 +1,100 @@
+import type { z } from 'zod'
+import type { ModelType } from '../../../ports/model-runtime.ts'
+import type { TokenUsage } from '../../metering/record-tokens.ts'
+import type { Edit, ReadBody } from '../body-edits.ts'
+
+/** What distinguishes one inference route from the others. The gateway knows a protocol only by these facts. */
+export interface Protocol {
+  /** Path of the route, in Berth and below the address of an engine */
+  readonly path: string
+  /** For the OpenAPI description */
+  readonly description: RouteDescription
+  /** OpenTelemetry's `gen_ai.operation.name` */
+  readonly operation: string
+  /** Types of the models that the route serves */
+  readonly modelTypes: readonly ModelType[]
+  /** Top-level members of a request that the protocol reads, next to `model` and `stream`. Lowercase letters and underscores. */
+  readonly members: readonly string[]
+  /** Returns the changes to a request for the engine. The model's name is replaced in any case. */
+  readonly edit: (body: ReadBody) => Edit[]
+  readonly bodies: BodyFormat
+  /** null if engines never respond with events */
+  readonly events: EventFormat | null
+  readonly errors: ErrorFormat
+}
+
+export interface RouteDescription {
+  readonly operationId: string
+  readonly summary: string
+  /** Documentation only: the engine validates requests. */
+  readonly request: z.ZodType
+  readonly response: z.ZodType
+  /** The `data` of each event, and what else a reader of the stream meets; null without streams */
+  readonly events: { readonly data: z.ZodType; readonly note: string } | null
+}
+
+/** The values of the members that a protocol reads, by name; of duplicates the last one, as engines do */
+export type MemberValues = Readonly<Record<string, unknown>>
+
+/** The format of responses that are one JSON document. */
+export interface BodyFormat {
+  /** The names that lead from the document to the engine's name of the model */
+  readonly modelAt: MemberPath
+  /** The names that lead to the object with the usage */
+  readonly usageAt: MemberPath
+  /** Reads that object; null when it is implausible. */
+  readonly readUsage: (usage: Readonly<Record<string, unknown>>) => TokenUsage | null
+  /** Returns what changes the rest of a response for the caller; null if it is forwarded unchanged. */
+  readonly openRewriter: (values: MemberValues) => BodyRewriter | null
+}
+
+/** The format of responses that are server-sent events, each with a JSON document. */
+export interface EventFormat {
+  /** The names that lead from an event to the engine's name of the model */
+  readonly modelAt: MemberPath
+  /** Name of the member, in any depth, whose object holds usage. Only events with such a member are parsed. */
+  readonly usageName: string
+  /** Reads such an event; null when it holds no plausible usage. What a later event reports replaces what earlier ones did. */
+  readonly readUsage: (event: unknown) => Partial<TokenUsage> | null
+  /** A text that occurs once in each event with generated text; these events count as tokens if the engine reports none */
+  readonly chunkMark: string
+  /** Returns what selects the events, among those with usage, that the caller must not get; null if there are none. */
+  readonly openFilter: (values: MemberValues) => ((event: unknown) => boolean) | null
+}
+
+/** The names of members, from the outermost inwards. */
+export type MemberPath = readonly [string, ...string[]]
+
+/** Changes a body as it is forwarded. Texts have one character per byte. */
+export interface BodyRewriter {
+  take(bytes: string): string
+  /** Returns the remaining bytes at the end of the body. */
+  finish(): string
+}
+
+/** An error of Berth or of an engine. */
+export interface ErrorFacts {
+  status: number
+  code: string
+  detail: string
+}
+
+/** The shape in which callers of a route expect errors. */
+export interface ErrorFormat {
+  /** For the OpenAPI description */
+  readonly body: z.ZodType
+  readonly compose: (error: ErrorFacts, requestId: string) => { status: number; body: unknown }
+}
+
+/** The protocol that engines of one model type always have. */
+export interface MainProtocol extends Protocol {
+  /** What a model of this type is called in a sentence */
+  readonly modelKind: string
+  /** The request that proves that an engine works */
+  readonly warmUp: {
+    /** Members next to `model` */
+    readonly input: Readonly<Record<string, unknown>>
+    /** The member of the response with a list of results */
+    readonly results: string
+  }
+}

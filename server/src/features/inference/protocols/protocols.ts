@@ -1,0 +1,13 @@
+import type { ModelType } from '../../../ports/model-runtime.ts'
+import { chatCompletions } from './chat-completions.ts'
+import { embeddings } from './embeddings.ts'
+import type { MainProtocol, Protocol } from './protocol.ts'
+
+/** The protocol of each model type that every engine has: for the warm-up, and for callers who chose another type's route. */
+export const mainProtocols: Readonly<Record<ModelType, MainProtocol>> = {
+  LLM: chatCompletions,
+  embedding: embeddings,
+}
+
+/** Every protocol; each has a route. */
+export const protocols: readonly Protocol[] = [chatCompletions, embeddings]

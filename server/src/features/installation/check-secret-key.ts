@@ -1,0 +1,54 @@
+import { createHmac } from 'node:crypto'
+import type { Database } from '../../database/tables.ts'
+import { hasTotpSecrets, reencryptSecrets } from '../second-factors/reencrypt-secrets.ts'
+
+/**
+ * Throws if `secretKey` is not the key that other processes derive the engines' keys from. The first key is stored as a
+ * fingerprint. With `mayChange`, another key replaces it unless a deployment still uses the old one. What `previousKey` encrypts is
+ * then encrypted again; without it, the change is refused if there is anything.
+ */
+export async function checkSecretKey(
+  db: Database,
+  secretKey: string,
+  { mayChange, previousKey }: { mayChange: boolean; previousKey: string | null },
+): Promise<void> {
+  const fingerprint = fingerprintOf(secretKey)
+  const first = db.insertInto('secret_key_fingerprints').values({ fingerprint })
+  await first.onConflict((conflict) => conflict.doNothing()).execute()
+  await db.transaction().execute(async (transaction) => {
+    const stored = await transaction
+      .selectFrom('secret_key_fingerprints')
+      .select('fingerprint')
+      .forUpdate()
+      .executeTakeFirstOrThrow()
+    if (stored.fingerprint.equals(fingerprint)) return
+    if (!mayChange) {
+      throw new Error(
+        'SECRET_KEY differs from the key that the other processes of this database use. Set the same SECRET_KEY, or follow "Change the SECRET_KEY" in docs/operations.md.',
+      )
+    }
+    const { live } = await transaction
+      .selectFrom('deployments')
+      .select(({ fn }) => fn.countAll<number>().as('live'))
+      .where('status', 'not in', ['failed', 'terminated'])
+      .executeTakeFirstOrThrow()
+    if (live > 0) {
+      throw new Error(
+        `SECRET_KEY differs from the key that the engines of ${live} deployments were started with. Start with the old SECRET_KEY and terminate the deployments, then change it.`,
+      )
+    }
+    if (await hasTotpSecrets(transaction)) {
+      if (previousKey === null || !stored.fingerprint.equals(fingerprintOf(previousKey))) {
+        throw new Error(
+          'The secrets of authenticator apps are encrypted with the old SECRET_KEY. Set PREVIOUS_SECRET_KEY to it for this start, so that they can be encrypted with the new one.',
+        )
+      }
+      await reencryptSecrets(transaction, { from: previousKey, to: secretKey })
+    }
+    await transaction.updateTable('secret_key_fingerprints').set({ fingerprint }).execute()
+  })
+}
+
+function fingerprintOf(secretKey: string): Buffer {
+  return createHmac('sha256', secretKey).update('fingerprint').digest()
+}

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+
+export const installationBody = z
+  .object({
+    mail_delivery: z
+      .enum(['smtp', 'file'])
+      .describe('`file` if the server has no mail server and writes each email to a file in its DATA_DIR'),
+    password_sign_in: z.boolean().describe('false if only single sign-on is allowed'),
+    registration: z
+      .enum(['open', 'invited', 'domains'])
+      .describe(
+        'Who may create an account: everybody, invitees only, or also emails of `registration_domains`',
+      ),
+    registration_domains: z.array(z.string()).describe('Empty unless `registration` is `domains`'),
+  })
+  .meta({
+    id: 'Installation',
+    description: 'How this installation delivers emails, and who may sign in and register',
+  })

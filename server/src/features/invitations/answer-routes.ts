@@ -1,0 +1,176 @@
+import { hashToken } from '../../base/hash-token.ts'
+import type { App } from '../../http/app.ts'
+import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
+import type { Services } from '../../services.ts'
+import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
+import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
+import { startPasswordSession } from '../sign-in/start-password-session.ts'
+import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
+import { answerErrors, invitationNotFound } from './errors.ts'
+import { registerInvitee } from './register-invitee.ts'
+import {
+  invitationBody,
+  invitationParams,
+  invitationPreviewBody,
+  invitationsBody,
+  inviteeBody,
+  toInvitationBody,
+  toInvitationPreview,
+  tokenParams,
+} from './schemas.ts'
+import { findInvitation, listInvitationsTo } from './store.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs'>
+
+const tags = ['Invitations']
+
+/** The routes with which an invitee without an account answers. */
+export function publicInvitationRoutes(app: App, deps: Deps): void {
+  previewRoute(app, deps)
+  registerRoute(app, deps)
+}
+
+/** The routes with which a signed-in invitee answers. */
+export function ownInvitationRoutes(app: App, deps: Deps): void {
+  listOwnRoute(app, deps)
+  acceptRoute(app, deps)
+  rejectByTokenRoute(app, deps)
+  rejectRoute(app, deps)
+}
+
+function previewRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/invitations/by-token/:token',
+    {
+      config: { networkLimit: 'public' },
+      schema: {
+        operationId: 'previewInvitation',
+        summary: 'Preview an invitation by its link',
+        tags,
+        security: [],
+        params: tokenParams,
+        response: { 200: invitationPreviewBody },
+        errors: ['not_found'],
+      },
+    },
+    async ({ params }) => {
+      const invitation = await findInvitation(deps.db, { tokenHash: hashToken(params.token) })
+      if (invitation === undefined) throw invitationNotFound()
+      return toInvitationPreview(invitation, deps.clock())
+    },
+  )
+}
+
+function registerRoute(app: App, deps: Deps): void {
+  const { config } = deps
+  app.post(
+    '/v1/invitations/register',
+    {
+      config: { networkLimit: 'registration' },
+      schema: {
+        operationId: 'registerInvitee',
+        summary: 'Accept an invitation with a new account, and sign in',
+        tags,
+        security: [],
+        body: inviteeBody,
+        responseHeaders: { 'Set-Cookie': 'The session cookie' },
+        response: { 200: sessionBody },
+        errors: ['password_sign_in_disabled', ...answerErrors, 'email_taken', 'invalid_credentials'],
+      },
+    },
+    async (request, reply) => {
+      assertPasswordsAllowed(config)
+      const visitor = toVisitor(request)
+      const { token: link, password, ...details } = request.body
+      const account = await registerInvitee(deps, visitor, hashToken(link), {
+        password,
+        name: null,
+        firstName: details.first_name ?? null,
+        lastName: details.last_name ?? null,
+        country: details.country ?? null,
+        contactNumber: details.contact_number ?? null,
+      })
+      const replaces = readSessionToken(request, config.sessionCookie)
+      const session = await startPasswordSession(deps, visitor, account, replaces)
+      setSessionCookie(reply, config.sessionCookie, session.token, session.expiresAt)
+      return toSessionBody(session.viewer)
+    },
+  )
+}
+
+function listOwnRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/invitations',
+    {
+      config: { permission: null, requiresProvenEmail: true },
+      schema: {
+        operationId: 'listMyInvitations',
+        summary: 'List your invitations, pending ones first',
+        tags,
+        response: { 200: invitationsBody },
+      },
+    },
+    async ({ viewer }) =>
+      (await listInvitationsTo(deps.db, viewer.userId, deps.clock())).map((invitation) =>
+        toInvitationBody(invitation, deps.clock()),
+      ),
+  )
+}
+
+function acceptRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/invitations/by-token/:token/accept',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'acceptInvitation',
+        summary: 'Accept an invitation by its link',
+        description: 'Switches you to the organization. You must be signed in with the invited email.',
+        tags,
+        params: tokenParams,
+        response: { 200: invitationBody },
+        errors: [...answerErrors, 'invitation_email_mismatch'],
+      },
+    },
+    async ({ params, viewer }) =>
+      toInvitationBody(await acceptInvitation(deps, viewer, hashToken(params.token)), deps.clock()),
+  )
+}
+
+function rejectByTokenRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/invitations/by-token/:token/reject',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'rejectInvitationByToken',
+        summary: 'Decline an invitation by its link',
+        tags,
+        params: tokenParams,
+        response: { 200: invitationBody },
+        errors: [...answerErrors, 'invitation_email_mismatch'],
+      },
+    },
+    async ({ params, viewer }) =>
+      toInvitationBody(await rejectInvitationByToken(deps, viewer, hashToken(params.token)), deps.clock()),
+  )
+}
+
+function rejectRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/invitations/:invitation_id/reject',
+    {
+      config: { permission: null, requiresProvenEmail: true },
+      schema: {
+        operationId: 'rejectInvitation',
+        summary: 'Decline an invitation by its ID',
+        tags,
+        params: invitationParams,
+        response: { 200: invitationBody },
+        errors: answerErrors,
+      },
+    },
+    async ({ params, viewer }) =>
+      toInvitationBody(await rejectInvitation(deps, viewer, params.invitation_id), deps.clock()),
+  )
+}

@@ -1,0 +1,50 @@
+import type { ModelVariant, ServingCapacity } from '../../ports/model-runtime.ts'
+import type { Services } from '../../services.ts'
+import { findHourlyPrice } from '../metering/instance-prices.ts'
+import { selectInstance } from './instance-selection.ts'
+import type { PricedOffer, SelectionResult, SelectionRules } from './instance-selection.ts'
+import { noMinimums } from './serving-capacity.ts'
+import type { CapacityMinimums } from './serving-capacity.ts'
+
+type Deps = Pick<Services, 'runtime' | 'clock' | 'config' | 'prices'>
+
+/** The capacity of an engine that shares a host with others, unless the runtime has its own. */
+const defaultSharedCapacity: ServingCapacity = { contextTokens: 8192, parallelSequences: 4 }
+
+/**
+ * Chooses the instance type for a variant from the runtime's current offers and prices. `refused` names instance types that
+ * lacked capacity. Throws if the runtime throws.
+ */
+export async function chooseInstance(
+  deps: Deps,
+  variant: ModelVariant,
+  minimums: CapacityMinimums,
+  refused: readonly string[],
+): Promise<SelectionResult> {
+  return selectInstance(variant, await listPricedOffers(deps), listRules(deps, minimums), refused)
+}
+
+/** The runtime's offers with their current prices. Throws if the runtime throws. */
+export async function listPricedOffers({
+  runtime,
+  prices,
+  clock,
+}: Pick<Deps, 'runtime' | 'prices' | 'clock'>): Promise<PricedOffer[]> {
+  const now = clock()
+  const offers = await runtime.listOffers()
+  return offers.map((offer) => ({ ...offer, pricePerHour: findHourlyPrice(prices, offer, now) }))
+}
+
+/** The rules by which engines of this runtime are sized. */
+export function listRules(
+  { runtime, config }: Pick<Deps, 'runtime' | 'config'>,
+  minimums: CapacityMinimums = noMinimums,
+): SelectionRules {
+  const { maxContextTokens, maxSequences } = config.engineLimits
+  return {
+    engines: runtime.engines,
+    ceilings: { contextTokens: maxContextTokens, parallelSequences: maxSequences },
+    shared: runtime.sharedCapacity ?? defaultSharedCapacity,
+    minimums,
+  }
+}

@@ -1,0 +1,249 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { ModelVariant } from '../../ports/model-runtime.ts'
+import { engines } from '../../../test/support/engines.ts'
+import { selectInstance } from './instance-selection.ts'
+import type { PricedOffer, SelectionRules } from './instance-selection.ts'
+import { noMinimums } from './serving-capacity.ts'
+
+const GiB = 2 ** 30
+const rules: SelectionRules = {
+  engines: [engines.vllm, engines.llamaCpp],
+  ceilings: { contextTokens: 4096, parallelSequences: 2 },
+  shared: { contextTokens: 4096, parallelSequences: 2 },
+  minimums: noMinimums,
+}
+
+/** Needs 10 × 1.2 + 2 = 14 GiB: the rule for an unknown architecture. */
+const variant: ModelVariant = {
+  modelName: 'model',
+  modelType: 'LLM',
+  format: 'ggufv2',
+  sizeInBillions: 5,
+  quantization: 'F16',
+  contextLength: 32_768,
+  architecture: null,
+  weightBytes: 10 * GiB,
+  weights: { kind: 'file', path: '/model.gguf' },
+  engines: {},
+}
+
+function offer(instanceType: string, gibibytes: number, changes: Partial<PricedOffer> = {}): PricedOffer {
+  return {
+    instanceType,
+    region: 'r',
+    gpuCount: 1,
+    gpuModel: null,
+    vendor: null,
+    computeCapability: null,
+    pricePerHour: null,
+    memoryBytes: gibibytes * GiB,
+    formats: ['ggufv2'],
+    ...changes,
+  }
+}
+
+function choose(offers: PricedOffer[], refused: string[] = []): string | null {
+  const result = selectInstance(variant, offers, rules, refused)
+  return result.outcome === 'selected' ? result.selection.offer.instanceType : null
+}
+
+test('the cheapest offer that fits is chosen, regardless of order', () => {
+  const offers = [
+    offer('expensive', 16, { pricePerHour: '10' }),
+    offer('cheap', 80, { pricePerHour: '9.5' }),
+    offer('too small', 13, { pricePerHour: '1' }),
+    offer('no price', 16),
+  ]
+  expect(choose(offers)).toBe('cheap')
+  expect(choose(offers.toReversed())).toBe('cheap')
+  expect(choose(offers, ['cheap'])).toBe('expensive')
+  expect(choose(offers, ['cheap', 'expensive'])).toBe('no price')
+})
+
+test('ties go to fewer GPUs, then the newer GPU, then less memory, then the name', () => {
+  const two = offer('two', 24, { gpuCount: 2, computeCapability: 9 })
+  const old = offer('old', 24, { computeCapability: 8.9 })
+  const large = offer('large', 32, { computeCapability: 10 })
+  const b = offer('b', 24, { computeCapability: 10 })
+  const a = offer('a', 24, { computeCapability: 10 })
+  const tried = []
+  for (let name = choose([two, old, large, b, a]); name !== null;) {
+    tried.push(name)
+    name = choose([two, old, large, b, a], tried)
+  }
+  expect(tried).toEqual(['a', 'b', 'large', 'old', 'two'])
+  expect(
+    choose([
+      { ...two, pricePerHour: '1.10' },
+      { ...old, pricePerHour: '1.1' },
+    ]),
+  ).toBe('old')
+})
+
+test('an offer fits if its memory is at least the estimate, to the byte', () => {
+  expect(choose([offer('less', 0, { memoryBytes: 14 * GiB - 1 })])).toBeNull()
+  expect(choose([offer('just', 14)])).toBe('just')
+})
+
+test('refused instance types are skipped, and the reason says so', () => {
+  const result = selectInstance(variant, [offer('16', 16), offer('24', 24)], rules, ['16'])
+  expect(result).toMatchObject({
+    outcome: 'selected',
+    selection: {
+      offer: { instanceType: '24' },
+      memoryBytes: 14 * GiB,
+      reason: expect.stringMatching(
+        /^Needs at least 14\.0 GiB \(.*\)\. 24 provides 24\.0 GiB and is the only instance type that fits\. It serves requests of up to 4096 tokens \(the limit that the operator has set\), 2 at a time \(the limit that the operator has set\)\. Ruled out: 16: no capacity\.$/,
+      ),
+    },
+  })
+  expect(choose([offer('16', 16)], ['16'])).toBeNull()
+})
+
+test('an infeasible variant names why each instance type was ruled out, grouped by reason', () => {
+  const other = { formats: ['pytorch', 'awq'] }
+  const offers = [offer('8', 8), offer('x', 80, other), offer('also 8', 8), offer('y', 90, other)]
+  expect(selectInstance(variant, offers, rules, [])).toMatchObject({
+    outcome: 'infeasible',
+    reason:
+      'No instance type can run this model. It needs at least 14.0 GiB (weights 10.0 GiB + KV cache 2.0 GiB for 2 × 4096 tokens + ' +
+      'overhead 2.0 GiB). Ruled out: 8 (8.0 GiB), also 8 (8.0 GiB): 14.0 GiB needed; x, y: runs pytorch, awq models, not ggufv2.',
+    memoryBytes: 14 * 2 ** 30,
+  })
+  expect(selectInstance(variant, [], rules, [])).toEqual({
+    outcome: 'infeasible',
+    reason: 'No instance type can run this model. The compute backend offers no instance types.',
+    considered: [],
+    memoryBytes: null,
+  })
+})
+
+test('every offer is considered: first those that fit, in order of preference', () => {
+  const offers = [
+    offer('small', 8, { pricePerHour: '1' }),
+    offer('expensive', 24, { pricePerHour: '3' }),
+    offer('cheap', 16, { pricePerHour: '2' }),
+  ]
+  const { considered } = selectInstance(variant, offers, rules, [])
+  expect(considered.map(({ offer, fits, reason }) => [offer.instanceType, fits, reason])).toEqual([
+    ['cheap', true, '16.0 GiB usable, 14.0 GiB needed'],
+    ['expensive', true, '24.0 GiB usable, 14.0 GiB needed'],
+    ['small', false, '8.0 GiB usable, 14.0 GiB needed'],
+  ])
+})
+
+test('the context never exceeds the length that the model was trained with', () => {
+  const result = selectInstance({ ...variant, contextLength: 512 }, [offer('80', 80)], rules, [])
+  expect(result).toMatchObject({
+    selection: { sizing: { capacity: { contextTokens: 512, parallelSequences: 2 } } },
+  })
+})
+
+test('llama.cpp serves embedding models with at most 2048 tokens, other engines with the configured context', () => {
+  const embedding = { ...variant, modelType: 'embedding' as const }
+  const contextOf = (format: string) => {
+    const result = selectInstance(
+      { ...embedding, format },
+      [offer('80', 80, { formats: [format] })],
+      rules,
+      [],
+    )
+    return result.outcome === 'selected' ? result.selection.sizing.capacity.contextTokens : null
+  }
+  expect(contextOf('ggufv2')).toBe(2048)
+  expect(contextOf('pytorch')).toBe(4096)
+})
+
+test('engines that share the memory of a host get the same capacity however much is free; others get all of it', () => {
+  const ceilings = { contextTokens: null, parallelSequences: 256 }
+  const architecture = {
+    parameters: 5e9,
+    layers: 32,
+    attentionHeads: 32,
+    kvHeads: 8,
+    headDimension: 128,
+    hiddenSize: 4096,
+    vocabularySize: 128_000,
+  }
+  const capacityOn = (changes: Partial<PricedOffer>) => {
+    const known = { ...variant, architecture }
+    const result = selectInstance(known, [offer('80', 80, changes)], { ...rules, ceilings }, [])
+    return result.outcome === 'selected' ? result.selection.sizing.capacity : result.reason
+  }
+  const shared = { contextTokens: 4096, parallelSequences: 2 }
+  expect(capacityOn({ gpuCount: 0 })).toEqual(shared)
+  expect(capacityOn({ vendor: 'apple' })).toEqual(shared)
+  expect(capacityOn({ vendor: 'nvidia' })).toEqual({ contextTokens: 32_768, parallelSequences: 17 })
+})
+
+/** Random offers with unique names, some of which can't run the variant. */
+const someOffers = fc
+  .uniqueArray(
+    fc.record({
+      gibibytes: fc.integer({ min: 1, max: 64 }),
+      gpuCount: fc.constantFrom(1, 2, 3, 4, 8),
+      capability: fc.constantFrom(null, 7, 7.5, 8, 8.9, 10),
+      cents: fc.option(fc.integer({ min: 0, max: 500 })),
+      runs: fc.boolean(),
+      refused: fc.boolean(),
+    }),
+    { selector: ({ gibibytes }) => gibibytes },
+  )
+  .map((given) =>
+    given.map(({ gibibytes, gpuCount, capability, cents, runs, refused }) => ({
+      refused,
+      fits: runs && !refused && gibibytes >= 14 && gpuCount !== 3 && (capability ?? 8) >= 7.5,
+      offer: offer(String(gibibytes), gibibytes, {
+        gpuCount,
+        vendor: 'nvidia',
+        computeCapability: capability,
+        formats: runs ? ['awq', 'fp8'] : ['ggufv2'],
+        pricePerHour: cents === null ? null : (cents / 100).toFixed(2),
+      }),
+    })),
+  )
+const awq: ModelVariant = { ...variant, format: 'awq' }
+
+function priceOf({ pricePerHour }: PricedOffer): number {
+  return pricePerHour === null ? Infinity : Number(pricePerHour)
+}
+
+test('for any offers, the choice fits, was not refused, and is the cheapest that fits', () => {
+  fc.assert(
+    fc.property(someOffers, (given) => {
+      const refused = given.filter((each) => each.refused).map(({ offer }) => offer.instanceType)
+      const offers = given.map(({ offer }) => offer)
+      const result = selectInstance(awq, offers, rules, refused)
+      const fitting = given.filter(({ fits }) => fits).map(({ offer }) => offer)
+      const found = result.considered.filter(({ fits }) => fits).map(({ offer }) => offer)
+      expect(new Set(found)).toEqual(new Set(fitting))
+      expect(result.considered).toHaveLength(offers.length)
+      const chosen = result.outcome === 'selected' ? [result.selection.offer] : []
+      expect(chosen).toHaveLength(Math.min(1, fitting.length))
+      for (const offer of chosen) {
+        expect(fitting).toContain(offer)
+        expect(priceOf(offer)).toBe(Math.min(...fitting.map(priceOf)))
+      }
+    }),
+  )
+})
+
+test('adding a cheaper offer that fits changes the choice to it', () => {
+  fc.assert(
+    fc.property(someOffers, (given) => {
+      const offers = given.map(({ offer }) => ({
+        ...offer,
+        pricePerHour: offer.pricePerHour && `1${offer.pricePerHour}`,
+      }))
+      const cheaper = offer('cheaper', 64, {
+        gpuCount: 8,
+        formats: ['awq'],
+        pricePerHour: '0.99',
+        vendor: 'amd',
+      })
+      const result = selectInstance(awq, [...offers, cheaper], rules, [])
+      expect(result).toMatchObject({ outcome: 'selected', selection: { offer: cheaper } })
+    }),
+  )
+})

@@ -1,0 +1,263 @@
+import { formatMemory } from '../../base/format-bytes.ts'
+import type {
+  InstanceOffer,
+  ModelVariant,
+  RuntimeEngine,
+  ServingCapacity,
+} from '../../ports/model-runtime.ts'
+import { findEngine, findEngineIncompatibility } from '../catalog/engine-choice.ts'
+import { findGpuCaveat, findGpuIncompatibility } from './gpu-requirements.ts'
+import type { MemoryEstimate, ServedModel } from './memory-estimate.ts'
+import { estimateCapacity, findLeastCapacity, sizeEngine } from './serving-capacity.ts'
+import type { CapacityCeilings, CapacityMinimums, Sizing } from './serving-capacity.ts'
+
+export interface PricedOffer extends InstanceOffer {
+  /** A decimal string in the main unit of the currency; null when unknown */
+  pricePerHour: string | null
+}
+
+/** What an engine may and must be able to serve. */
+export interface SelectionRules {
+  /** The engines of the runtime */
+  engines: readonly RuntimeEngine[]
+  /** For engines that have their GPUs to themselves */
+  ceilings: CapacityCeilings
+  /** The capacity of engines that share the memory of a host with others */
+  shared: ServingCapacity
+  minimums: CapacityMinimums
+}
+
+export interface Selection {
+  offer: PricedOffer
+  sizing: Sizing
+  /** The memory that the engine uses at that size */
+  memoryBytes: number
+  /** The memory estimate, the choice, and the offers ruled out, as sentences */
+  reason: string
+}
+
+/** The result of evaluating one offer. */
+export interface ConsideredOffer {
+  offer: PricedOffer
+  fits: boolean
+  /** True if the offer doesn't fit only because its memory is too small for the least capacity */
+  isTooSmall: boolean
+  /** Why the offer was ruled out, or its usable and needed memory if it fits */
+  reason: string
+}
+
+/**
+ * `considered` lists every offer: first those that fit, in order of preference, then the others. `memoryBytes` is the least memory
+ * that the model needs on the chosen offer, or the lowest of all if none fits; null without offers.
+ */
+export type SelectionResult = { considered: ConsideredOffer[]; memoryBytes: number | null } & (
+  | { outcome: 'selected'; selection: Selection }
+  | { outcome: 'infeasible'; reason: string }
+)
+
+/**
+ * Chooses the cheapest offer that can run a variant, skipping the instance types in `refused`, and sizes the engine to it. Ties go to
+ * fewer GPUs, then the higher compute capability, then less memory, then the name. Offers without a known price come last.
+ */
+export function selectInstance(
+  variant: ModelVariant,
+  offers: readonly PricedOffer[],
+  rules: SelectionRules,
+  refused: readonly string[],
+): SelectionResult {
+  const evaluations = offers
+    .toSorted(compareOffers)
+    .map((offer) => evaluateOffer(offer, variant, rules, refused))
+  const fitting = evaluations.filter(({ rejection }) => rejection === null)
+  const rejected = evaluations.filter(({ rejection }) => rejection !== null)
+  const considered = [...fitting, ...rejected].map(toConsideredOffer)
+  const [chosen] = fitting
+  const sizing = chosen === undefined ? null : sizeOffer(variant, chosen.offer, rules)
+  if (chosen === undefined || sizing === null) {
+    const smallest = findSmallest(rejected)
+    const reason = `No instance type can run this model. ${explainInfeasible(rejected, smallest)}`
+    return { outcome: 'infeasible', reason, considered, memoryBytes: smallest?.estimate?.totalBytes ?? null }
+  }
+  const { offer, caveat } = chosen
+  const rank =
+    fitting.length === 1
+      ? 'the only instance type that fits'
+      : `the cheapest of ${fitting.length} instance types that fit`
+  const sentences = [
+    `Needs at least ${describeNeed(chosen)}.`,
+    `${offer.instanceType} provides ${formatMemory(offer.memoryBytes)} and is ${rank}.`,
+    describeSizing(sizing),
+    ...(caveat === null ? [] : [`On its GPUs, ${caveat}.`]),
+    ...(rejected.length > 0 ? [`Ruled out: ${listRejections(rejected)}.`] : []),
+  ]
+  return {
+    outcome: 'selected',
+    selection: { offer, sizing, memoryBytes: sizing.estimate.totalBytes, reason: sentences.join(' ') },
+    considered,
+    memoryBytes: chosen.estimate?.totalBytes ?? null,
+  }
+}
+
+/** What an engine could serve on an offer; null if it doesn't fit. Throws RangeError if a minimum exceeds a ceiling. */
+export function sizeOffer(variant: ModelVariant, offer: InstanceOffer, rules: SelectionRules): Sizing | null {
+  const model = toServedModel(variant, rules)
+  const { ceilings, least } = findBounds(model, offer, rules)
+  return sizeEngine(model, offer, ceilings, least)
+}
+
+/** The variant with its engine. A format that no engine loads is estimated like vLLM's. */
+export function toServedModel(variant: ModelVariant, { engines }: SelectionRules): ServedModel {
+  const engine = findEngine(variant, engines)
+  return { variant, engine: engine ?? { sizing: 'shared-cache', images: 'none', profile: '' } }
+}
+
+/** True if engines share the memory of this offer with those of other deployments: on a CPU, and on Apple's GPUs. */
+export function isSharedOffer({ gpuCount, vendor }: InstanceOffer): boolean {
+  return gpuCount === 0 || vendor === 'apple'
+}
+
+function findBounds(model: ServedModel, offer: InstanceOffer, rules: SelectionRules) {
+  const { shared, minimums } = rules
+  const isShared = isSharedOffer(offer)
+  const ceilings = isShared ? shared : rules.ceilings
+  return { ceilings, least: findLeastCapacity(model, ceilings, minimums, isShared ? shared : undefined) }
+}
+
+const factors = {
+  model: 'the context of the model',
+  ceiling: 'the limit that the operator has set',
+  memory: 'as its memory allows',
+  engine: 'the most that its engine handles well',
+}
+
+/** One sentence with both numbers and what limits them. */
+export function describeSizing({ capacity, limitedBy }: Sizing): string {
+  const { contextTokens, parallelSequences } = capacity
+  return (
+    `It serves requests of up to ${contextTokens} tokens (${factors[limitedBy.context]}), ` +
+    `${parallelSequences} at a time (${factors[limitedBy.sequences]}).`
+  )
+}
+
+function compareOffers(one: PricedOffer, other: PricedOffer): number {
+  return (
+    compareValues(toNumber(one.pricePerHour), toNumber(other.pricePerHour)) ||
+    one.gpuCount - other.gpuCount ||
+    (other.computeCapability ?? 0) - (one.computeCapability ?? 0) ||
+    one.memoryBytes - other.memoryBytes ||
+    compareValues(one.instanceType, other.instanceType)
+  )
+}
+
+/** Subtracting two infinite prices would give NaN. */
+function compareValues<Value extends number | string>(one: Value, other: Value): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+function toNumber(price: string | null): number {
+  return price === null ? Infinity : Number(price)
+}
+
+interface Evaluation {
+  offer: PricedOffer
+  /** The least capacity and its memory; null when a minimum exceeds a ceiling */
+  least: ServingCapacity | null
+  estimate: MemoryEstimate | null
+  /** Why the offer is ruled out, or null */
+  rejection: string | null
+  /** True when the offer is ruled out for its memory */
+  isTooSmall: boolean
+  /** A limitation of the offer's GPUs, or null */
+  caveat: string | null
+}
+
+function evaluateOffer(
+  offer: PricedOffer,
+  variant: ModelVariant,
+  rules: SelectionRules,
+  refused: readonly string[],
+): Evaluation {
+  const caveat = findGpuCaveat(variant.format, offer)
+  const model = toServedModel(variant, rules)
+  const least = readLeastCapacity(model, offer, rules)
+  if (typeof least === 'string') {
+    return { offer, least: null, estimate: null, rejection: least, isTooSmall: false, caveat }
+  }
+  const estimate = estimateCapacity(model, least, offer)
+  const incompatibility = findIncompatibility(model, offer, rules.engines)
+  const isTooSmall = incompatibility === null && estimate.totalBytes > offer.memoryBytes
+  const rejection = isTooSmall
+    ? `${formatMemory(estimate.totalBytes)} needed`
+    : (incompatibility ?? (refused.includes(offer.instanceType) ? 'no capacity' : null))
+  return { offer, least, estimate, rejection, isTooSmall, caveat }
+}
+
+/** The least capacity, or why a minimum can't be met. */
+function readLeastCapacity(
+  model: ServedModel,
+  offer: InstanceOffer,
+  rules: SelectionRules,
+): ServingCapacity | string {
+  try {
+    return findBounds(model, offer, rules).least
+  } catch (error) {
+    if (error instanceof RangeError) return error.message.replace(/\.$/, '')
+    throw error
+  }
+}
+
+function findIncompatibility(
+  model: ServedModel,
+  offer: InstanceOffer,
+  engines: readonly RuntimeEngine[],
+): string | null {
+  const { variant } = model
+  const { format } = variant
+  if (!offer.formats.includes(format)) return `runs ${offer.formats.join(', ')} models, not ${format}`
+  const engine = findEngine(variant, engines)
+  const outdated = engine === undefined ? null : findEngineIncompatibility(variant, engine)
+  return outdated ?? findGpuIncompatibility(model, offer)
+}
+
+function toConsideredOffer({ offer, estimate, rejection, isTooSmall, caveat }: Evaluation): ConsideredOffer {
+  const needed = estimate === null ? '' : `, ${formatMemory(estimate.totalBytes)} needed`
+  const memory = `${formatMemory(offer.memoryBytes)} usable${needed}`
+  const fit = caveat === null ? memory : `${memory}; ${caveat}`
+  return { offer, fits: rejection === null, isTooSmall, reason: isTooSmall ? memory : (rejection ?? fit) }
+}
+
+/** The least need, preferably on an instance type that only lacks memory. */
+function findSmallest(evaluations: readonly Evaluation[]): Evaluation | null {
+  const bytesOf = ({ estimate }: Evaluation) => estimate?.totalBytes ?? Infinity
+  const tooSmall = evaluations.filter(({ isTooSmall }) => isTooSmall)
+  const candidates = tooSmall.length > 0 ? tooSmall : evaluations
+  return candidates.toSorted((one, other) => compareValues(bytesOf(one), bytesOf(other)))[0] ?? null
+}
+
+function explainInfeasible(rejected: readonly Evaluation[], smallest: Evaluation | null): string {
+  if (smallest === null) return 'The compute backend offers no instance types.'
+  const need = smallest.estimate === null ? '' : `It needs at least ${describeNeed(smallest)}. `
+  return `${need}Ruled out: ${listRejections(rejected)}.`
+}
+
+/** Groups instance types that were ruled out for the same reason: `t4-x1 (13.5 GiB), l4-x1 (20.3 GiB): 34.9 GiB needed`. */
+function listRejections(rejected: readonly Evaluation[]): string {
+  const groups = Map.groupBy(rejected, ({ rejection }) => rejection ?? '')
+  return [...groups]
+    .map(([rejection, members]) => `${members.map(nameWithMemory).join(', ')}: ${rejection}`)
+    .join('; ')
+}
+
+function nameWithMemory({ offer, isTooSmall }: Evaluation): string {
+  return isTooSmall ? `${offer.instanceType} (${formatMemory(offer.memoryBytes)})` : offer.instanceType
+}
+
+function describeNeed({ estimate, least }: Evaluation): string {
+  if (estimate === null || least === null) return 'an unknown amount of memory'
+  const { contextTokens, parallelSequences } = least
+  return (
+    `${formatMemory(estimate.totalBytes)} (weights ${formatMemory(estimate.weightBytes)} + KV cache ` +
+    `${formatMemory(estimate.cacheBytes)} for ${parallelSequences} × ${contextTokens} tokens + overhead ` +
+    `${formatMemory(estimate.overheadBytes)})`
+  )
+}

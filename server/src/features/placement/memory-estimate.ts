@@ -1,0 +1,205 @@
+import type {
+  InstanceOffer,
+  ModelArchitecture,
+  ModelVariant,
+  RuntimeEngine,
+  ServingCapacity,
+} from '../../ports/model-runtime.ts'
+
+/**
+ * Average bits per weight over a whole model, by quantization in lower case. The llama.cpp figures are from its `quantize` tool for
+ * Llama-3.1-8B. Unlisted quantizations count as 16 bits.
+ */
+const bitsPerWeight: Record<string, number> = {
+  f32: 32,
+  '8bit': 8.5,
+  '8-bit': 8.5,
+  '4bit': 4.5,
+  '4-bit': 4.5,
+  fp4: 4.5,
+  nf4: 4.5,
+  nvfp4: 4.5,
+  mxfp4: 4.5,
+  q8_0: 8.5,
+  q6_k: 6.56,
+  q5_k_m: 5.7,
+  q5_k_s: 5.57,
+  q5_0: 5.6,
+  q4_k_m: 4.89,
+  q4_k_s: 4.67,
+  q4_0: 4.6,
+  iq4_nl: 4.68,
+  iq4_xs: 4.46,
+  q3_k_l: 4.3,
+  q3_k_m: 4,
+  q3_k_s: 3.64,
+  iq3_m: 3.76,
+  iq3_xxs: 3.25,
+  q2_k: 3.16,
+  iq2_m: 2.93,
+  iq2_xxs: 2.38,
+  iq1_s: 2,
+}
+const fullBits = 16
+
+/**
+ * Bits per weight, scales included, that awq, gptq and fp8 use for linear layers. Embeddings and output stay at 16 bits. `average`
+ * applies when the size of the embeddings is unknown.
+ */
+const linearBits: Record<string, { linear: number; average: number }> = {
+  fp8: { linear: 8.25, average: 8.5 },
+  int8: { linear: 8.25, average: 8.5 },
+  int4: { linear: 4.25, average: 5.1 },
+}
+
+const cacheBytesPerValue = 2
+/** The embedded engine keeps the values of heads smaller than 64 in 32 bits on the CPU (`engine/src/model/load-model.ts`). */
+const smallHead = { dimension: 64, cacheBytesPerValue: 4 }
+
+/**
+ * llama.cpp allocates 32-bit scores: one per vocabulary entry and token of a prompt batch, or, for embeddings, which process a
+ * text in one batch, one per head and token pair.
+ */
+const promptBatchTokens = 512
+const scoreBytes = 4
+
+/** Memory of an engine besides weights, KV cache and saved states: the engine itself and its compute buffers. */
+const overheadBytes = { gpu: 1.5 * 2 ** 30, host: 192 * 2 ** 20 }
+/** A multimodal projector of llama.cpp with its compute buffer */
+const projectorBytes = 1.5 * 2 ** 30
+
+/**
+ * Of a shared cache, as vLLM has it: tokens of a prompt that may be processed at the same time, which it keeps even in layers with a
+ * sliding window, and the states of a sequence: the current one and the one of its last cached prefix.
+ */
+const sharedCache = { batchTokens: 2 * 8192, statesPerSequence: 2 }
+
+export interface MemoryEstimate {
+  weightBytes: number
+  cacheBytes: number
+  overheadBytes: number
+  totalBytes: number
+}
+
+/** A variant and the engine that serves it. */
+export interface ServedModel {
+  variant: ModelVariant
+  engine: Pick<RuntimeEngine, 'sizing' | 'images' | 'profile'>
+}
+
+/** Where an engine runs. */
+export type EngineHost = Pick<InstanceOffer, 'gpuCount' | 'stateCacheBytes'>
+
+/**
+ * Estimates the memory for serving a variant: weights × 1.05, a 16-bit KV cache for `parallelSequences` requests of `contextTokens`
+ * each, and an overhead per GPU, or per process on the host when `gpuCount` is 0, with the saved states of an engine with slots. All experts count. With an unknown architecture:
+ * weights × 1.2 + 2 GiB.
+ */
+export function estimateMemory(
+  { variant, engine }: ServedModel,
+  capacity: ServingCapacity,
+  { gpuCount, stateCacheBytes = 0 }: EngineHost,
+): MemoryEstimate {
+  const { architecture } = variant
+  const weights = weightBytesOf(variant)
+  if (architecture === null) {
+    return sum(weights, weights * 0.2, 2 * 2 ** 30)
+  }
+  const batch =
+    variant.modelType === 'embedding'
+      ? capacity.contextTokens ** 2 * architecture.attentionHeads
+      : promptBatchTokens * architecture.vocabularySize
+  const hasSlots = engine.sizing === 'per-slot'
+  const keepsStates = variant.modelType !== 'embedding' && hasSlots
+  const overhead =
+    (gpuCount > 0 ? overheadBytes.gpu * gpuCount : overheadBytes.host + batch * scoreBytes) +
+    (keepsStates ? stateCacheBytes : 0)
+  const usesProjector =
+    engine.images === 'projector' && variant.engines[engine.profile]?.projector !== undefined
+  const projector = usesProjector ? projectorBytes : 0
+  const cache = (hasSlots ? estimateSlots : estimateSharedCache)(architecture, capacity, gpuCount)
+  return sum(weights, cache, weights * 0.05 + overhead + projector)
+}
+
+/**
+ * Bytes of a KV cache in slots: 2 × KV heads × head size values per token and layer. Layers with a sliding window keep only its
+ * tokens, and layers without attention a state of fixed size. For multi-head latent attention the catalog describes the latent
+ * vector as one KV head.
+ */
+function estimateSlots(
+  architecture: ModelArchitecture,
+  { contextTokens, parallelSequences }: ServingCapacity,
+  gpuCount: number,
+): number {
+  const {
+    layers,
+    kvHeads,
+    headDimension,
+    slidingLayers = 0,
+    slidingWindow = 0,
+    stateBytes = 0,
+  } = architecture
+  const isSmallHeadOnCpu = gpuCount === 0 && headDimension < smallHead.dimension
+  const bytesPerValue = isSmallHeadOnCpu ? smallHead.cacheBytesPerValue : cacheBytesPerValue
+  const slidingTokens = Math.min(contextTokens, roundUp(slidingWindow + promptBatchTokens, 256))
+  const tokens = (layers - slidingLayers) * contextTokens + slidingLayers * slidingTokens
+  return (2 * kvHeads * headDimension * bytesPerValue * tokens + stateBytes) * parallelSequences
+}
+
+/** Bytes of a shared KV cache. Tensor parallelism copies KV heads when there are more GPUs than heads. */
+function estimateSharedCache(
+  architecture: ModelArchitecture,
+  { contextTokens, parallelSequences }: ServingCapacity,
+  gpuCount: number,
+): number {
+  const {
+    layers,
+    kvHeads,
+    headDimension,
+    slidingLayers = 0,
+    slidingWindow = 0,
+    stateBytes = 0,
+  } = architecture
+  const copies = Math.max(1, gpuCount / kvHeads)
+  const bytesPerToken = 2 * kvHeads * headDimension * copies * cacheBytesPerValue
+  const full = layers - slidingLayers
+  // vLLM stores layers in groups as large as the full-attention layers, so it rounds up.
+  const sliding = full > 0 ? Math.ceil(slidingLayers / full) * full : slidingLayers
+  const slidingTokens =
+    Math.min(contextTokens, slidingWindow) * parallelSequences +
+    Math.min(contextTokens, sharedCache.batchTokens)
+  const states = stateBytes * parallelSequences * sharedCache.statesPerSequence
+  return bytesPerToken * (full * contextTokens * parallelSequences + sliding * slidingTokens) + states
+}
+
+function roundUp(value: number, step: number): number {
+  return Math.ceil(value / step) * step
+}
+
+/** Size of the weights in bytes: the file size if known, otherwise parameters × bits per weight. */
+function weightBytesOf({ weightBytes, architecture, sizeInBillions, quantization }: ModelVariant): number {
+  if (weightBytes !== null) return weightBytes
+  const name = quantization.toLowerCase().replace(/^ud-/, '')
+  const partial = linearBits[name]
+  if (partial !== undefined && architecture !== null) {
+    const kept = countEmbeddingWeights(architecture)
+    return ((architecture.parameters - kept) * partial.linear + kept * fullBits) / 8
+  }
+  const parameters = architecture?.parameters ?? sizeInBillions * 1e9
+  return (parameters * (partial?.average ?? bitsPerWeight[name] ?? fullBits)) / 8
+}
+
+/**
+ * Counts the weights of the embeddings and the output. Small models share one matrix for both, which the catalog doesn't say. A
+ * matrix larger than a twelfth of the model counts as shared, which holds for Qwen 2.5 and 3 up to 4B and Llama 3.2, but not for
+ * larger models of these families. For current models a wrong guess only overestimates.
+ */
+function countEmbeddingWeights({ parameters, hiddenSize, vocabularySize }: ModelArchitecture): number {
+  const matrix = hiddenSize * vocabularySize
+  return Math.min(matrix > parameters / 12 ? matrix : 2 * matrix, parameters)
+}
+
+function sum(weightBytes: number, cacheBytes: number, overhead: number): MemoryEstimate {
+  const totalBytes = Math.ceil(weightBytes + cacheBytes + overhead)
+  return { weightBytes, cacheBytes, overheadBytes: overhead, totalBytes }
+}

@@ -1,0 +1,14 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import { hasSecondFactor } from './store.ts'
+
+/** Deletes all second factors and recovery codes of a user, also unfinished ones; false if no factor was in use. */
+export async function deleteSecondFactors(
+  transaction: DatabaseTransaction,
+  userId: number,
+): Promise<boolean> {
+  const had = await hasSecondFactor(transaction, userId)
+  for (const table of ['totp_factors', 'passkeys', 'passkey_challenges', 'recovery_codes'] as const) {
+    await transaction.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+  return had
+}

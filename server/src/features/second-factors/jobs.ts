@@ -1,0 +1,27 @@
+import type { Job } from '../../jobs/queue.ts'
+import type { Services } from '../../services.ts'
+import { deleteExpiredChallenges } from './passkey-store.ts'
+import { deletePendingTotps } from './store.ts'
+
+declare module '../../jobs/queue.ts' {
+  interface JobPayloads {
+    /** Deletes set-ups of second factors that nobody finished, and challenges that nobody signed */
+    'delete-unfinished-second-factors': null
+  }
+}
+
+const day = 24 * 3_600_000
+
+export function secondFactorJobs({ db, clock }: Pick<Services, 'db' | 'clock'>): Job[] {
+  return [
+    {
+      name: 'delete-unfinished-second-factors',
+      cron: '17 * * * *',
+      async run() {
+        const now = clock()
+        await deletePendingTotps(db, new Date(now.getTime() - day))
+        await deleteExpiredChallenges(db, now)
+      },
+    },
+  ]
+}

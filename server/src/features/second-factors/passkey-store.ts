@@ -1,0 +1,91 @@
+import type { Selectable } from 'kysely'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { hashToken } from '../../base/hash-token.ts'
+import type { PasskeysTable } from './tables.ts'
+
+export type Passkey = Selectable<PasskeysTable>
+
+/** What the signature of a challenge permits. */
+export type ChallengePurpose = 'registration' | 'sign_in'
+
+/** A user's passkeys, earliest first. */
+export function listPasskeys(db: Database, userId: number): Promise<Passkey[]> {
+  return db.selectFrom('passkeys').selectAll().where('user_id', '=', userId).orderBy('id').execute()
+}
+
+/** Inserts a passkey and returns its id; undefined if the credential is known already. */
+export async function insertPasskey(
+  transaction: DatabaseTransaction,
+  passkey: Omit<Passkey, 'id' | 'last_used_at'>,
+): Promise<number | undefined> {
+  const row = await transaction
+    .insertInto('passkeys')
+    .values(passkey)
+    .onConflict((conflict) => conflict.column('credential_id').doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return row?.id
+}
+
+/** Deletes a passkey of a user and returns its name; undefined if there is none. */
+export async function deletePasskey(
+  transaction: DatabaseTransaction,
+  userId: number,
+  id: number,
+): Promise<string | undefined> {
+  const row = await transaction
+    .deleteFrom('passkeys')
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .returning('name')
+    .executeTakeFirst()
+  return row?.name
+}
+
+/** Records a use of a passkey; false if another request recorded a counter that is as high, or the passkey is gone. */
+export async function advancePasskey(
+  db: Database,
+  id: number,
+  { from, to, at }: { from: number; to: number; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('passkeys')
+    .set({ sign_count: to, last_used_at: at })
+    .where('id', '=', id)
+    .where('sign_count', '=', from)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** How long a person may take to sign a challenge. */
+export const challengeMilliseconds = 5 * 60_000
+
+export async function insertChallenge(
+  db: Database,
+  challenge: { text: string; userId: number; purpose: ChallengePurpose; expiresAt: Date },
+): Promise<void> {
+  const { text, userId, purpose, expiresAt } = challenge
+  await db
+    .insertInto('passkey_challenges')
+    .values({ challenge_hash: hashToken(text), user_id: userId, purpose, expires_at: expiresAt })
+    .execute()
+}
+
+/** Consumes a challenge; false if it is unknown, used, expired, or another user's. */
+export async function consumeChallenge(
+  db: Database,
+  challenge: { text: string; userId: number; purpose: ChallengePurpose; at: Date },
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('passkey_challenges')
+    .where('challenge_hash', '=', hashToken(challenge.text))
+    .where('user_id', '=', challenge.userId)
+    .where('purpose', '=', challenge.purpose)
+    .where('expires_at', '>', challenge.at)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+export async function deleteExpiredChallenges(db: Database, now: Date): Promise<void> {
+  await db.deleteFrom('passkey_challenges').where('expires_at', '<=', now).execute()
+}

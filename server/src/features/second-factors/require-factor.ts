@@ -1,0 +1,60 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
+import type { ApplicationError } from '../../base/errors.ts'
+import type { Services } from '../../services.ts'
+import { countOnAccount, refundAttempt } from '../accounts/rate-limits.ts'
+import type { RateLimit } from '../accounts/rate-limits.ts'
+import { checkCode, checkPasskey, isAppCode } from './check-factor.ts'
+import type { VerifiedFactor } from './check-factor.ts'
+import { secondFactorRequired } from './errors.ts'
+import { challengeMilliseconds, insertChallenge, listPasskeys } from './passkey-store.ts'
+import { listFactorMethods } from './store.ts'
+import type { FactorMethod } from './store.ts'
+import { createSignInOptions } from './webauthn.ts'
+
+/** Three of a million codes are right at any time: an attacker with the password gets in with 2 % probability a year. */
+const limit: RateLimit = {
+  attempts: 20,
+  windowMilliseconds: 24 * 3_600_000,
+  message: 'Too many wrong codes today. Use a recovery code, or try again later.',
+}
+
+/** The second factor that a caller sends with the password. */
+export interface PresentedFactor {
+  code?: string | undefined
+  passkey?: AuthenticationResponseJSON | undefined
+}
+
+/**
+ * Requires a second factor of a user whose password was right; null if the user has none. Throws `second_factor_required` if none is
+ * presented, `invalid_code` and `invalid_passkey`.
+ */
+export async function requireFactor(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
+  userId: number,
+  { code, passkey, ...origin }: PresentedFactor & { network: string; isKnownNetwork: boolean },
+): Promise<VerifiedFactor | null> {
+  const { db, clock } = deps
+  const methods = await listFactorMethods(db, userId)
+  if (methods.length === 0) return null
+  // Nobody guesses a signature or a recovery code, so their owner can always use them.
+  if (passkey !== undefined) return checkPasskey(deps, userId, passkey)
+  if (code === undefined) throw await challenge(deps, userId, methods)
+  if (!isAppCode(code)) return checkCode(deps, userId, code)
+  const attempts = await countOnAccount(db, { key: `second-factor:${userId}`, ...origin }, limit, clock())
+  const factor = await checkCode(deps, userId, code)
+  await Promise.all(attempts.map((attempt) => refundAttempt(db, attempt)))
+  return factor
+}
+
+/** The error `second_factor_required`, with a new challenge for the user's passkeys. */
+async function challenge(
+  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
+  userId: number,
+  methods: readonly FactorMethod[],
+): Promise<ApplicationError> {
+  if (!methods.includes('passkey')) return secondFactorRequired(methods)
+  const options = await createSignInOptions(config, await listPasskeys(db, userId))
+  const expiresAt = new Date(clock().getTime() + challengeMilliseconds)
+  await insertChallenge(db, { text: options.challenge, userId, purpose: 'sign_in', expiresAt })
+  return secondFactorRequired(methods, options)
+}

@@ -1,0 +1,215 @@
+import type { RegistrationResponseJSON } from '@simplewebauthn/server'
+import type { App } from '../../http/app.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import type { Services } from '../../services.ts'
+import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
+import { addPasskey, beginPasskey } from './enroll-passkey.ts'
+import { beginTotp, confirmTotp } from './enroll-totp.ts'
+import { listOwnFactors } from './list-factors.ts'
+import { removePasskey, removeTotp } from './remove-factors.ts'
+import { renewRecoveryCodes } from './renew-recovery-codes.ts'
+import {
+  confirmationBody,
+  factorAddedBody,
+  newPasskeyBody,
+  passkeyParams,
+  passkeySetupBody,
+  reauthenticationBody,
+  recoveryCodesBody,
+  secondFactorsBody,
+  toSecondFactorsBody,
+  totpSetupBody,
+} from './schemas.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+
+const tags = ['Accounts']
+
+const reauthentication =
+  'The body has your password, or a code of your second factor; a wrong one is a 401 `invalid_credentials` or `invalid_code`.'
+
+const reauthenticationErrors = [
+  'rate_limited',
+  'invalid_credentials',
+  'no_password',
+  'invalid_code',
+  'second_factor_unreadable',
+] as const
+
+/** The routes with which a signed-in person manages their second factors. */
+export function secondFactorRoutes(app: App, deps: Deps): void {
+  listRoute(app, deps)
+  startTotpRoute(app, deps)
+  confirmTotpRoute(app, deps)
+  removeTotpRoute(app, deps)
+  renewRecoveryCodesRoute(app, deps)
+  startPasskeyRoute(app, deps)
+  addPasskeyRoute(app, deps)
+  removePasskeyRoute(app, deps)
+}
+
+function listRoute(app: App, deps: Deps): void {
+  app.get(
+    '/v1/user/second-factors',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'listSecondFactors',
+        summary: 'List your second factors',
+        tags,
+        response: { 200: secondFactorsBody },
+      },
+    },
+    async ({ viewer }) => toSecondFactorsBody(await listOwnFactors(deps, viewer)),
+  )
+}
+
+function startTotpRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/second-factors/totp',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'startTotp',
+        summary: 'Start to set up an authenticator app',
+        description: `Sign-ins ask for its codes after you confirm the first one within 15 minutes. ${reauthentication} An account without a password: 409 \`no_password\`.`,
+        tags,
+        body: reauthenticationBody,
+        response: { 200: totpSetupBody },
+        errors: ['password_sign_in_disabled', ...reauthenticationErrors, 'second_factor_exists'],
+      },
+    },
+    async ({ body, viewer }) => {
+      assertPasswordsAllowed(deps.config)
+      return beginTotp(deps, viewer, body)
+    },
+  )
+}
+
+function confirmTotpRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/second-factors/totp/confirm',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'confirmTotp',
+        summary: 'Take your authenticator app into use with its first code',
+        description: 'Ends your other sessions. A wrong code is a 401 `invalid_code`.',
+        tags,
+        body: confirmationBody,
+        response: { 200: factorAddedBody },
+        errors: ['rate_limited', 'invalid_code', 'set_up_not_started', 'second_factor_unreadable'],
+      },
+    },
+    async ({ body, viewer }) => ({ recovery_codes: await confirmTotp(deps, viewer, body.code) }),
+  )
+}
+
+function removeTotpRoute(app: App, deps: Deps): void {
+  app.delete(
+    '/v1/user/second-factors/totp',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'removeTotp',
+        summary: 'Remove your authenticator app',
+        description: `Ends your other sessions. ${reauthentication}`,
+        tags,
+        body: reauthenticationBody,
+        response: { 204: noContent },
+        errors: [...reauthenticationErrors, 'no_second_factor'],
+      },
+    },
+    async ({ body, viewer }, reply) => {
+      await removeTotp(deps, viewer, body)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function renewRecoveryCodesRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/second-factors/recovery-codes',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'renewRecoveryCodes',
+        summary: 'Replace your recovery codes',
+        description: reauthentication,
+        tags,
+        body: reauthenticationBody,
+        response: { 200: recoveryCodesBody },
+        errors: [...reauthenticationErrors, 'no_second_factor'],
+      },
+    },
+    async ({ body, viewer }) => ({ recovery_codes: await renewRecoveryCodes(deps, viewer, body) }),
+  )
+}
+
+function startPasskeyRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/second-factors/passkeys/start',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'startPasskey',
+        summary: 'Start to add a passkey',
+        description: `The options work once, within five minutes. ${reauthentication}`,
+        tags,
+        body: reauthenticationBody,
+        response: { 200: passkeySetupBody },
+        errors: ['password_sign_in_disabled', ...reauthenticationErrors, 'too_many_passkeys'],
+      },
+    },
+    async ({ body, viewer }) => {
+      assertPasswordsAllowed(deps.config)
+      return { options: { ...(await beginPasskey(deps, viewer, body)) } }
+    },
+  )
+}
+
+function addPasskeyRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/second-factors/passkeys',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'addPasskey',
+        summary: 'Add a passkey that your browser created',
+        description: 'Ends your other sessions. An invalid or late response is a 401 `invalid_passkey`.',
+        tags,
+        body: newPasskeyBody,
+        response: { 200: factorAddedBody },
+        errors: ['invalid_passkey', 'passkey_exists'],
+      },
+    },
+    async ({ body, viewer }) => {
+      const response = body.response as RegistrationResponseJSON
+      const { recoveryCodes } = await addPasskey(deps, viewer, { name: body.name, response })
+      return { recovery_codes: recoveryCodes }
+    },
+  )
+}
+
+function removePasskeyRoute(app: App, deps: Deps): void {
+  app.delete(
+    '/v1/user/second-factors/passkeys/:passkey_id',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'removePasskey',
+        summary: 'Remove a passkey',
+        description: `Ends your other sessions. ${reauthentication}`,
+        tags,
+        params: passkeyParams,
+        body: reauthenticationBody,
+        response: { 204: noContent },
+        errors: [...reauthenticationErrors, 'not_found'],
+      },
+    },
+    async ({ params, body, viewer }, reply) => {
+      await removePasskey(deps, viewer, params.passkey_id, body)
+      return reply.code(204).send(null)
+    },
+  )
+}

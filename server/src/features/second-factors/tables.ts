@@ -1,0 +1,45 @@
+import type { Generated } from 'kysely'
+
+declare module '../../database/tables.ts' {
+  interface Tables {
+    totp_factors: TotpFactorsTable
+    recovery_codes: RecoveryCodesTable
+    passkeys: PasskeysTable
+    passkey_challenges: PasskeyChallengesTable
+  }
+}
+
+export interface TotpFactorsTable {
+  user_id: number
+  /** Encrypted by `encryptSecret` */
+  secret: Buffer
+  created_at: Date
+  /** null until the first code was entered */
+  confirmed_at: Date | null
+  last_used_step: Generated<number>
+}
+
+export interface RecoveryCodesTable {
+  user_id: number
+  code_hash: Buffer
+}
+
+export interface PasskeysTable {
+  id: Generated<number>
+  user_id: number
+  /** In base64url */
+  credential_id: string
+  public_key: Buffer
+  sign_count: number
+  transports: string[]
+  name: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
+export interface PasskeyChallengesTable {
+  challenge_hash: Buffer
+  user_id: number
+  purpose: 'registration' | 'sign_in'
+  expires_at: Date
+}

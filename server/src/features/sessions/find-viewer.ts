@@ -1,0 +1,62 @@
+import { hashToken } from '../../base/hash-token.ts'
+import type { Actor, Viewer } from '../../base/viewer.ts'
+import type { Services } from '../../services.ts'
+import { lifetime, maxLifetime } from './lifetime.ts'
+import { findSession, lacksRequiredFactor, renewSession, touchSession } from './store.ts'
+
+const hour = 3_600_000
+/** Every request would be a write otherwise. */
+const seenInterval = 10 * 60_000
+
+/** The viewer of a session token. */
+export interface FoundViewer {
+  viewer: Viewer
+  /** Whether the session was just renewed and its cookie must be sent again */
+  renewed: boolean
+  /** When the session expires or is due for renewal, in milliseconds since 1970 */
+  freshUntil: number
+}
+
+/**
+ * Finds the viewer of a session token, or null. Each use extends the session to 7 days from now, at most hourly and up to 30
+ * days in total, or up to the identity provider's limit. `origin` is noted as the place of the latest use.
+ */
+export async function findViewer(
+  { db, clock, config }: Pick<Services, 'db' | 'clock' | 'config'>,
+  token: string,
+  origin?: Pick<Actor, 'address' | 'userAgent'>,
+): Promise<FoundViewer | null> {
+  const now = clock()
+  const row = await findSession(db, hashToken(token), now)
+  if (row === undefined) return null
+  if (config.sso?.only === true && row.auth_method === 'password') return null
+  const end = row.ends_at?.getTime() ?? row.created_at.getTime() + maxLifetime
+  const expiresAt = new Date(Math.min(now.getTime() + lifetime, end))
+  if (origin !== undefined && now.getTime() - row.last_seen_at.getTime() >= seenInterval) {
+    await touchSession(db, row.id, origin, now)
+  }
+  const renewed =
+    now.getTime() - row.renewed_at.getTime() >= hour &&
+    expiresAt > row.expires_at &&
+    (await renewSession(db, row.id, row.renewed_at, now, expiresAt))
+  const viewer: Viewer = {
+    userId: row.user_id,
+    email: row.email,
+    name: row.name,
+    organizationId: row.organization_id,
+    organizationName: row.organization_name,
+    organizationStatus: row.organization_status,
+    role: row.role,
+    requiresProfileCompletion: row.profile_incomplete,
+    address: null,
+    userAgent: null,
+    requiresEmailVerification: config.mail.url !== null && row.email_verified_at === null,
+    hasSecondFactor: !row.lacks_second_factor,
+    requiresSecondFactorSetup: lacksRequiredFactor(row),
+    session: { id: row.id, expiresAt: renewed ? expiresAt : row.expires_at, authMethod: row.auth_method },
+  }
+  const renewedAt = renewed ? now : row.renewed_at
+  const renewable = end > viewer.session.expiresAt.getTime()
+  const nextRenewal = renewable ? renewedAt.getTime() + hour : Infinity
+  return { viewer, renewed, freshUntil: Math.min(viewer.session.expiresAt.getTime(), nextRenewal) }
+}

@@ -1,0 +1,119 @@
+import type { App } from '../../http/app.ts'
+import { clearSessionCookie, readSessionToken } from '../../http/current-viewer.ts'
+import { noContent } from '../../http/openapi/responses.ts'
+import type { Services } from '../../services.ts'
+import { endOtherSessions, endOwnSession, listOwnSessions, signOut } from './own-sessions.ts'
+import {
+  ownSessionsBody,
+  sessionBody,
+  sessionParams,
+  signedOutBody,
+  toOwnSessionBody,
+  toSessionBody,
+} from './schemas.ts'
+
+const tags = ['Accounts']
+
+/** The route that tells a caller who they are. */
+export function currentSessionRoute(app: App): void {
+  app.get(
+    '/v1/auth/session',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'getSession',
+        summary: 'Get the current session',
+        tags,
+        response: { 200: sessionBody },
+      },
+    },
+    (request) => toSessionBody(request.viewer),
+  )
+}
+
+export function signOutRoute(app: App, deps: Pick<Services, 'db' | 'config'>): void {
+  const { sessionCookie } = deps.config
+  app.post(
+    '/v1/user/logout',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'logOut',
+        summary: 'Sign out',
+        tags,
+        responseHeaders: { 'Set-Cookie': 'Clears the session cookie' },
+        response: { 200: signedOutBody },
+      },
+    },
+    async (request, reply) => {
+      const token = readSessionToken(request, sessionCookie)
+      if (token !== null) await signOut(deps, request.viewer, token)
+      clearSessionCookie(reply, sessionCookie)
+      return { authenticated: false as const }
+    },
+  )
+}
+
+/** The routes with which a signed-in person manages their sessions. */
+export function ownSessionRoutes(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
+  listRoute(app, deps)
+  endRoute(app, deps)
+  endOthersRoute(app, deps)
+}
+
+function listRoute(app: App, deps: Pick<Services, 'db' | 'clock'>): void {
+  app.get(
+    '/v1/auth/sessions',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'listSessions',
+        summary: 'List your active sessions, latest use first',
+        tags,
+        response: { 200: ownSessionsBody },
+      },
+    },
+    async ({ viewer }) =>
+      (await listOwnSessions(deps, viewer)).map((session) => toOwnSessionBody(session, viewer.session.id)),
+  )
+}
+
+function endRoute(app: App, deps: Pick<Services, 'db'>): void {
+  app.delete(
+    '/v1/auth/sessions/:session_id',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'endSession',
+        summary: 'End one of your sessions',
+        tags,
+        params: sessionParams,
+        response: { 204: noContent },
+        errors: ['not_found'],
+      },
+    },
+    async ({ params, viewer }, reply) => {
+      await endOwnSession(deps, viewer, params.session_id)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function endOthersRoute(app: App, deps: Pick<Services, 'db'>): void {
+  app.delete(
+    '/v1/auth/sessions',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'endOtherSessions',
+        summary: 'End all your sessions except this one',
+        tags,
+        response: { 204: noContent },
+      },
+    },
+    async ({ viewer }, reply) => {
+      await endOtherSessions(deps, viewer)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { hashToken } from '../../base/hash-token.ts'
+import type { Actor } from '../../base/viewer.ts'
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { identifyActor } from '../accounts/identify-actor.ts'
+import { rememberNetwork } from '../accounts/known-networks.ts'
+import { assertEnabled } from '../accounts/set-disabled.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { lifetime } from './lifetime.ts'
+import { deleteSession, insertSession } from './store.ts'
+
+export interface StartedSession {
+  /** 256 random bits for the cookie; only its SHA-256 is stored */
+  token: string
+  expiresAt: Date
+}
+
+/**
+ * Starts a session for a user who has just signed in, and ends the session with the token `replaces`, so that each sign-in gets a new
+ * token. Throws `account_disabled`. The account stays locked until the transaction ends.
+ */
+export async function startSession(
+  { clock }: Pick<Services, 'clock'>,
+  transaction: DatabaseTransaction,
+  visitor: Actor,
+  session: {
+    userId: number
+    authMethod: string
+    replaces: string | null
+    /** The method of the second factor that the user presented, for the audit log */
+    secondFactor?: string | undefined
+    /** The latest end of the session; 30 days from now by default */
+    endsAt?: Date | null | undefined
+  },
+): Promise<StartedSession> {
+  const token = randomBytes(32).toString('base64url')
+  const createdAt = clock()
+  const { userId, authMethod, replaces, secondFactor, endsAt = null } = session
+  const expiresAt = new Date(Math.min(createdAt.getTime() + lifetime, endsAt?.getTime() ?? Infinity))
+  if (replaces !== null) await deleteSession(transaction, hashToken(replaces))
+  const id = await insertSession(transaction, {
+    tokenHash: hashToken(token),
+    userId,
+    authMethod,
+    address: visitor.address,
+    userAgent: visitor.userAgent,
+    createdAt,
+    expiresAt,
+    endsAt,
+  })
+  await rememberNetwork(transaction, userId, visitor.address, createdAt)
+  await assertEnabled(transaction, userId)
+  const actor = await identifyActor(transaction, visitor, userId)
+  await recordAction(transaction, actor, 'session.started', {
+    target: { type: 'session', id },
+    details: {
+      auth_method: authMethod,
+      ...(secondFactor === undefined ? {} : { second_factor: secondFactor }),
+    },
+  })
+  return { token, expiresAt }
+}

@@ -1,0 +1,56 @@
+import type { Services } from '../../services.ts'
+import { hashToken } from '../../base/hash-token.ts'
+import { findSession, lacksRequiredFactor } from './store.ts'
+
+/**
+ * Returns a signal that fires when the session of a token expires or is revoked, when `isAllowed` becomes false, or when the database
+ * cannot confirm them. Stops watching when `left` fires.
+ */
+export function watchSession(
+  { db, clock, notifications }: Pick<Services, 'db' | 'clock' | 'notifications'>,
+  { token, userId, isAllowed }: { token: string; userId: number; isAllowed: () => Promise<boolean> },
+  left: AbortSignal,
+): AbortSignal {
+  const ended = new AbortController()
+  if (left.aborted) return ended.signal
+  let expiry: NodeJS.Timeout | undefined
+  let checking = false
+  let changed = false
+
+  /** Checks the session. Notifications that arrive during a check share one more. */
+  async function check(): Promise<void> {
+    changed = true
+    if (checking) return
+    checking = true
+    while (changed && !done.aborted) {
+      changed = false
+      await checkOnce()
+    }
+    checking = false
+  }
+
+  async function checkOnce(): Promise<void> {
+    const now = clock()
+    const [session, allowed] = await Promise.all([findSession(db, hashToken(token), now), isAllowed()]).catch(
+      () => [],
+    )
+    if (session === undefined || !allowed || lacksRequiredFactor(session)) return ended.abort()
+    if (left.aborted) return
+    clearTimeout(expiry)
+    // Check again at expiry: another request may have renewed the session by then.
+    expiry = setTimeout(() => void check(), session.expires_at.getTime() - now.getTime())
+  }
+
+  const done = AbortSignal.any([left, ended.signal])
+  const stops = [
+    notifications.subscribe('session_revoked', (payload) => {
+      if (payload === '' || Number(payload) === userId) void check()
+    }),
+    notifications.onReconnected(() => void check()),
+    () => clearTimeout(expiry),
+  ]
+  done.addEventListener('abort', () => stops.forEach((stop) => stop()), { once: true })
+  // The session may have ended before the subscription began.
+  void check()
+  return ended.signal
+}

@@ -1,0 +1,33 @@
+import type { DatabaseTransaction } from '../../database/tables.ts'
+import type { Services } from '../../services.ts'
+import { deletePassword } from '../accounts/account-password.ts'
+import { confirmEmail } from '../accounts/confirm-email.ts'
+import { forgetNetworks } from '../accounts/known-networks.ts'
+import { lockAccountByEmail } from '../accounts/lock-account.ts'
+import { deleteSecondFactors } from '../second-factors/delete-second-factors.ts'
+import { deleteSessions } from '../sessions/delete-sessions.ts'
+import { leaveSharedOrganization } from './leave-shared-organization.ts'
+
+/**
+ * Returns the user id of the account with this email, for a caller who just proved to own the email; null without an account.
+ * An attacker may have registered an email that was never proven. Its password, second factors and sessions are then deleted, and an
+ * organization with other people in it is replaced.
+ */
+export async function claimAccount(
+  deps: Pick<Services, 'jobs' | 'clock' | 'config'>,
+  transaction: DatabaseTransaction,
+  email: string,
+  at: Date,
+): Promise<number | null> {
+  const user = await lockAccountByEmail(transaction, email)
+  if (user === undefined) return null
+  if (user.email_verified_at === null) {
+    await deletePassword(transaction, user.id, at)
+    await deleteSecondFactors(transaction, user.id)
+    await deleteSessions(transaction, user.id)
+    await forgetNetworks(transaction, user.id)
+    await confirmEmail(transaction, user.id, at)
+    await leaveSharedOrganization(deps, transaction, user, at)
+  }
+  return user.id
+}

@@ -1,0 +1,58 @@
+import type { App } from '../../http/app.ts'
+import type { Services } from '../../services.ts'
+import { confirmEmailVerification, requestEmailVerification } from './email-verification.ts'
+import { acceptedBody, emailVerificationBody, verifiedBody } from './schemas.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+
+const tags = ['Accounts']
+
+/** The routes with which a signed-in person proves their address. */
+export function emailVerificationRoutes(app: App, deps: Deps): void {
+  requestRoute(app, deps)
+  confirmRoute(app, deps)
+}
+
+function requestRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/email-verification/request',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'requestEmailVerification',
+        summary: 'Email the link that proves your address again',
+        description: 'Does nothing if your address is proven. At most 5 emails an hour.',
+        tags,
+        response: { 200: acceptedBody },
+        errors: ['rate_limited'],
+      },
+    },
+    async ({ viewer }) => {
+      await requestEmailVerification(deps, viewer)
+      return { accepted: true as const }
+    },
+  )
+}
+
+function confirmRoute(app: App, deps: Deps): void {
+  app.post(
+    '/v1/user/email-verification/confirm',
+    {
+      config: { permission: null },
+      schema: {
+        operationId: 'confirmEmailVerification',
+        summary: 'Prove your address with the token of the emailed link',
+        description:
+          'You must be signed in to the account of the link. A replaced or expired token gives 400 `invalid_or_expired_token`.',
+        tags,
+        body: emailVerificationBody,
+        response: { 200: verifiedBody },
+        errors: ['invalid_or_expired_token', 'verification_email_mismatch'],
+      },
+    },
+    async ({ body, viewer }) => {
+      await confirmEmailVerification(deps, viewer, body.token)
+      return { verified: true as const }
+    },
+  )
+}

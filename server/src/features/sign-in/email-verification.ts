@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Database, DatabaseTransaction } from '../../database/tables.ts'
+import { ApplicationError } from '../../base/errors.ts'
+import type { Services } from '../../services.ts'
+import type { Viewer } from '../../base/viewer.ts'
+import { hashToken } from '../../base/hash-token.ts'
+import { confirmEmail } from '../accounts/confirm-email.ts'
+import { lockAccount } from '../accounts/lock-account.ts'
+import { countAttempt } from '../accounts/rate-limits.ts'
+import { recordAction } from '../audit/record-action.ts'
+import { formatMail } from '../mail/format-mail.ts'
+import type { MailText } from '../mail/format-mail.ts'
+import { deriveLinkToken, recoverLinkToken } from '../mail/link-token.ts'
+import { queueMail } from '../mail/queue-mail.ts'
+import { invalidToken } from './errors.ts'
+
+type Deps = Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>
+
+const hour = 3_600_000
+const lifetime = 7 * 24 * hour
+const requests = {
+  attempts: 5,
+  windowMilliseconds: hour,
+  message: 'We sent this email five times within an hour. Check your spam folder, or try again later.',
+}
+
+/** Emails a link that proves the user's address and is valid for 7 days. It replaces earlier links. */
+export async function sendEmailVerification(
+  deps: Deps,
+  transaction: DatabaseTransaction,
+  user: { id: number; email: string },
+): Promise<void> {
+  const nonce = randomBytes(32).toString('base64url')
+  const link = {
+    nonce,
+    token_hash: hashToken(deriveLinkToken(deps.secretKey, 'email_verification', nonce)),
+    expires_at: new Date(deps.clock().getTime() + lifetime),
+  }
+  await transaction
+    .insertInto('email_verifications')
+    .values({ user_id: user.id, ...link })
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(link))
+    .execute()
+  await queueMail(deps, transaction, {
+    kind: 'email_verification',
+    subjectId: user.id,
+    recipient: user.email,
+  })
+}
+
+/** Sends the viewer's link again; nothing if the address is proven. At most 5 per hour. */
+export async function requestEmailVerification(deps: Deps, viewer: Viewer): Promise<void> {
+  const { userId, email } = viewer
+  await deps.db.transaction().execute(async (transaction) => {
+    const target = { type: 'user', id: userId, name: email } as const
+    await recordAction(transaction, viewer, 'user.email_verification_requested', { target })
+    const user = await lockAccount(transaction, userId)
+    if (user.email_verified_at !== null) return
+    await countAttempt(transaction, `email-verification:${userId}`, requests, deps.clock())
+    await sendEmailVerification(deps, transaction, user)
+  })
+}
+
+/**
+ * Proves the viewer's address with the token of a link. The link works only in a session of its account: whoever registered the
+ * address of somebody else must not have the owner confirm it with a click. Throws `invalid_or_expired_token`, and
+ * `verification_email_mismatch` for the link of another account.
+ */
+export async function confirmEmailVerification(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  viewer: Viewer,
+  token: string,
+): Promise<void> {
+  const at = clock()
+  const link = await findOpenLink(db, sql<boolean>`token_hash = ${hashToken(token)}`, at)
+  if (link === undefined) throw invalidToken()
+  if (link.user_id !== viewer.userId) {
+    const message = 'This link is for a different account. Sign in with the email it was sent to.'
+    throw new ApplicationError('verification_email_mismatch', message)
+  }
+  await db.transaction().execute(async (transaction) => {
+    await confirmEmail(transaction, viewer.userId, at)
+    const target = { type: 'user', id: viewer.userId, name: viewer.email } as const
+    await recordAction(transaction, viewer, 'user.email_verified', { target })
+  })
+}
+
+/** Writes the email with the newest link; null when the address is proven or the link has expired. */
+export async function composeEmailVerification(
+  { db, clock, config, secretKey }: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
+  userId: number,
+): Promise<MailText | null> {
+  const link = await findOpenLink(db, sql<boolean>`user_id = ${userId}`, clock())
+  if (link === undefined || link.email_verified_at !== null) return null
+  const token = recoverLinkToken(secretKey, 'email_verification', link)
+  return formatMail({
+    subject: 'Confirm your email for Berth',
+    paragraphs: [
+      'Hi,',
+      `Someone created a Berth account for ${link.email}. If it was you, confirm that this address is yours:`,
+    ],
+    action: {
+      label: 'Confirm email',
+      url: `${config.publicUrl.href.replace(/\/$/, '')}/verify-email?token=${token}`,
+    },
+    notes: [
+      'Berth asks for the password that you chose. This link works for 7 days. If you requested several links, only the newest one works.',
+      'If you didn’t create this account, ignore this email. Without your confirmation, nobody can deploy models or invite people with your address.',
+    ],
+  })
+}
+
+function findOpenLink(db: Database, which: ReturnType<typeof sql<boolean>>, at: Date) {
+  return db
+    .selectFrom('email_verifications')
+    .innerJoin('users', 'users.id', 'email_verifications.user_id')
+    .select(['user_id', 'nonce', 'token_hash', 'users.email', 'users.email_verified_at'])
+    .where(which)
+    .where('expires_at', '>', at)
+    .executeTakeFirst()
+}

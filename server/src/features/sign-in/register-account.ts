@@ -1,0 +1,46 @@
+import type { Services } from '../../services.ts'
+import type { Actor } from '../../base/viewer.ts'
+import { assertMayRegister } from '../accounts/access-policy.ts'
+import { createAccount } from '../accounts/create-account.ts'
+import { hashPassword } from '../accounts/passwords.ts'
+import { createOrganization } from '../organizations/create-organization.ts'
+import { sendEmailVerification } from './email-verification.ts'
+
+export interface Registration {
+  email: string
+  password: string
+  organization: string
+  name: string | null
+  firstName: string | null
+  lastName: string | null
+  country: string | null
+  contactNumber: string | null
+}
+
+/**
+ * Creates an account and an organization with the account as its super_admin. If the server sends email, the account gets a link
+ * that proves its address. Throws the conflict `email_taken`.
+ */
+export async function registerAccount(
+  deps: Pick<Services, 'db' | 'clock' | 'config' | 'jobs' | 'secretKey'>,
+  visitor: Actor,
+  registration: Registration,
+): Promise<{ userId: number; passwordHash: string }> {
+  const { password, organization, ...person } = registration
+  assertMayRegister(deps.config.registration, person.email)
+  const passwordHash = await hashPassword(password)
+  const userId = await deps.db.transaction().execute(async (transaction) => {
+    const organizationId = await createOrganization(transaction, organization)
+    const id = await createAccount(
+      transaction,
+      visitor,
+      { ...person, passwordHash, emailVerifiedAt: null },
+      { organizationId, role: 'super_admin' },
+    )
+    if (deps.config.mail.url !== null) {
+      await sendEmailVerification(deps, transaction, { id, email: person.email })
+    }
+    return id
+  })
+  return { userId, passwordHash }
+}

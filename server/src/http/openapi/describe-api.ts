@@ -1,0 +1,123 @@
+import fastifySwagger from '@fastify/swagger'
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { errorCodes } from '../../base/error-codes.ts'
+import { statusOf } from '../errors.ts'
+import { codesOfAnyRoute, describeErrors, shareErrorResponses } from './error-responses.ts'
+import { cleanSchema } from './clean-schema.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Headers of the successful response and what they are, for OpenAPI */
+    responseHeaders?: Readonly<Record<string, string>>
+  }
+}
+
+const description = `Berth deploys models from a catalog on your own compute and serves them to any OpenAI client.
+
+Sign up or sign in to get the session cookie and send it with every other request. Deploy a model, wait until its status is
+\`running\`, then send OpenAI-style requests to \`/v1\`. Set \`model\` to the deployment's id or the model's name.
+
+To poll a GET route cheaply, send the last \`ETag\` as \`If-None-Match\`: the response is a 304 until something changes.
+
+Every response has an \`x-request-id\`, which is also in the server's log. An error has a stable \`code\` for programs. Each route lists its
+codes, and any route may also answer these:
+
+${codesOfAnyRoute.map((code) => `- ${statusOf(code)} \`${code}\`: ${errorCodes[code].meaning}`).join('\n')}`
+
+const tags = [
+  { name: 'Accounts', description: 'Sign-up, sign-in and the session' },
+  { name: 'Catalog', description: 'Deployable models' },
+  { name: 'Deployments', description: 'Running models' },
+  { name: 'Organization', description: 'The current organization and its members' },
+  { name: 'Invitations', description: 'Invitations to an organization' },
+  { name: 'Inference', description: 'OpenAI-style requests to running deployments' },
+  { name: 'Billing', description: 'Usage, subscription, cards and invoices' },
+  { name: 'Service', description: 'Health and metrics' },
+]
+
+const conversion = { zodToJsonConfig: { override: cleanSchema } }
+const toJsonSchemas = createJsonSchemaTransform(conversion)
+const addSchemas = createJsonSchemaTransformObject(conversion)
+
+/** Adds every route registered after this call to the OpenAPI 3.1 description. */
+export async function describeApi(app: FastifyInstance, settings: { cookieName: string }): Promise<void> {
+  await app.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Berth',
+        version: '0.1.0',
+        description,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/', description: 'This server' }],
+      tags,
+      security: [{ session: [] }],
+      components: {
+        securitySchemes: {
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: settings.cookieName,
+            description: 'Set by registration and sign-in',
+          },
+        },
+      },
+    },
+    transform: (input) => {
+      const {
+        errors: _errors,
+        errorBody: _errorBody,
+        responseHeaders: _headers,
+        ...schema
+      } = input.schema ?? {}
+      const { schema: transformed, url } = toJsonSchemas({ ...input, schema })
+      if (transformed.hide === true) return { schema: transformed, url }
+      const response = { ...describeSuccess(input.route, transformed), ...describeErrors(input.route) }
+      return { schema: { ...transformed, response }, url }
+    },
+    transformObject: (document) => withUsedSchemas(shareErrorResponses(addSchemas(document))),
+  })
+}
+
+/** The successful responses of a route, with the descriptions of their bodies and with their headers. */
+function describeSuccess({ method, config, schema = {} }: RouteOptions, { response }: FastifySchema) {
+  const descriptions = schema.response as Record<string, { description?: string }>
+  const headers: Record<string, object> = {}
+  for (const [name, text] of Object.entries(schema.responseHeaders ?? {})) {
+    headers[name] = { type: 'string', description: text }
+  }
+  if (method === 'GET' && config?.permission !== undefined) headers.ETag = entityTag
+  return Object.fromEntries(
+    Object.entries(response as Record<string, { content?: object; type?: string }>).map(([status, body]) => [
+      status,
+      {
+        ...(body.content === undefined && body.type !== 'null'
+          ? { content: { 'application/json': { schema: body } } }
+          : body),
+        description: descriptions[status]?.description,
+        ...(Object.keys(headers).length > 0 && { headers }),
+      },
+    ]),
+  )
+}
+
+const entityTag = { type: 'string', description: 'The version of the response, for `If-None-Match`' }
+
+type Document = ReturnType<typeof addSchemas>
+
+/** Sorts the schemas by name, and removes those without a reference: one with an id exists for requests and for responses. */
+function withUsedSchemas(document: Document): Document {
+  const { components } = document as { components: { schemas: Record<string, unknown> } }
+  const text = JSON.stringify(document)
+  const schemas = Object.entries(components.schemas)
+  const used = schemas.filter(([name]) => text.includes(`"#/components/schemas/${name}"`))
+  const sorted = used.toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const result = {
+    ...document,
+    components: { ...components, schemas: Object.fromEntries(sorted) },
+  } as Document
+  // Schemas that only the removed ones referenced are unused now.
+  return used.length === schemas.length ? result : withUsedSchemas(result)
+}

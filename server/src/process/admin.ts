@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto'
+import { Command, InvalidArgumentError } from 'commander'
+import type { Application } from '../wiring/application.ts'
+import { ConfigError, readConfig } from '../config/config.ts'
+import { createApplication } from '../wiring/create-application.ts'
+import { ApplicationError } from '../base/errors.ts'
+import { closeOrganizationForGood } from '../features/operators/close-organization.ts'
+import { disableUser } from '../features/operators/disable-user.ts'
+import { examine } from '../features/operators/doctor.ts'
+import { findActions, findOrganizations, findUsers } from '../features/operators/find.ts'
+import { identifyOperator } from '../features/operators/operator.ts'
+import { resetFactorsOf } from '../features/operators/reset-second-factors.ts'
+import { setLimit } from '../features/operators/set-limit.ts'
+import { resumeOrganization, suspendOrganization } from '../features/operators/suspend.ts'
+import { createLog } from '../base/log.ts'
+
+/** Runs one command on the server's services, with the server's settings, and closes them again. */
+async function withApplication(work: (application: Application) => Promise<void>): Promise<void> {
+  const log = createLog({ level: 'warn' }, (line) => process.stderr.write(line))
+  // As an API, because the worker alone may lock DATA_DIR.
+  const config = { ...readConfig(process.env), role: 'api' as const, databasePoolSize: 4 }
+  const application = await createApplication(config, { log, keepsCatalog: true })
+  try {
+    await work(application)
+  } finally {
+    await application.close()
+  }
+}
+
+function printRows(rows: readonly object[]): void {
+  if (rows.length === 0) console.log('Nothing found.')
+  else console.table(rows)
+}
+
+/** A parser of whole numbers up to `most`. */
+function wholeNumber(most: number): (text: string) => number {
+  return (text) => {
+    if (!/^\d{1,15}$/.test(text) || Number(text) > most) {
+      throw new InvalidArgumentError(`It must be a whole number from 0 to ${most}.`)
+    }
+    return Number(text)
+  }
+}
+
+const parseId = wholeNumber(Number.MAX_SAFE_INTEGER)
+
+const operator = identifyOperator()
+const program = new Command('npm run admin --').description('Operate a Berth server with its own settings.')
+
+const organization = program
+  .command('organization')
+  .description('Find, suspend, limit and close organizations')
+organization
+  .command('find <text>')
+  .description('list organizations by id, slug or part of the name')
+  .action((text: string) => withApplication(async ({ db }) => printRows(await findOrganizations(db, text))))
+organization
+  .command('suspend')
+  .argument('<id>', 'id of the organization', parseId)
+  .requiredOption('--reason <text>', 'why, for the audit log')
+  .option('--grace <minutes>', 'time until the deployments end', wholeNumber(43_200), 60)
+  .description('let the members only read; email the admins, then end the deployments')
+  .action((id: number, { reason, grace }: { reason: string; grace: number }) =>
+    withApplication(async (application) => {
+      await suspendOrganization(application, operator, id, { reason, graceMinutes: grace })
+      console.log(`Suspended. Its deployments end in ${grace} minutes unless you resume it.`)
+    }),
+  )
+organization
+  .command('resume')
+  .argument('<id>', 'id of the organization', parseId)
+  .description('end a suspension')
+  .action((id: number) =>
+    withApplication(async (application) => {
+      await resumeOrganization(application, operator, id)
+      console.log('Resumed.')
+    }),
+  )
+organization
+  .command('limit')
+  .argument('<id>', 'id of the organization', parseId)
+  .argument('<number>', 'most deployments at once', wholeNumber(1_000_000))
+  .description('set how many deployments it may have at once')
+  .action((id: number, limit: number) =>
+    withApplication(async (application) => {
+      await setLimit(application, operator, id, limit)
+      console.log(`It may have ${limit} deployments at once.`)
+    }),
+  )
+organization
+  .command('close')
+  .argument('<id>', 'id of the organization', parseId)
+  .requiredOption('--yes', 'confirm: this cannot be undone')
+  .description('end its deployments and close it and its billing account for good')
+  .action((id: number) =>
+    withApplication(async (application) => {
+      await closeOrganizationForGood(application, operator, id)
+      console.log('Closed.')
+    }),
+  )
+
+const user = program.command('user').description('Find, disable, enable and reset users')
+user
+  .command('find <text>')
+  .description('list users by id or part of the email or name')
+  .action((text: string) => withApplication(async ({ db }) => printRows(await findUsers(db, text))))
+for (const [verb, disabled, done] of [
+  ['disable', true, 'Disabled. The sessions have ended.'],
+  ['enable', false, 'Enabled.'],
+] as const) {
+  user
+    .command(verb)
+    .argument('<id>', 'id of the user', parseId)
+    .description(disabled ? 'end all sessions and refuse sign-ins' : 'allow sign-ins again')
+    .action((id: number) =>
+      withApplication(async (application) => {
+        await disableUser(application, operator, id, disabled)
+        console.log(done)
+      }),
+    )
+}
+
+user
+  .command('reset-factors')
+  .argument('<id>', 'id of the user', parseId)
+  .description('remove all second factors, end all sessions and email the user')
+  .action((id: number) =>
+    withApplication(async (application) => {
+      await resetFactorsOf(application, operator, id)
+      console.log('Reset. The sessions have ended, and the user can sign in with the password alone.')
+    }),
+  )
+
+program
+  .command('audit')
+  .description('Read the audit log')
+  .command('list')
+  .option('--organization <id>', 'only this organization', parseId)
+  .option('--limit <number>', 'most rows', wholeNumber(10_000), 50)
+  .description('list the newest actions of all organizations')
+  .action((options: { organization?: number; limit: number }) =>
+    withApplication(async ({ db }) => printRows(await findActions(db, options))),
+  )
+
+program
+  .command('mail')
+  .description('Check email')
+  .command('test <address>')
+  .description('send a test email now')
+  .action((to: string) =>
+    withApplication(async ({ mailer, config }) => {
+      const text = 'This server can send email.'
+      const messageId = `<${randomUUID()}@${config.publicUrl.hostname}>`
+      const delivery = await mailer.send({
+        to,
+        subject: 'Berth test',
+        text,
+        html: `<p>${text}</p>`,
+        messageId,
+      })
+      if (delivery.outcome === 'sent') return console.log('Sent.')
+      console.error(`Not sent: ${delivery.reason} Check MAIL_URL and MAIL_FROM.`)
+      process.exitCode = 1
+    }),
+  )
+
+program
+  .command('doctor')
+  .description('check the database, mail, runtime, disk, clock, keys and webhooks')
+  .action(() =>
+    withApplication(async (application) => {
+      for (const { subject, state, remedy } of await examine(application)) {
+        console.log(
+          `${remedy === null ? 'ok  ' : 'FIX '} ${subject}: ${state}${remedy === null ? '' : `\n     ${remedy}`}`,
+        )
+        if (remedy !== null) process.exitCode = 1
+      }
+    }),
+  )
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof ApplicationError || error instanceof ConfigError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}

@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import Fastify from 'fastify'
+import type { Application } from '../wiring/application.ts'
+import { readConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { listWarnings } from '../config/warnings.ts'
+import { createApplication } from '../wiring/create-application.ts'
+import type { App } from '../http/app.ts'
+import { prepareClose } from '../http/graceful-close.ts'
+import { differOnlyInLoopbackName } from '../http/loopback.ts'
+import { openLog } from '../base/log.ts'
+import { isSupervisor, reportListening, superviseProcesses, supervisedStop } from './processes.ts'
+import { buildServer } from './server.ts'
+import { checkEnvironment } from './startup-checks.ts'
+import { startWorker } from './worker.ts'
+
+const drainMilliseconds = 30_000
+const exitMilliseconds = 15_000
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env)
+  const stopping = supervisedStop() ?? stopSignal()
+  if (isSupervisor()) await checkEnvironment(config)
+  if (config.apiProcesses > 1 && isSupervisor()) return supervise(config, stopping)
+  const application = await createApplication(toProcessConfig(config))
+  await using _application = { [Symbol.asyncDispose]: () => application.close() }
+  if (isSupervisor()) logWarnings(config, application.log)
+  if (config.role === 'migrate') return
+  const stopped = AbortSignal.any([stopping, application.lost])
+  const parts: Part[] = []
+  try {
+    if (config.role !== 'api') parts.push(await startWorker(application))
+    if (config.role !== 'worker') parts.push(await listen(application, config))
+    else application.log.info('working')
+    if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener('abort', resolve))
+    application.log.info('shutting down')
+  } finally {
+    // In parallel: the worker must not keep running while a stream finishes.
+    await Promise.all(parts.map((part) => part.stop()))
+  }
+  if (application.lost.aborted) throw application.lost.reason
+}
+
+function supervise(config: Config, stopping: AbortSignal): Promise<void> {
+  const shutdownTimeout = config.drainDelaySeconds * 1000 + drainMilliseconds + exitMilliseconds
+  const log = openLog(config)
+  logWarnings(config, log)
+  return superviseProcesses({ count: config.apiProcesses, shutdownTimeout, stopping, log })
+}
+
+function logWarnings(config: Config, log: Application['log']): void {
+  for (const warning of listWarnings(config)) log.warn(warning)
+}
+
+/** Divides the settings for the whole server, such as the database connections, among its processes. */
+function toProcessConfig(config: Config): Config {
+  const share = Math.ceil(config.databasePoolSize / config.apiProcesses)
+  return { ...config, databasePoolSize: Math.max(2, share) }
+}
+
+/** A part of the server: the API or the worker. */
+interface Part {
+  stop(): Promise<void>
+}
+
+async function listen(application: Application, config: Config): Promise<Part> {
+  const { host, port, publicUrl, metricsPort } = config
+  const app = await buildServer(application)
+  const closeApp = prepareClose(app, drainMilliseconds)
+  const listenAddress = await app.listen({ host, port })
+  const isSameServer = differOnlyInLoopbackName(new URL(listenAddress), publicUrl)
+  const address = isSameServer ? publicUrl.origin : listenAddress
+  const closeMetrics = metricsPort === null ? null : await serveMetrics(app, host, metricsPort)
+  if (config.apiProcesses === 1) application.log.info(`listening on ${address}`)
+  else reportListening(address)
+  return {
+    async stop() {
+      // Fails `/readyz`, and serves requests until load balancers have noticed.
+      app.shuttingDown.abort()
+      await delay(config.drainDelaySeconds * 1000)
+      await closeApp()
+      await closeMetrics?.()
+    },
+  }
+}
+
+/** Serves the metrics on their own port, and returns a function that stops it. */
+async function serveMetrics(app: App, host: string, port: number): Promise<() => Promise<void>> {
+  const metricsApp = Fastify()
+  metricsApp.get('/metrics', async (_request, reply) =>
+    reply.type(app.metrics.contentType).send(await app.readMetrics()),
+  )
+  const close = prepareClose(metricsApp, 5_000)
+  await metricsApp.listen({ host, port })
+  return close
+}
+
+/** Aborts on the first SIGTERM or SIGINT. The second one exits at once. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping.signal.aborted) process.exit(1)
+      stopping.abort()
+    })
+  }
+  return stopping.signal
+}
+
+// For example, a library throws when a connection is lost while it is being closed.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`${error.stack}\n`)
+  fail(error)
+})
+try {
+  await main()
+  process.exit(0)
+} catch (error) {
+  fail(error)
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`Berth can't run: ${describe(error)}\n`)
+  process.exit(1)
+}
+
+function describe(error: unknown): string {
+  if (error instanceof SuppressedError)
+    return `${describe(error.suppressed)}\n  and then: ${describe(error.error)}`
+  if (!(error instanceof Error)) return String(error)
+  return error.cause === undefined ? error.message : `${error.message}\n  because: ${describe(error.cause)}`
+}

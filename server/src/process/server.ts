@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto'
+import fastifyCookie from '@fastify/cookie'
+import Fastify, { LogController } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import { ApplicationError, NotFoundError } from '../base/errors.ts'
+import type { Application } from '../wiring/application.ts'
+import type { Config } from '../config/config.ts'
+import { recordRefusal } from '../features/audit/record-action.ts'
+import { auditRoutes } from '../features/audit/routes.ts'
+import { billingRoutes, billingWebhookRoute } from '../features/billing/routes.ts'
+import { usageRoutes } from '../features/billing/usage-routes.ts'
+import { catalogRoutes } from '../features/catalog/routes.ts'
+import { deploymentRoutes } from '../features/deployments/routes.ts'
+import { inferenceRoutes } from '../features/inference/routes.ts'
+import { sendUnknownInferenceRoute } from '../features/inference/unknown-routes.ts'
+import { ownInvitationRoutes, publicInvitationRoutes } from '../features/invitations/answer-routes.ts'
+import { invitationRoutes } from '../features/invitations/routes.ts'
+import { installationRoutes } from '../features/installation/routes.ts'
+import { ownDataRoutes } from '../features/members/account-routes.ts'
+import { memberRoutes } from '../features/members/routes.ts'
+import { organizationRoutes } from '../features/organizations/routes.ts'
+import { secondFactorRoutes } from '../features/second-factors/routes.ts'
+import { findViewer } from '../features/sessions/find-viewer.ts'
+import { profileRoutes } from '../features/sessions/profile-routes.ts'
+import { currentSessionRoute, ownSessionRoutes, signOutRoute } from '../features/sessions/routes.ts'
+import { findAndCacheViewer, findCachedViewer } from '../features/sessions/session-cache.ts'
+import { emailVerificationRoutes } from '../features/sign-in/email-verification-routes.ts'
+import { changePasswordRoute, passwordResetRoutes } from '../features/sign-in/password-routes.ts'
+import { signInRoutes } from '../features/sign-in/routes.ts'
+import { ssoRoutes } from '../features/sso/routes.ts'
+import { statisticsRoutes } from '../features/statistics/routes.ts'
+import type { App } from '../http/app.ts'
+import { serveConsole } from '../http/console.ts'
+import { rejectCrossSite } from '../http/csrf.ts'
+import { requireViewer } from '../http/current-viewer.ts'
+import { rejectDuplicateHost } from '../http/duplicate-host.ts'
+import { forbidCaching, requireHttps } from '../http/response-headers.ts'
+import { sendEntityTag } from '../http/entity-tag.ts'
+import { sendProblem } from '../http/errors.ts'
+import { healthRoutes } from '../http/health.ts'
+import { parseJsonBodies } from '../http/json-body.ts'
+import { rejectUnknownHost } from '../http/known-host.ts'
+import { requireMinimumRate } from '../http/minimum-rate.ts'
+import { trackAllowedMethods } from '../http/method-not-allowed.ts'
+import { measureRequests } from '../http/metrics.ts'
+import { watchStorage } from '../http/storage.ts'
+import { limitNetworks } from '../http/network-limits.ts'
+import { serveApiDocs } from '../http/openapi/api-docs.ts'
+import { describeApi } from '../http/openapi/describe-api.ts'
+import { takeTurns } from '../http/visitor-turns.ts'
+
+const bodyLimit = 1024 * 1024
+/** Account routes take a few short texts, some of them from callers without a session. */
+const accountBodyLimit = 64 * 1024
+
+/**
+ * Builds the HTTP server with all routes, without listening. A new route joins one of these scopes:
+ *
+ * | scope       | callers                    | body limit             | hooks besides those of `addHooks`              |
+ * | ----------- | -------------------------- | ---------------------- | ---------------------------------------------- |
+ * | `visitors`  | without a session          | 64 KiB                 | no caching; requests of a visitor take turns   |
+ * | `open`      | without a session          | 64 KiB                 | no caching                                     |
+ * | `webhook`   | the payment processor      | its route's            | its route checks the signature of the raw body |
+ * | `own`       | signed in                  | 64 KiB                 | session, entity tag, no caching                |
+ * | `account`   | signed in                  | 64 KiB                 | session, entity tag                            |
+ * | `signedIn`  | signed in                  | 1 MiB                  | session, entity tag                            |
+ * | `inference` | signed in, OpenAI clients  | `INFERENCE_BODY_LIMIT` | session; raw bodies, errors in OpenAI's shape  |
+ */
+export async function buildServer(application: Application): Promise<App> {
+  const { config } = application
+  const app = createHttpServer(application)
+  const allowedMethods = trackAllowedMethods(app)
+  const sendConsole = await serveConsole(app, {
+    sessionCookie: config.sessionCookie,
+    publicUrl: config.publicUrl,
+    stripe: config.billing.stripe !== null,
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(request.url)
+    if (sendUnknownInferenceRoute(request, reply, allowed)) return
+    if (allowed.length === 0 && sendConsole(request, reply)) return
+    return sendUnknownRoute(request, reply, allowed)
+  })
+  await addHooks(app, config)
+  await app.register(async (open: App) => addPublicRoutes(open, application))
+  await app.register(async (webhook: App) => billingWebhookRoute(webhook, application))
+  await app.register(async (signedIn: App) => addProtectedRoutes(signedIn, application))
+  const { paymentSandbox } = application
+  if (paymentSandbox) await app.register(paymentSandbox.pages)
+  await app.register(serveApiDocs)
+  return app
+}
+
+function createHttpServer({ config, log }: Application): App {
+  const loggerInstance: FastifyBaseLogger = log
+  const app: App = Fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    trustProxy: config.trustProxy,
+    bodyLimit,
+    // As long as a URL can be, so that an overlong id is an ordinary 404.
+    routerOptions: { maxParamLength: 16_384 },
+    keepAliveTimeout: 72_000,
+    requestTimeout: 300_000,
+    http: {
+      headersTimeout: config.minimumRate.timeoutMilliseconds,
+      connectionsCheckingInterval: Math.min(5_000, config.minimumRate.timeoutMilliseconds),
+    },
+    // During shutdown, still serve requests on open connections: the client can't know about the shutdown.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
+  }).withTypeProvider<ZodTypeProvider>()
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(sendProblem)
+  return app
+}
+
+/** Answers a URL that no route serves, or not with this method. */
+function sendUnknownRoute(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]) {
+  // If the method is allowed, a static file was not found.
+  if (allowed.length === 0 || allowed.includes(request.method)) {
+    return sendProblem(new NotFoundError('Nothing exists at this address.'), request, reply)
+  }
+  reply.header('allow', allowed.join(', '))
+  const message = `Method not allowed. This address accepts ${allowed.join(', ')}.`
+  return sendProblem(new ApplicationError('method_not_allowed', message), request, reply)
+}
+
+/** Adds the hooks of every route. They run in this order. */
+async function addHooks(app: App, config: Config): Promise<void> {
+  announceShutdown(app)
+  watchStorage(app, config.dataDirectory)
+  if (config.publicUrl.protocol === 'https:') app.addHook('onRequest', requireHttps)
+  requireMinimumRate(app, config.minimumRate)
+  app.addHook('onRequest', rejectDuplicateHost)
+  if (config.hosts !== null) app.addHook('onRequest', rejectUnknownHost(config.hosts))
+  app.addHook(
+    'onRequest',
+    rejectCrossSite({ publicOrigin: config.publicUrl.origin, trustedOrigins: config.csrfTrustedOrigins }),
+  )
+  parseJsonBodies(app)
+  await limitNetworks(app, config.networkLimits)
+  await app.register(fastifyCookie)
+  await describeApi(app, { cookieName: config.sessionCookie.name })
+  await measureRequests(app, {
+    exposed: config.metricsPort !== null ? 'nobody' : config.metricsPublic ? 'everybody' : 'this machine',
+  })
+}
+
+function announceShutdown(app: App): void {
+  const shuttingDown = new AbortController()
+  const draining = new AbortController()
+  app.decorate('shuttingDown', shuttingDown)
+  app.decorate('draining', draining.signal)
+  app.addHook('preClose', async () => {
+    shuttingDown.abort()
+    draining.abort()
+  })
+  app.addHook('onRequest', (request, reply, done) => {
+    // Tell keep-alive clients to reconnect elsewhere.
+    if (shuttingDown.signal.aborted) reply.header('connection', 'close')
+    reply.header('x-request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    done()
+  })
+}
+
+async function addPublicRoutes(open: App, application: Application): Promise<void> {
+  limitBodies(open, accountBodyLimit)
+  open.addHook('onRequest', forbidCaching)
+  await open.register(async (visitors: App) => {
+    takeTurns(visitors)
+    signInRoutes(visitors, application)
+    passwordResetRoutes(visitors, application)
+    publicInvitationRoutes(visitors, application)
+  })
+  ssoRoutes(open, application)
+  healthRoutes(open, application)
+  installationRoutes(open, application)
+}
+
+async function addProtectedRoutes(signedIn: App, application: Application): Promise<void> {
+  signedIn.addHook(
+    'onRequest',
+    requireViewer(application.config.sessionCookie, {
+      find: (token, origin) => findViewer(application, token, origin),
+      findCached: (token) => findCachedViewer(application, token),
+      findAndCache: (token, origin) => findAndCacheViewer(application, token, origin),
+      recordRefusal: (viewer, operation) => recordRefusal(application.db, viewer, operation),
+    }),
+  )
+  signedIn.addHook('onSend', sendEntityTag)
+  await signedIn.register(async (account: App) => {
+    limitBodies(account, accountBodyLimit)
+    organizationRoutes(account, application)
+    await account.register(async (own: App) => {
+      own.addHook('onRequest', forbidCaching)
+      currentSessionRoute(own)
+      profileRoutes(own, application)
+      emailVerificationRoutes(own, application)
+      signOutRoute(own, application)
+      invitationRoutes(own, application)
+      ownInvitationRoutes(own, application)
+      auditRoutes(own, application)
+      memberRoutes(own, application)
+      changePasswordRoute(own, application)
+      ownSessionRoutes(own, application)
+      secondFactorRoutes(own, application)
+      ownDataRoutes(own, application)
+    })
+  })
+  catalogRoutes(signedIn, application)
+  deploymentRoutes(signedIn, application)
+  statisticsRoutes(signedIn, application)
+  billingRoutes(signedIn, application)
+  usageRoutes(signedIn, application)
+  await signedIn.register(async (inference: App) => inferenceRoutes(inference, application))
+}
+
+/** Limits the bodies of all routes that are added to this scope later. */
+function limitBodies(scope: App, bytes: number): void {
+  scope.addHook('onRoute', (route) => {
+    route.bodyLimit ??= bytes
+  })
+}

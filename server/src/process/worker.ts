@@ -1,0 +1,66 @@
+import type { Application } from '../wiring/application.ts'
+import { accountJobs } from '../features/accounts/jobs.ts'
+import { auditJobs } from '../features/audit/jobs.ts'
+import { composeTrialExhaustedMail } from '../features/billing/exhausted-trials.ts'
+import { billingJobs } from '../features/billing/jobs.ts'
+import { checkPrices, publishSandboxPrices } from '../features/billing/publish-prices.ts'
+import { usageReportChecks } from '../features/billing/usage-report-checks.ts'
+import { deploymentJobs } from '../features/deployments/jobs.ts'
+import { orphanCheck } from '../features/deployments/orphan-check.ts'
+import { runReconciler } from '../features/deployments/run-reconciler.ts'
+import { sweepOrphans } from '../features/deployments/sweep-orphans.ts'
+import { composeInvitationMail } from '../features/invitations/compose-invitation-mail.ts'
+import { mailJobs } from '../features/mail/jobs.ts'
+import type { MailComposers } from '../features/mail/send-mail.ts'
+import { sweepMails } from '../features/mail/sweep-mails.ts'
+import { meteringJobs } from '../features/metering/jobs.ts'
+import { operatorJobs } from '../features/operators/jobs.ts'
+import { composeSuspendedMail } from '../features/operators/suspend.ts'
+import { factorComposers } from '../features/second-factors/factor-mails.ts'
+import { secondFactorJobs } from '../features/second-factors/jobs.ts'
+import { sessionJobs } from '../features/sessions/jobs.ts'
+import {
+  composeFreshOrganizationMail,
+  composePasswordChangedMail,
+  composePasswordResetMail,
+} from '../features/sign-in/account-mails.ts'
+import { composeEmailVerification } from '../features/sign-in/email-verification.ts'
+import { signInJobs } from '../features/sign-in/jobs.ts'
+import { ssoJobs } from '../features/sso/jobs.ts'
+import { statisticsJobs } from '../features/statistics/jobs.ts'
+import { paymentSandboxJobs } from '../wiring/payment-sandbox-jobs.ts'
+
+/** Runs the background work of every feature until it is stopped. */
+export async function startWorker(application: Application): Promise<{ stop(): Promise<void> }> {
+  const { jobs, log } = application
+  const composers: MailComposers = {
+    invitation: (invitationId, mailId) => composeInvitationMail(application, invitationId, mailId),
+    password_reset: (resetId) => composePasswordResetMail(application, resetId),
+    password_changed: (userId) => composePasswordChangedMail(application, userId),
+    email_verification: (userId) => composeEmailVerification(application, userId),
+    ...factorComposers(application),
+    fresh_organization: (userId) => composeFreshOrganizationMail(application, userId),
+    organization_suspended: (organizationId) => composeSuspendedMail(application, organizationId),
+    trial_exhausted: (organizationId) => composeTrialExhaustedMail(application, organizationId),
+  }
+  await jobs.work([
+    ...mailJobs(application, composers),
+    ...auditJobs(application),
+    ...accountJobs(application),
+    ...sessionJobs(application),
+    ...secondFactorJobs(application),
+    ...signInJobs(application),
+    ...ssoJobs(application),
+    ...meteringJobs(application, [...usageReportChecks(application), orphanCheck(application)]),
+    ...billingJobs(application),
+    ...deploymentJobs(application),
+    ...operatorJobs(application),
+    ...statisticsJobs(application),
+    ...paymentSandboxJobs(application),
+  ])
+  for (const sweep of [sweepMails, sweepOrphans, publishSandboxPrices, checkPrices]) {
+    // The server starts even if a sweep fails: the schedule repeats it.
+    await sweep(application).catch((error: unknown) => log.warn({ err: error }, 'the first sweep failed'))
+  }
+  return runReconciler(application)
+}

@@ -1,0 +1,133 @@
+import { dirname, join } from 'node:path'
+import { openPaymentSandbox } from '@berth/payment-sandbox'
+import type { PaymentSandbox } from '@berth/payment-sandbox'
+import type { Pool } from 'pg'
+import type { Logger } from 'pino'
+import { createOidcProvider } from '../adapters/identity-provider/oidc.ts'
+import { createFileMailer } from '../adapters/mailer/file.ts'
+import { createSmtpMailer } from '../adapters/mailer/smtp.ts'
+import { createLocalRuntime } from '../adapters/model-runtime/local/runtime.ts'
+import { withWarmUp } from '../adapters/model-runtime/warm-up.ts'
+import { createXinferenceRuntime } from '../adapters/model-runtime/xinference/runtime.ts'
+import { installationOf } from '../adapters/payment-processor/installation.ts'
+import { createStripeProcessor } from '../adapters/payment-processor/stripe/processor.ts'
+import type { Config } from '../config/config.ts'
+import type { KubernetesConfig } from '../config/runtimes.ts'
+import type { Database } from '../database/tables.ts'
+import { mainProtocols } from '../features/inference/protocols/protocols.ts'
+import { pickInstanceTypes } from '../features/placement/instance-types-file.ts'
+import type { Jobs } from '../jobs/queue.ts'
+import type { IdentityProvider } from '../ports/identity-provider.ts'
+import type { Mailer } from '../ports/mailer.ts'
+import type { InstanceType, ModelRuntime } from '../ports/model-runtime.ts'
+import type { PaymentProcessor } from '../ports/payment-processor.ts'
+
+export function openSandbox(
+  { publicUrl }: Config,
+  log: Logger,
+  clock: () => Date,
+  { db, pool }: { db: Database; pool: Pool },
+  jobs: Jobs,
+  secretKey: string,
+): Promise<PaymentSandbox> {
+  return openPaymentSandbox({
+    pool,
+    clock,
+    secretKey,
+    publicUrl,
+    onEvent: (eventId) => jobs.enqueue(db, 'deliver-sandbox-webhook', { eventId }),
+    onError: (error) => log.error({ err: error }, 'the payment sandbox failed'),
+  })
+}
+
+/** The processor that calls Stripe, or `sandbox` instead of Stripe. */
+export function createPaymentProcessor(
+  { billing }: Config,
+  sandbox: PaymentSandbox | null,
+  secretKey: string,
+): PaymentProcessor {
+  const installation = installationOf(secretKey)
+  if (sandbox !== null) {
+    return createStripeProcessor({
+      name: 'sandbox',
+      secretKey: sandbox.apiKey,
+      publishableKey: 'pk_test_sandbox',
+      webhookSecret: sandbox.webhookSecret,
+      installation,
+      fetch: sandbox.fetch,
+    })
+  }
+  if (billing.stripe === null) throw new Error('Stripe is not configured.')
+  return createStripeProcessor({ name: 'stripe', ...billing.stripe, installation })
+}
+
+export async function createRuntime(
+  config: Config,
+  instanceTypes: readonly InstanceType[],
+  log: Logger,
+): Promise<ModelRuntime> {
+  return withWarmUp(await openRuntime(config, instanceTypes, log), mainProtocols)
+}
+
+function openRuntime(
+  config: Config,
+  instanceTypes: readonly InstanceType[],
+  log: Logger,
+): Promise<ModelRuntime> {
+  if (config.xinference !== null) {
+    const { gpuMemoryShare } = config.engineLimits
+    return createXinferenceRuntime({ ...config.xinference, gpuMemoryShare, instanceTypes, logger: log })
+  }
+  if (config.kubernetes !== null) return openKubernetes(config, config.kubernetes, instanceTypes, log)
+  return createLocalRuntime({
+    instanceTypes,
+    dataDirectory: config.dataDirectory,
+    catalogDirectory: dirname(config.catalogFile),
+    huggingFace: config.huggingFace,
+    sharedCapacity: config.localEngine,
+    stateCacheBytes: config.localEngine.stateCacheBytes,
+    memoryBytes: config.localEngine.memoryLimitBytes ?? undefined,
+    maxWeightBytes: config.localEngine.maxWeightBytes,
+    llamaServerCommand: config.localEngine.llamaServerCommand,
+    vllmCommand: config.localEngine.vllmCommand,
+    gpuMemoryShare: config.engineLimits.gpuMemoryShare,
+    expectedEngines: config.localEngine.expectedEngines,
+    proxy: config.proxy,
+    environment: process.env,
+    logger: log,
+  })
+}
+
+async function openKubernetes(
+  { catalogFile, huggingFace, proxy, engineLimits: { gpuMemoryShare } }: Config,
+  kubernetes: KubernetesConfig,
+  instanceTypes: readonly InstanceType[],
+  logger: Logger,
+): Promise<ModelRuntime> {
+  const picked = pickInstanceTypes(instanceTypes, kubernetes.instanceTypes)
+  // Loaded on demand: the Kubernetes client is large.
+  const { createKubernetesRuntime } = await import('../adapters/model-runtime/kubernetes/runtime.ts')
+  const catalogDirectory = dirname(catalogFile)
+  const settings = {
+    ...kubernetes,
+    gpuMemoryShare,
+    instanceTypes: picked,
+    catalogDirectory,
+    huggingFace,
+    proxy,
+    logger,
+  }
+  return createKubernetesRuntime(settings)
+}
+
+export function createIdentityProvider({ sso, publicUrl }: Config, logger: Logger): IdentityProvider | null {
+  if (sso === null) return null
+  const redirectUri = new URL(`/v1/sso/callback/${sso.provider}`, publicUrl).href
+  return createOidcProvider({ ...sso, redirectUri, logger })
+}
+
+export function createMailer({ mail: { url, from }, dataDirectory }: Config, log: Logger): Mailer {
+  return url === null
+    ? createFileMailer({ directory: join(dataDirectory, 'mail'), from, log })
+    : createSmtpMailer({ url, from })
+}

@@ -1,0 +1,108 @@
+import type { Application } from './application.ts'
+import {
+  createIdentityProvider,
+  createMailer,
+  createPaymentProcessor,
+  createRuntime,
+  openSandbox,
+} from './choose-adapters.ts'
+import type { Config } from '../config/config.ts'
+import { listenToNotifications } from '../database/notifications.ts'
+import { readCatalogFile } from '../features/catalog/sources/file.ts'
+import { createSessionCache } from '../features/sessions/session-cache.ts'
+import { replaceCatalog } from '../features/catalog/replace-catalog.ts'
+import { checkSecretKey } from '../features/installation/check-secret-key.ts'
+import { readInstanceTypesFile } from '../features/placement/instance-types-file.ts'
+import { openInference } from '../features/inference/open-inference.ts'
+import { readPrices } from '../features/metering/read-prices.ts'
+import { openTokenJournal } from '../features/metering/token-journal.ts'
+import { openQueue } from '../jobs/queue.ts'
+import { openLog } from '../base/log.ts'
+import type { Logger } from 'pino'
+import type { ModelRuntime } from '../ports/model-runtime.ts'
+import type { Database } from '../database/tables.ts'
+import { openDatabase } from './open-database.ts'
+import { readOrCreateSecretKey } from './secret-key.ts'
+
+export interface Overrides {
+  log?: Logger | undefined
+  clock?: (() => Date) | undefined
+  runtime?: ModelRuntime | undefined
+  /** True to leave the catalog as the server wrote it, for programs beside a server. Default: false */
+  keepsCatalog?: boolean | undefined
+}
+
+/** Opens all services of a server. If a step fails, everything opened so far is closed. */
+export async function createApplication(config: Config, overrides: Overrides = {}): Promise<Application> {
+  const log = overrides.log ?? openLog(config)
+  const clock = overrides.clock ?? (() => new Date())
+  const opened = new AsyncDisposableStack()
+  const lost = new AbortController()
+  try {
+    const { databaseUrl, connection } = await openDatabase({ config, log, opened, lost })
+    const { db } = connection
+    if (overrides.keepsCatalog !== true) await replaceCatalog(db, readCatalogFile(config.catalogFile).models)
+    const instanceTypes = readInstanceTypesFile(config.instanceTypesFile, config.billing.currency)
+    const prices = readPrices(config, instanceTypes)
+    const notifications = await listenToNotifications(databaseUrl, (error) =>
+      log.warn({ err: error }, 'database notifications interrupted'),
+    )
+    opened.defer(() => notifications.close())
+    const sessions = createSessionCache(notifications)
+    opened.defer(() => sessions.close())
+    const mailer = createMailer(config, log)
+    opened.defer(() => mailer.close())
+    const jobs = await openQueue(databaseUrl, {
+      runsSchedule: config.role !== 'api',
+      onError: (error) => log.warn({ err: error }, 'job queue error'),
+    })
+    opened.defer(() => jobs.close())
+    const secretKey = await openSecretKey(config, db)
+    const paymentSandbox =
+      config.billing.stripe === null
+        ? await openSandbox(config, log, clock, connection, jobs, secretKey)
+        : null
+    opened.defer(async () => paymentSandbox?.close())
+    const payments = createPaymentProcessor(config, paymentSandbox, secretKey)
+    const runtime = overrides.runtime ?? (await createRuntime(config, instanceTypes, log))
+    opened.defer(() => runtime.close())
+    const inference = await openInference({ db, clock, log, notifications }, config.inference)
+    opened.defer(() => inference.close())
+    const tokens = openTokenJournal({ db, clock, log }, config.dataDirectory)
+    opened.defer(() => tokens.close())
+    return {
+      config,
+      log,
+      clock,
+      db,
+      prices,
+      notifications,
+      sessions,
+      jobs,
+      mailer,
+      runtime,
+      inference,
+      tokens,
+      payments,
+      paymentSandbox,
+      identityProvider: createIdentityProvider(config, log),
+      secretKey,
+      lost: lost.signal,
+      close: () => opened.disposeAsync(),
+    }
+  } catch (error) {
+    await opened.disposeAsync()
+    throw error
+  }
+}
+
+/** Reads the key that engine keys and links are derived from, and checks that other processes use the same one. */
+async function openSecretKey(config: Config, db: Database): Promise<string> {
+  const secretKey = config.secretKey ?? (await readOrCreateSecretKey(config.dataDirectory))
+  // ROLE=migrate may run without the key.
+  if (config.role !== 'migrate' || config.secretKey !== null) {
+    const mayChange = config.role === 'migrate' || config.databaseUrl === null
+    await checkSecretKey(db, secretKey, { mayChange, previousKey: config.previousSecretKey })
+  }
+  return secretKey
+}

@@ -1,0 +1,37 @@
+import { startXinferenceSimulator } from '../xinference/simulator/simulator.ts'
+import type { Backend } from './components.ts'
+import { defaultPace } from './load.ts'
+
+/** A simulated Xinference that never loses an engine. Only Berth's own processes are killed. */
+export async function openSimulatorBackend(cleanup: AsyncDisposableStack): Promise<Backend> {
+  const simulator = await startXinferenceSimulator()
+  cleanup.defer(() => simulator.close())
+  const launches: string[] = []
+  const set = simulator.models.set.bind(simulator.models)
+  simulator.models.set = (uid, model) => {
+    launches.push(toDeploymentId(uid))
+    return set(uid, model)
+  }
+
+  async function observe() {
+    const held = [...simulator.models.values()].filter(({ status }) => ['CREATING', 'READY'].includes(status))
+    return held.map(({ uid, status }) => ({
+      deploymentId: toDeploymentId(uid),
+      isServing: status === 'READY',
+    }))
+  }
+
+  return {
+    settings: { RUNTIME: 'xinference', XINFERENCE_URLS: simulator.url },
+    components: [],
+    pace: defaultPace,
+    toleranceMs: 15_000,
+    launches,
+    observe,
+    listRemains: async () => (await observe()).map(({ deploymentId }) => deploymentId),
+  }
+}
+
+function toDeploymentId(uid: string): string {
+  return uid.replace(/^dep-/, '')
+}

@@ -1,0 +1,18 @@
+import { llamaCpp } from '../../src/adapters/model-runtime/engines/llama-cpp.ts'
+import { vllm } from '../../src/adapters/model-runtime/engines/vllm.ts'
+import { embedded } from '../../src/adapters/model-runtime/local/engine/embedded.ts'
+import type { ServedModel } from '../../src/features/placement/memory-estimate.ts'
+import type { ModelVariant, RuntimeEngine } from '../../src/ports/model-runtime.ts'
+
+/** The engines that Berth knows. */
+export const engines = {
+  vllm: { ...vllm, version: '0.28.0' },
+  llamaCpp: { ...llamaCpp, version: '10964' },
+  embedded,
+} satisfies Record<string, RuntimeEngine>
+
+/** The variant on llama.cpp if that loads its format, otherwise on vLLM. */
+export function serve(variant: ModelVariant): ServedModel {
+  const isGguf = engines.llamaCpp.formats.some((format) => format === variant.format)
+  return { variant, engine: isGguf ? engines.llamaCpp : engines.vllm }
+}

@@ -1,0 +1,85 @@
+import { expect, vi } from 'vitest'
+import { createPortalSession } from '../../src/features/billing/hosted-pages.ts'
+import { getAccountOf } from '../../src/features/billing/store.ts'
+import { serverActor } from '../../src/base/viewer.ts'
+import type { Viewer } from '../../src/base/viewer.ts'
+import { createClient } from './client.ts'
+import { callSandbox } from './sandbox.ts'
+import { addInvitation, newEmail } from './tenants.ts'
+import type { Actor, Tenants } from './tenants.ts'
+import type { TestServer } from './server.ts'
+
+/** The caller of a request. Outsiders (anonymous and the stranger) request resources of the first tenant, the others their own. */
+export interface Caller {
+  server: TestServer
+  tenants: Tenants
+  /** null for an anonymous caller */
+  actor: Actor | null
+  isOutsider: boolean
+}
+
+const password = 'correct horse battery'
+
+export function findDeployment({ tenants, actor, isOutsider }: Caller): string {
+  const owner = actor === null || isOutsider ? tenants.members.member : actor
+  return tenants.deployments.get(owner)!
+}
+
+/** Adds an invitation to the first tenant: to the caller, or to a new email if the caller is an outsider. */
+export function addInvitationFor({ server, tenants, actor, isOutsider }: Caller) {
+  const email = actor === null || isOutsider ? newEmail() : actor.email
+  return addInvitation(server, tenants.members.super_admin, email)
+}
+
+export async function addOpenInvitation({ server, tenants }: Caller) {
+  return addInvitation(server, tenants.members.super_admin, newEmail())
+}
+
+/** Adds a viewer to the first tenant and returns the id of the membership. */
+export async function addMember({ server, tenants }: Caller): Promise<number> {
+  const { token } = await addInvitation(server, tenants.members.super_admin, newEmail())
+  const { body } = await createClient(server.url).post('/v1/invitations/register', { token, password })
+  const memberships = server.application.db.selectFrom('memberships').select('id')
+  return (await memberships.where('user_id', '=', body.user.id).executeTakeFirstOrThrow()).id
+}
+
+/** Adds a card to the first tenant and returns its id. */
+export async function addCard({ server, tenants }: Caller): Promise<string> {
+  const { application } = server
+  const owner = tenants.members.super_admin
+  await createPortalSession(application, toViewer(owner), undefined)
+  const { processor_customer_id: customer } = await getAccountOf(application.db, owner.organizationId)
+  const path = '/v1/payment_methods/pm_card_visa/attach'
+  const { id } = await callSandbox(application, 'POST', path, { customer: customer! })
+  // A worker makes the first card the default one, which must not look like the effect of a request.
+  await vi.waitFor(
+    async () => {
+      const { invoice_settings: settings } = await callSandbox(
+        application,
+        'GET',
+        `/v1/customers/${customer}`,
+      )
+      expect(settings.default_payment_method).not.toBeNull()
+    },
+    { timeout: 30_000, interval: 20 },
+  )
+  return id
+}
+
+export function toViewer({ email, name, organizationId, role, userId }: Actor): Viewer {
+  const session = { id: 0, expiresAt: new Date(), authMethod: 'password' }
+  const organization = { organizationId, organizationName: 'Tenant', organizationStatus: 'active' } as const
+  return {
+    ...serverActor,
+    ...organization,
+    email,
+    name,
+    role,
+    userId,
+    requiresProfileCompletion: false,
+    requiresEmailVerification: false,
+    hasSecondFactor: false,
+    requiresSecondFactorSetup: false,
+    session,
+  }
+}

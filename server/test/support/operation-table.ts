@@ -1,0 +1,291 @@
+import { registerClient } from './client.ts'
+import {
+  addCard,
+  addInvitationFor,
+  addMember,
+  addOpenInvitation,
+  findDeployment,
+  toViewer,
+} from './matrix-resources.ts'
+import type { Caller } from './matrix-resources.ts'
+import { activatePostpaid } from '../../src/features/billing/activate.ts'
+import { deployFor, newEmail, openClient } from './tenants.ts'
+
+/** The callers of each operation. The stranger is super_admin of another organization. */
+export type ActorName = 'anonymous' | 'viewer' | 'member' | 'admin' | 'super_admin' | 'stranger'
+
+interface OperationRow {
+  statuses: Record<ActorName, number>
+  /** The action in the audit log; null if the operation records none */
+  audit: string | null
+}
+
+/**
+ * Every operation of the API with its status for each caller and the action that it records. Anonymous and the stranger request resources
+ * of the tenant, the others their own. A 200 or 201 for the stranger on a path without an id is about their own. A changing operation
+ * that records nothing is in `notRecorded` too.
+ */
+export const operationTable: ReadonlyMap<string, OperationRow> = parseTable(`
+                                                                anonymous  viewer  member  admin  super_admin  stranger  audit
+  GET    /healthz                                               200        200     200     200    200          200       -
+  GET    /readyz                                                200        200     200     200    200          200       -
+  GET    /metrics                                               200        200     200     200    200          200       -
+  GET    /v1/installation                                       200        200     200     200    200          200       -
+  POST   /v1/user/register                                      200        200     200     200    200          200       user.registered
+  POST   /v1/user/signin                                        200        200     200     200    200          200       session.started
+  POST   /v1/user/logout                                        401        200     200     200    200          200       session.ended
+  POST   /v1/user/password                                      401        401     401     401    401          401       user.password_changed
+  GET    /v1/user/second-factors                                401        200     200     200    200          200       -
+  POST   /v1/user/second-factors/totp                           401        401     401     401    401          401       user.second_factor_started
+  POST   /v1/user/second-factors/totp/confirm                   401        409     409     409    409          409       user.second_factor_added
+  DELETE /v1/user/second-factors/totp                           401        401     401     401    401          401       user.second_factor_removed
+  POST   /v1/user/second-factors/recovery-codes                 401        401     401     401    401          401       user.recovery_codes_renewed
+  POST   /v1/user/second-factors/passkeys/start                 401        401     401     401    401          401       user.second_factor_started
+  POST   /v1/user/second-factors/passkeys                       401        401     401     401    401          401       user.second_factor_added
+  DELETE /v1/user/second-factors/passkeys/{passkey_id}          401        401     401     401    401          401       user.second_factor_removed
+  GET    /v1/user/export                                        401        200     200     200    200          200       -
+  DELETE /v1/user                                               401        401     401     401    401          401       user.deleted
+  GET    /v1/auth/sessions                                      401        200     200     200    200          200       -
+  DELETE /v1/auth/sessions                                      401        204     204     204    204          204       session.ended
+  DELETE /v1/auth/sessions/{session_id}                         401        204     204     204    204          404       session.ended
+  GET    /v1/user/organizations                                 401        200     200     200    200          200       -
+  POST   /v1/user/email-verification/request                    401        200     200     200    200          200       user.email_verification_requested
+  POST   /v1/user/email-verification/confirm                    401        400     400     400    400          400       user.email_verified
+  GET    /v1/user/profile                                       401        200     200     200    200          200       -
+  PATCH  /v1/user/profile                                       401        200     200     200    200          200       user.updated
+  GET    /v1/auth/session                                       401        200     200     200    200          200       -
+  POST   /v1/auth/password-reset/request                        200        200     200     200    200          200       user.password_reset_requested
+  POST   /v1/auth/password-reset/confirm                        400        400     400     400    400          400       user.password_reset
+  GET    /v1/sso/providers                                      200        200     200     200    200          200       -
+  GET    /v1/sso/login/{sso_provider}                           302        302     302     302    302          302       -
+  GET    /v1/sso/callback/{sso_provider}                        302        302     302     302    302          302       -
+
+  GET    /v1/organization                                       401        200     200     200    200          200       -
+  PATCH  /v1/organization                                       401        403     403     200    200          200       organization.updated
+  GET    /v1/organization/members                               401        200     200     200    200          200       -
+  PATCH  /v1/organization/members/{member_id}                   401        403     403     200    200          404       member.role_changed
+  DELETE /v1/organization/members/{member_id}                   401        403     403     204    204          404       member.removed
+  POST   /v1/organization/leave                                 401        409     409     409    409          409       member.left
+  GET    /v1/organization/invitations                           401        403     403     200    200          200       -
+  POST   /v1/organization/invitations                           401        403     403     200    200          200       invitation.created
+  POST   /v1/organization/invitations/{invitation_id}/resend    401        403     403     200    200          404       invitation.resent
+  POST   /v1/organization/invitations/{invitation_id}/link      401        403     403     200    200          404       invitation.link_copied
+  DELETE /v1/organization/invitations/{invitation_id}           401        403     403     200    200          404       invitation.cancelled
+  GET    /v1/organization/audit-log                             401        403     403     200    200          200       -
+  GET    /v1/invitations                                        401        200     200     200    200          200       -
+  POST   /v1/invitations/{invitation_id}/reject                 401        200     200     200    200          404       invitation.rejected
+  POST   /v1/invitations/by-token/{token}/accept                401        200     200     200    200          403       invitation.accepted
+  POST   /v1/invitations/by-token/{token}/reject                401        200     200     200    200          403       invitation.rejected
+  GET    /v1/invitations/by-token/{token}                       200        200     200     200    200          200       -
+  POST   /v1/invitations/register                               200        200     200     200    200          200       invitation.accepted
+  POST   /v1/invitations/sso/{sso_provider}/start               200        200     200     200    200          200       -
+
+  GET    /v1/billing/config                                     401        200     200     200    200          200       -
+  GET    /v1/billing/account                                    401        403     403     200    200          200       -
+  GET    /v1/billing/usage-summary                              401        200     200     200    200          200       -
+  GET    /v1/billing/usage                                      401        200     200     200    200          200       -
+  GET    /v1/billing/anomalies                                  401        403     403     200    200          200       -
+  GET    /v1/billing/subscription                               401        403     403     200    200          200       -
+  POST   /v1/billing/subscription/activate-postpaid             401        403     403     200    200          404       billing_account.activation_started
+  PATCH  /v1/billing/subscription/collection-method             401        403     403     200    200          409       billing_account.changed
+  GET    /v1/billing/payment-methods                            401        403     403     200    200          200       -
+  PATCH  /v1/billing/payment-methods/default                    401        403     403     200    200          404       payment_method.made_default
+  DELETE /v1/billing/payment-methods/{payment_method_id}        401        403     403     204    204          404       payment_method.removed
+  POST   /v1/billing/portal/session                             401        403     403     200    200          200       billing_portal.opened
+  POST   /v1/billing/checkout/setup-session                     401        403     403     200    200          200       checkout.started
+  GET    /v1/billing/invoices                                   401        403     403     200    200          200       -
+  POST   /v1/billing/webhook                                    400        400     400     400    400          400       -
+
+  GET    /api/v1/deployable-models                              401        200     200     200    200          200       -
+  GET    /api/v1/deployable-models/{model_id}                   401        200     200     200    200          200       -
+  GET    /api/v1/placements                                     401        200     200     200    200          200       -
+  GET    /api/v1/model-deployments                              401        200     200     200    200          200       -
+  POST   /api/v1/model-deployments                              401        403     201     201    201          201       deployment.created
+  POST   /api/v1/model-deployments/plan                         401        200     200     200    200          200       -
+  GET    /api/v1/model-deployments/{deployment_id}              401        200     200     200    200          404       -
+  PATCH  /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.changed
+  DELETE /api/v1/model-deployments/{deployment_id}              401        403     200     200    200          404       deployment.terminated
+  GET    /api/v1/model-deployments/{deployment_id}/events       401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/logs         401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/usage        401        200     200     200    200          404       -
+  GET    /api/v1/model-deployments/{deployment_id}/statistics   401        200     200     200    200          404       -
+  GET    /v1/models                                             401        200     200     200    200          200       -
+  GET    /v1/models/{model}                                     401        200     200     200    200          404       -
+  POST   /v1/chat/completions                                   401        200     200     200    200          404       -
+  POST   /v1/embeddings                                         401        400     400     400    400          404       -
+`)
+
+/** Changing operations that record nothing, each with the reason. */
+export const notRecorded: Record<string, string> = {
+  'POST /v1/invitations/sso/{sso_provider}/start': 'changes nothing until the callback, which is recorded',
+  'POST /v1/billing/webhook':
+    'an unsigned event changes nothing; a signed one records billing_account.changed',
+  'POST /api/v1/model-deployments/plan': 'changes nothing',
+  'POST /v1/chat/completions': 'inference is metered',
+  'POST /v1/embeddings': 'inference is metered',
+}
+
+function parseTable(table: string): Map<string, OperationRow> {
+  const [header = '', ...lines] = table.split('\n').filter((line) => line.trim() !== '')
+  const actors = header.trim().split(/\s+/).slice(0, -1) as ActorName[]
+  return new Map(
+    lines.map((line) => {
+      const [method, path, ...cells] = line.trim().split(/\s+/)
+      const audit = cells.pop()!
+      const statuses = Object.fromEntries(actors.map((actor, index) => [actor, Number(cells[index])]))
+      const row = { statuses: statuses as Record<ActorName, number>, audit: audit === '-' ? null : audit }
+      return [`${method} ${path}`, row]
+    }),
+  )
+}
+
+/** The path parameters and the body of a request. */
+export interface OperationRequest {
+  parameters?: Record<string, string | number>
+  body?: unknown
+}
+
+type MakeRequest = (caller: Caller) => OperationRequest | Promise<OperationRequest>
+
+const password = 'correct horse battery'
+let nextContextTokens = 600
+
+const deployment: MakeRequest = (caller) => ({ parameters: { deployment_id: findDeployment(caller) } })
+
+const answerByToken: MakeRequest = async (caller) => ({
+  parameters: { token: (await addInvitationFor(caller)).token },
+})
+
+/** Prepares a request of an operation such as `DELETE /v1/things/{thing_id}`: its method, its path with parameters, and its body. */
+export async function prepareRequest(
+  operation: string,
+  caller: Caller,
+): Promise<{ method: string; path: string; body: unknown }> {
+  const request = (await requests[operation]?.(caller)) ?? {}
+  const [method = '', pattern = ''] = operation.split(' ')
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_match, parameter: string) => {
+    const value = request.parameters?.[parameter]
+    if (value === undefined) throw new Error(`requests gives no ${parameter} for ${operation}`)
+    return String(value)
+  })
+  return { method, path, body: request.body }
+}
+
+/** Requests of the operations that need path parameters or a body. */
+const requests: Record<string, MakeRequest> = {
+  'POST /v1/user/register': () => ({ body: { email: newEmail(), password, organization: 'New' } }),
+  'POST /v1/user/signin': async ({ server }) => {
+    const { email, password } = await registerClient(server.url)
+    return { body: { email, password } }
+  },
+  'POST /v1/user/password': () => ({
+    body: { current_password: 'not my password', new_password: 'a longer engine' },
+  }),
+  'POST /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/totp/confirm': () => ({ body: { code: '000000' } }),
+  'POST /v1/user/second-factors/passkeys/start': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/passkeys': () => ({
+    body: {
+      name: 'Laptop',
+      response: {
+        id: 'a',
+        rawId: 'a',
+        type: 'public-key',
+        response: { clientDataJSON: '', attestationObject: '' },
+      },
+    },
+  }),
+  'DELETE /v1/user/second-factors/passkeys/{passkey_id}': () => ({
+    parameters: { passkey_id: 1 },
+    body: { password: 'not my password' },
+  }),
+  'DELETE /v1/user/second-factors/totp': () => ({ body: { password: 'not my password' } }),
+  'POST /v1/user/second-factors/recovery-codes': () => ({ body: { code: 'not my code' } }),
+  'DELETE /v1/user': () => ({ body: { password: 'not my password' } }),
+  'DELETE /v1/auth/sessions/{session_id}': async ({ server, tenants, actor, isOutsider }) => {
+    const owner = actor === null || isOutsider ? tenants.members.member : actor
+    const sessions = (await (await openClient(server, owner)).get('/v1/auth/sessions')).body
+    return { parameters: { session_id: sessions[0].id } }
+  },
+  'PATCH /v1/user/profile': () => ({ body: { country: newEmail() } }),
+  'POST /v1/auth/password-reset/request': ({ tenants }) => ({
+    body: { email: tenants.members.super_admin.email },
+  }),
+  'POST /v1/auth/password-reset/confirm': () => ({ body: { token: 'A'.repeat(43), password } }),
+  'POST /v1/user/email-verification/confirm': () => ({ body: { token: 'A'.repeat(43) } }),
+  'GET /v1/sso/login/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
+  'GET /v1/sso/callback/{sso_provider}': () => ({ parameters: { sso_provider: 'oidc' } }),
+  'POST /v1/invitations/sso/{sso_provider}/start': async (caller) => ({
+    parameters: { sso_provider: 'oidc' },
+    body: { token: (await addOpenInvitation(caller)).token },
+  }),
+  'PATCH /v1/organization/members/{member_id}': async (caller) => ({
+    parameters: { member_id: await addMember(caller) },
+    body: { role: 'member' },
+  }),
+  'DELETE /v1/organization/members/{member_id}': async (caller) => ({
+    parameters: { member_id: await addMember(caller) },
+  }),
+  'DELETE /v1/organization/invitations/{invitation_id}': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
+  }),
+  'PATCH /v1/organization': () => ({ body: { description: newEmail() } }),
+  'POST /v1/organization/invitations': () => ({ body: { email: newEmail() } }),
+  'POST /v1/organization/invitations/{invitation_id}/resend': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
+  }),
+  'POST /v1/organization/invitations/{invitation_id}/link': async (caller) => ({
+    parameters: { invitation_id: (await addOpenInvitation(caller)).id },
+  }),
+  'GET /v1/invitations/by-token/{token}': async (caller) => ({
+    parameters: { token: (await addOpenInvitation(caller)).token },
+  }),
+  'POST /v1/invitations/by-token/{token}/accept': answerByToken,
+  'POST /v1/invitations/by-token/{token}/reject': answerByToken,
+  'POST /v1/invitations/{invitation_id}/reject': async (caller) => ({
+    parameters: { invitation_id: (await addInvitationFor(caller)).id },
+  }),
+  'POST /v1/invitations/register': async (caller) => ({
+    body: { token: (await addOpenInvitation(caller)).token, password },
+  }),
+  'POST /v1/billing/subscription/activate-postpaid': async (caller) => ({
+    body: { processor_payment_method_id: await addCard(caller) },
+  }),
+  'PATCH /v1/billing/subscription/collection-method': async (caller) => {
+    const owner = toViewer(caller.tenants.members.super_admin)
+    await activatePostpaid(caller.server.application, owner, await addCard(caller))
+    return { body: { collection_method: 'send_invoice' } }
+  },
+  'PATCH /v1/billing/payment-methods/default': async (caller) => ({
+    body: { processor_default_payment_method_id: await addCard(caller) },
+  }),
+  'DELETE /v1/billing/payment-methods/{payment_method_id}': async (caller) => ({
+    parameters: { payment_method_id: await addCard(caller) },
+  }),
+  'POST /v1/billing/portal/session': () => ({ body: {} }),
+  'POST /v1/billing/checkout/setup-session': () => ({ body: {} }),
+  'POST /v1/billing/webhook': () => ({ body: { id: 'evt_1', type: 'invoice.paid' } }),
+  'GET /v1/models/{model}': (caller) => ({ parameters: { model: findDeployment(caller) } }),
+  'GET /api/v1/deployable-models/{model_id}': () => ({ parameters: { model_id: 'berth-tiny' } }),
+  'POST /api/v1/model-deployments': () => ({ body: { model_name: 'berth-tiny' } }),
+  'POST /api/v1/model-deployments/plan': () => ({ body: { model_name: 'berth-tiny' } }),
+  'GET /api/v1/model-deployments/{deployment_id}': deployment,
+  'PATCH /api/v1/model-deployments/{deployment_id}': (caller) => ({
+    parameters: { deployment_id: findDeployment(caller) },
+    // A new value each time: a change that changes nothing is not recorded.
+    body: { min_context_tokens: nextContextTokens++ },
+  }),
+  'DELETE /api/v1/model-deployments/{deployment_id}': async (caller) => {
+    const { actor, isOutsider, server } = caller
+    const own = actor === null || isOutsider ? findDeployment(caller) : await deployFor(server, actor)
+    return { parameters: { deployment_id: own } }
+  },
+  'GET /api/v1/model-deployments/{deployment_id}/events': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/logs': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/usage': deployment,
+  'GET /api/v1/model-deployments/{deployment_id}/statistics': deployment,
+  'POST /v1/chat/completions': (caller) => ({
+    body: { model: findDeployment(caller), messages: [{ role: 'user', content: 'Hello' }] },
+  }),
+  'POST /v1/embeddings': (caller) => ({ body: { model: findDeployment(caller), input: 'Hello' } }),
+}
