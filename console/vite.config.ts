@@ -2,8 +2,9 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
-import { defineConfig, type Plugin } from 'vite'
-import { firstPage, writeFirstViews } from './first-views.ts'
+import { defineConfig } from 'vite'
+import type { Plugin } from 'vite'
+import { writeFirstViews } from './first-views.ts'
 
 /** The server that `npm run dev --workspace console` proxies to. */
 const serverUrl = process.env.BERTH_URL ?? 'http://127.0.0.1:8080'
@@ -24,9 +25,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
-        // Each group includes its imports: code of every page, of the deployments list, of dialogs, menus and messages, of most auth
-        // pages, and other shared code.
-        // Many small files would compress worse and need more requests.
+        // Each group includes its imports: code of every page, the first views of members and visitors, and code of dialogs, menus and
+        // messages. Many small files would compress worse and need more requests.
         codeSplitting: {
           groups: [
             { name: 'early', test: /console.src.api.early/ },
@@ -34,19 +34,11 @@ export default defineConfig({
               name: 'core',
               test: /console.src.(main|components.(form|field|wordmark))|react-query.+(useQuery|useMutation)\.|icons.x\./,
             },
-            { name: 'list', test: new RegExp(firstPage.join('|')) },
+            { name: 'list', test: /console.src.(shell.app-shell|features.deployments.deployments-page)/ },
+            { name: 'sign-in', test: /console.src.features.auth.sign-in-page/ },
             {
               name: 'overlays',
               test: /console.src.(components.(dialog|menu-content|toast-list)|shell.drawer)/,
-            },
-            {
-              name: 'auth',
-              test: /console.src.features.auth.(?!invitation|complete|verify|required|signed)/,
-            },
-            {
-              name: 'shared',
-              test: /console.src.(api|components|domain|routing|shell|class-names|format)/,
-              minShareCount: 3,
             },
           ],
         },

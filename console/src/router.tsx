@@ -137,6 +137,14 @@ export function createAppRouter(queryClient: QueryClient) {
   })
 }
 
+/** Starts the queries of the shell and of every page inside. */
+export function prefetchShell(queryClient: QueryClient) {
+  void queryClient.prefetchQuery(sessionQuery)
+  void queryClient.prefetchQuery(organizationQuery)
+  // The sidebar shows a menu if there are several.
+  void queryClient.prefetchQuery(organizationsQuery)
+}
+
 /** Starts loading the requested page's code and the shell in parallel with the session request. */
 export function fetchFirstPage(router: AppRouter, queryClient: QueryClient) {
   const { pathname } = window.location
@@ -145,10 +153,7 @@ export function fetchFirstPage(router: AppRouter, queryClient: QueryClient) {
   for (const { options } of routes) options.component?.preload?.()?.catch(() => {})
   const isVisitor = queryClient.getQueryData(sessionQuery.queryKey) === null
   if (isVisitor || !routes.includes(app)) return
-  void queryClient.prefetchQuery(sessionQuery)
-  void queryClient.prefetchQuery(organizationQuery)
-  // The sidebar shows a menu if there are several.
-  void queryClient.prefetchQuery(organizationsQuery)
+  prefetchShell(queryClient)
 }
 
 type AppRouter = ReturnType<typeof createAppRouter>

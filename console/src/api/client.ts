@@ -1,12 +1,25 @@
-import type { Problem } from '../../../server/src/contract.ts'
+import type { Problem } from '../contract.ts'
+import type { Answer, Input, MediaTypeOf, Method, Optional, PathOf, PathTo, UrlInput } from './operations.ts'
 import { takeEarlyResponse } from './early.ts'
 import { text } from '../text/index.ts'
+
+/** The code of an error that arises in the console. */
+type OwnCode =
+  | 'broken_off'
+  | 'engine_error'
+  | 'not_copied'
+  | 'offline'
+  | 'passkey_failed'
+  | 'strange_answer'
+  | 'unknown'
+
+/** The stable code of an error, for comparisons. */
+export type ErrorCode = Problem['code'] | OwnCode
 
 /** An error response of the API. `status` is 0 and `code` is `offline` when the server did not respond. */
 export class ApiError extends Error {
   readonly status: number
-  /** The problem's stable code. */
-  readonly code: string
+  readonly code: ErrorCode
   /** Validation messages by name of the request body's field. */
   readonly fields: Record<string, string>
   readonly requestId: string | null
@@ -17,7 +30,7 @@ export class ApiError extends Error {
 
   constructor(problem: {
     status: number
-    code: string
+    code: ErrorCode
     detail: string
     fields?: Record<string, string>
     requestId?: string | null
@@ -36,49 +49,74 @@ export class ApiError extends Error {
 }
 
 interface RequestOptions {
-  body?: unknown
-  /** The media type of the response; JSON by default */
-  accept?: string
-  query?: Record<string, string | number | boolean | undefined>
   signal?: AbortSignal | undefined
 }
 
 /** Calls the API and returns the parsed body; undefined for a 204. Throws ApiError. */
-export async function callApi<Body>(
-  method: string,
-  path: string,
-  options: RequestOptions = {},
-): Promise<Body> {
-  const response = await send(method, path, options)
-  if (!response.ok) throw await toApiError(response)
-  return (response.status === 204 ? undefined : await response.json()) as Body
+export async function callApi<M extends Method, const Path extends PathOf<M>>(
+  method: M,
+  path: Path,
+  ...[input]: Optional<Input<M, Path> & RequestOptions>
+): Promise<Answer<M, Path>> {
+  const response = await send(method, path, input)
+  return (response.status === 204 ? undefined : await response.json()) as Answer<M, Path>
 }
 
 /** Downloads a response of another type than JSON. Throws ApiError. */
-export async function download(path: string, options: RequestOptions): Promise<Blob> {
-  const response = await send('GET', path, options)
-  if (!response.ok) throw await toApiError(response)
+export async function download<const Path extends PathOf<'GET'>>(
+  path: Path,
+  accept: MediaTypeOf<'GET', Path> & string,
+  ...[input]: Optional<Input<'GET', Path>>
+): Promise<Blob> {
+  const response = await send('GET', path, input, accept)
   return response.blob()
 }
 
 /** Sends a POST whose response body is read as a stream. Throws ApiError unless the status is a success. */
-export async function openStream(path: string, options: RequestOptions): Promise<Response> {
-  const response = await send('POST', path, options)
+export function openStream<const Path extends PathTo<'POST', 'text/event-stream'>>(
+  path: Path,
+  input: Input<'POST', Path> & RequestOptions,
+): Promise<Response> {
+  return send('POST', path, input)
+}
+
+/** The URL of an operation, without the origin. */
+export function toUrl<const Path extends PathOf<'GET'>>(
+  path: Path,
+  ...[input]: Optional<UrlInput<'GET', Path>>
+): string {
+  return writeUrl(path, input)
+}
+
+interface AnyInput extends RequestOptions {
+  path?: Record<string, string | number>
+  query?: Record<string, string | number | boolean | undefined>
+  body?: unknown
+}
+
+function writeUrl(path: string, { path: values = {}, query = {} }: AnyInput = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value))
+  }
+  const url = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ''))
+  return search.size > 0 ? `${url}?${search}` : url
+}
+
+async function send(method: Method, path: string, input: AnyInput = {}, accept?: string): Promise<Response> {
+  const response = await request(method, writeUrl(path, input), input, accept)
   if (!response.ok) throw await toApiError(response)
   return response
 }
 
-async function send(
-  method: string,
-  path: string,
-  { body, accept, query, signal }: RequestOptions,
+async function request(
+  method: Method,
+  url: string,
+  { body, signal }: AnyInput,
+  accept?: string,
 ): Promise<Response> {
-  const url = new URL(path, location.origin)
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) url.searchParams.set(name, String(value))
-  }
   try {
-    const early = method === 'GET' ? takeEarlyResponse(url.pathname + url.search) : undefined
+    const early = method === 'GET' ? takeEarlyResponse(url) : undefined
     if (early) return await early
     return await fetch(url, {
       method,
@@ -98,14 +136,14 @@ async function send(
 async function toApiError(response: Response): Promise<ApiError> {
   const fallback = {
     status: response.status,
-    code: 'unknown',
+    code: 'unknown' as const,
     detail: text.errors.unexpected(response.status),
     retryAfter: Number(response.headers.get('retry-after')) || null,
   }
   const body: unknown = await response.json().catch(() => null)
   if (typeof body !== 'object' || body === null) return new ApiError(fallback)
   if ('error' in body) {
-    const { message, code, type } = body.error as { message: string; code: string | null; type: string }
+    const { message, code, type } = body.error as { message: string; code: ErrorCode | null; type: ErrorCode }
     return new ApiError({ ...fallback, code: code ?? type, detail: message })
   }
   const problem = body as Problem

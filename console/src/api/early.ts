@@ -1,29 +1,18 @@
 // index.html loads this small module separately, so that the first view's requests start while the main code still loads.
 
-const everyPage = ['/v1/auth/session', '/v1/organization', '/v1/user/organizations']
-const deployments = '/api/v1/model-deployments?active=true&limit=50&offset=0'
-const models = ['LLM', 'embedding'].map((type) => `/api/v1/deployable-models?model_type=${type}`)
-const placements = '/api/v1/placements'
-
-/** The first requests of a page, as its `prefetch` sends them. */
-function listRequests({ pathname, search }: Location): string[] {
-  if (/^\/catalog\/[^/]+$/.test(pathname)) {
-    return [pathname.replace('/catalog', '/api/v1/deployable-models'), deployments, placements]
-  }
-  if (pathname === '/catalog') return [...models, placements]
-  if (pathname === '/playground') {
-    const embedding = '/api/v1/deployable-models?model_type=embedding&enabled_only=false'
-    return ['/api/v1/model-deployments?active=true&limit=500', embedding, ...models]
-  }
-  if (search !== '') return []
-  if (pathname === '/' || pathname === '/deployments') return [deployments]
-  return pathname === '/usage' ? ['/v1/billing/usage-summary', '/v1/billing/usage'] : []
+/** The first requests of the page, which the build lists in the HTML; an asterisk stands for the last part of the page's path. */
+function listRequests(): string[] {
+  // Unit tests have no document.
+  if (!('document' in globalThis)) return []
+  const { requests, requestsWithoutSearch } = document.documentElement.dataset
+  const [, , item = ''] = location.pathname.split('/')
+  return [requests, location.search === '' ? requestsWithoutSearch : '']
+    .flatMap((paths) => paths?.split(' ') ?? [])
+    .filter((path) => path !== '')
+    .map((path) => path.replace('*', item))
 }
 
-// Unit tests have no document.
-const hasSession = 'document' in globalThis && document.documentElement.dataset.session !== 'none'
-const paths = hasSession ? [...everyPage, ...listRequests(location)] : []
-const answers = new Map(paths.map((path) => [path, fetch(path)]))
+const answers = new Map(listRequests().map((path) => [path, fetch(path)]))
 // The caller of takeEarlyResponse handles the rejection.
 for (const answer of answers.values()) answer.catch(() => {})
 

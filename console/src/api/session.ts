@@ -1,6 +1,7 @@
-import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query'
+import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import type { QueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Organization, Permission, Session } from '../../../server/src/contract.ts'
+import type { Permission, Session } from '../contract.ts'
 import { ApiError, callApi } from './client.ts'
 
 /** The session; null for a visitor. */
@@ -8,7 +9,7 @@ export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async ({ signal }): Promise<Session | null> => {
     try {
-      return await callApi<Session>('GET', '/v1/auth/session', { signal })
+      return await callApi('GET', '/v1/auth/session', { signal })
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return null
       throw error
@@ -20,7 +21,7 @@ export const sessionQuery = queryOptions({
 /** The current organization, with the person's role and permissions. */
 export const organizationQuery = queryOptions({
   queryKey: ['organization'],
-  queryFn: ({ signal }) => callApi<Organization>('GET', '/v1/organization', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/organization', { signal }),
   staleTime: 60_000,
 })
 

@@ -1,4 +1,5 @@
-import { useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
+import { useState } from 'react'
+import type { KeyboardEvent, PointerEvent, ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { listTicks } from './chart-ticks.ts'
 
@@ -28,29 +29,11 @@ interface ChartProps {
 
 /** Bars or lines over time. A person reads the numbers of one place by pointing at it or with the arrow keys. */
 export function Chart({ kind, label, places, series, format, whole, renderCard, className }: ChartProps) {
-  const [place, setPlace] = useState<number | null>(null)
+  const { place, applicationProps, plotProps } = usePlace(places.length)
   const values = places.map((_, index) => series.map((one) => one.values[index] ?? 0))
   const highest = values.map((own) => (kind === 'bars' ? own.reduce((a, b) => a + b, 0) : Math.max(...own)))
   const ticks = listTicks(Math.max(0, ...highest), whole)
   const top = ticks.at(-1) ?? 1
-
-  const clamp = (index: number) => Math.min(places.length - 1, Math.max(0, index))
-  const onPointer = ({ currentTarget, clientX }: PointerEvent) => {
-    const { left, width } = currentTarget.getBoundingClientRect()
-    setPlace(clamp(Math.floor(((clientX - left) / width) * places.length)))
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    const from = place ?? places.length
-    const next = {
-      ArrowLeft: from - 1,
-      ArrowRight: place === null ? 0 : from + 1,
-      Home: 0,
-      End: places.length - 1,
-    }[event.key]
-    if (next === undefined) return
-    event.preventDefault()
-    setPlace(clamp(next))
-  }
   return (
     // Screen readers leave the arrow keys to an application.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
@@ -59,8 +42,7 @@ export function Chart({ kind, label, places, series, format, whole, renderCard, 
       aria-label={label}
       tabIndex={0}
       className={classNames('grid grid-cols-[auto_minmax(0,1fr)] grid-rows-[minmax(0,1fr)_auto]', className)}
-      onKeyDown={onKeyDown}
-      onBlur={() => setPlace(null)}
+      {...applicationProps}
     >
       <div aria-hidden className="tabular flex flex-col-reverse justify-between pr-2 text-xs text-muted">
         {ticks.map((tick) => (
@@ -69,12 +51,7 @@ export function Chart({ kind, label, places, series, format, whole, renderCard, 
           </span>
         ))}
       </div>
-      <div
-        className="relative border-b"
-        onPointerMove={onPointer}
-        onPointerDown={onPointer}
-        onPointerLeave={() => setPlace(null)}
-      >
+      <div className="relative border-b" {...plotProps}>
         <div aria-hidden className="absolute inset-0 flex flex-col justify-between">
           {ticks.map((tick) => (
             <span key={tick} className="h-px bg-line" />
@@ -93,20 +70,57 @@ export function Chart({ kind, label, places, series, format, whole, renderCard, 
           <Lines series={series} count={places.length} top={top} />
         )}
         {place !== null && (
-          <div
-            role="status"
-            className="pointer-events-none absolute top-0 z-10 w-max max-w-1/2 rounded-lg border bg-raised px-3 py-2 text-[0.8125rem] shadow-lg"
-            style={
-              place < places.length / 2
-                ? { left: `${((place + 1) / places.length) * 100}%` }
-                : { right: `${100 - (place / places.length) * 100}%` }
-            }
-          >
+          <Card place={place} count={places.length}>
             {renderCard(place)}
-          </div>
+          </Card>
         )}
       </div>
       <PlaceLabels places={places} />
+    </div>
+  )
+}
+
+/** The place that a person chose with the pointer or the arrow keys; null without one. */
+function usePlace(count: number) {
+  const [place, setPlace] = useState<number | null>(null)
+  const clamp = (index: number) => Math.min(count - 1, Math.max(0, index))
+  const leave = () => setPlace(null)
+  const onPointer = ({ currentTarget, clientX }: PointerEvent) => {
+    const { left, width } = currentTarget.getBoundingClientRect()
+    setPlace(clamp(Math.floor(((clientX - left) / width) * count)))
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const from = place ?? count
+    const next = {
+      ArrowLeft: from - 1,
+      ArrowRight: place === null ? 0 : from + 1,
+      Home: 0,
+      End: count - 1,
+    }[event.key]
+    if (next === undefined) return
+    event.preventDefault()
+    setPlace(clamp(next))
+  }
+  return {
+    place,
+    applicationProps: { onKeyDown, onBlur: leave },
+    plotProps: { onPointerMove: onPointer, onPointerDown: onPointer, onPointerLeave: leave },
+  }
+}
+
+/** The numbers at a place, on the side that has more room. */
+function Card({ place, count, children }: { place: number; count: number; children: ReactNode }) {
+  return (
+    <div
+      role="status"
+      className="pointer-events-none absolute top-0 z-10 w-max max-w-1/2 rounded-lg border bg-raised px-3 py-2 text-[0.8125rem] shadow-lg"
+      style={
+        place < count / 2
+          ? { left: `${((place + 1) / count) * 100}%` }
+          : { right: `${100 - (place / count) * 100}%` }
+      }
+    >
+      {children}
     </div>
   )
 }

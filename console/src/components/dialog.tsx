@@ -1,6 +1,7 @@
 import { X } from 'lucide-react'
 import { Dialog as Primitive } from 'radix-ui'
-import { useRef, type ReactNode } from 'react'
+import { useRef } from 'react'
+import type { ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 import { Button } from './button.tsx'

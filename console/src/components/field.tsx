@@ -1,4 +1,5 @@
-import { useId, type ComponentProps, type ReactNode } from 'react'
+import { useId } from 'react'
+import type { ComponentProps, ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 
 const control =

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useLayoutEffect, type RefObject } from 'react'
+import { useLayoutEffect } from 'react'
+import type { RefObject } from 'react'
 import { sessionQuery } from '../api/session.ts'
 
 /** What people had typed when their session ended, in memory, by person, page and fields. */

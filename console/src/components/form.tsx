@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState, type ChangeEvent, type ReactNode } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import type { ReactNode } from 'react'
 import { ApiError } from '../api/client.ts'
 import { classNames } from '../class-names.ts'
 import { Button } from './button.tsx'
@@ -73,31 +74,4 @@ export function Form<Name extends string>({
 /** The error message of each field, by field name. */
 export function fieldErrors(error: unknown): Record<string, string | undefined> {
   return error instanceof ApiError ? error.fields : {}
-}
-
-/** Unsaved edits over saved values. The edits survive when the saved values change. */
-export function useDraft<Name extends string>(saved: Record<Name, string | null>) {
-  const [draft, setDraft] = useState<Partial<Record<Name, string>>>({})
-  const typed = Object.entries(draft) as [Name, string][]
-  return {
-    /** The props of a text field. */
-    field: (name: Name) => ({
-      name,
-      value: draft[name] ?? saved[name] ?? '',
-      onChange: ({ target }: ChangeEvent<HTMLInputElement | HTMLTextAreaElement>) =>
-        setDraft((before) => ({ ...before, [name]: target.value })),
-    }),
-    /** The edited values that differ from the saved ones; empty for a cleared field. */
-    changes: Object.fromEntries(
-      typed.filter(([name, value]) => value.trim() !== (saved[name] ?? '')),
-    ) as Partial<Record<Name, string>>,
-    /** Discards the edits, except those made after this function was created. */
-    clear: () =>
-      setDraft((before) => {
-        const kept = (Object.entries(before) as [Name, string][]).filter(
-          ([name, value]) => value !== draft[name],
-        )
-        return Object.fromEntries(kept) as Partial<Record<Name, string>>
-      }),
-  }
 }

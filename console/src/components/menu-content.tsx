@@ -1,5 +1,6 @@
 import { Menu } from 'radix-ui/internal'
-import { useRef, type ComponentProps, type ReactNode, type RefObject } from 'react'
+import { useRef } from 'react'
+import type { ComponentProps, ReactNode, RefObject } from 'react'
 import { classNames } from '../class-names.ts'
 
 interface MenuContentProps {

@@ -1,5 +1,6 @@
 import { Slot } from 'radix-ui'
-import { Suspense, useEffect, useId, useRef, useState, type ReactNode } from 'react'
+import { Suspense, useEffect, useId, useRef, useState } from 'react'
+import type { ReactNode } from 'react'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 
 const load = () => import('./menu-content.tsx')

@@ -1,4 +1,5 @@
-import { useEffect, type ReactNode } from 'react'
+import { useEffect } from 'react'
+import type { ReactNode } from 'react'
 import { classNames } from '../class-names.ts'
 import { text } from '../text/index.ts'
 

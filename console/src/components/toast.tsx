@@ -1,13 +1,5 @@
-import {
-  createContext,
-  Suspense,
-  use,
-  useCallback,
-  useEffect,
-  useMemo,
-  useState,
-  type ReactNode,
-} from 'react'
+import { createContext, Suspense, use, useCallback, useEffect, useMemo, useState } from 'react'
+import type { ReactNode } from 'react'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { describeError } from './states.tsx'
 import type { Message } from './toast-list.tsx'

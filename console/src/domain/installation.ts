@@ -1,10 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import type { Installation } from '../../../server/src/contract.ts'
 import { callApi } from '../api/client.ts'
 
 export const installationQuery = queryOptions({
   queryKey: ['installation'],
-  queryFn: ({ signal }) => callApi<Installation>('GET', '/v1/installation', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/installation', { signal }),
   staleTime: Infinity,
 })
 

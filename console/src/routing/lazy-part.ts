@@ -1,4 +1,5 @@
-import { lazy, type ComponentType } from 'react'
+import { lazy } from 'react'
+import type { ComponentType } from 'react'
 import { retryLoad } from './retry-load.ts'
 
 /** A component whose code is loaded when it first renders, as with `lazy`; retries while the server is unreachable. */

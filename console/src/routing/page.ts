@@ -1,18 +1,40 @@
 import type { QueryClient } from '@tanstack/react-query'
-import { lazyRouteComponent, type ResolveParams, type RouteComponent } from '@tanstack/react-router'
+import { lazyRouteComponent } from '@tanstack/react-router'
+import type { ResolveParams, RouteComponent } from '@tanstack/react-router'
+import type { LucideIcon } from 'lucide-react'
+import type { Permission } from '../contract.ts'
 import { retryLoad } from './retry-load.ts'
 import type { RawSearch } from './search.ts'
 
-interface PageOptions<Path extends string, Name extends string, Search extends object> {
+/** What the navigation and the build need to know about a page. */
+export interface PageFacts {
+  heading?: { title: string; description?: string }
+  /** Makes the build write a first view: this frame, a heading that has a description, preloads of the code, and the first requests. */
+  frame?: 'member' | 'visitor'
+  /** Lists the page in the navigation for people with the permission, under the title of its heading. */
+  navigation?: { icon: LucideIcon; permission?: Permission }
+  /** The name of the component in the page's module. */
+  component: string
+}
+
+declare module '@tanstack/react-router' {
+  interface StaticDataRouteOption {
+    page?: PageFacts
+  }
+}
+
+interface PageOptions<Path extends string, Name extends string, Search extends object> extends PageFacts {
   /** The URL path, with parameters as in `/catalog/$modelId`. */
   path: Path
   /** Validates the search parameters; leave it out for a page without any. */
   readSearch?: (search: RawSearch) => Search
   /** Imports the module of the component when the page is first visited, or when a pointer nears a link to it. */
   load: () => Promise<Record<Name, () => void>>
-  /** The name of the component in that module. */
   component: Name
-  /** Starts queries while the code loads; the page renders without waiting for them. */
+  /**
+   * Starts queries while the code loads; the page renders without waiting for them. With a `frame`, the first visit sends their requests
+   * before any code has loaded.
+   */
   prefetch?: (queryClient: QueryClient, search: Search, params: ResolveParams<Path>) => void
 }
 
@@ -27,13 +49,15 @@ export function page<
   const Path extends string,
   Name extends string,
   Search extends object = Record<string, never>,
->({ path, readSearch = () => ({}) as Search, load, component, prefetch }: PageOptions<Path, Name, Search>) {
+>(options: PageOptions<Path, Name, Search>) {
+  const { path, readSearch = () => ({}) as Search, load, prefetch, ...facts } = options
   return {
     path,
     validateSearch: readSearch,
-    component: lazyRouteComponent(retryLoad(load), component) as RouteComponent,
+    component: lazyRouteComponent(retryLoad(load), facts.component) as RouteComponent,
     loaderDeps: ({ search }: { search: Search }) => search,
     loader: ({ context, deps, params }: LoaderInput<Path, Search>) =>
       prefetch?.(context.queryClient, deps, params),
+    staticData: { page: facts satisfies PageFacts },
   }
 }

@@ -1,3 +1,5 @@
+import type { paths } from '../contract.ts'
+
 const retryDelayMilliseconds = 1_000
 
 /** Window event whose detail is `true` when loading code failed because the server is unreachable, `false` once it succeeds. */
@@ -34,7 +36,7 @@ export function retryLoad<Module>(load: () => Promise<Module>): () => Promise<Mo
 
 async function isServerReachable(): Promise<boolean> {
   try {
-    await fetch('/healthz', { cache: 'no-store' })
+    await fetch('/healthz' satisfies keyof paths, { cache: 'no-store' })
     return true
   } catch {
     return false

@@ -46,7 +46,7 @@ function Items() {
       <MenuItem asChild>
         <Link to="/profile">
           <UserRound aria-hidden />
-          {text.shell.profile}
+          {text.pages.profile.title}
         </Link>
       </MenuItem>
       <MenuSeparator />

@@ -1,6 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { Menu as MenuIcon } from 'lucide-react'
-import { Suspense, useEffect, useRef, useState, type ComponentType } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
+import type { ComponentType } from 'react'
 import { Button } from '../components/button.tsx'
 import { lazyPart, loadWhenIdle } from '../routing/lazy-part.ts'
 import { text } from '../text/index.ts'

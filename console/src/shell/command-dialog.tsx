@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Command } from 'cmdk'
-import { Building2, LogOut, UserRound, type LucideIcon } from 'lucide-react'
+import { Building2, LogOut, UserRound } from 'lucide-react'
+import type { LucideIcon } from 'lucide-react'
 import { Dialog } from 'radix-ui'
 import type { ReactNode } from 'react'
 import type { Command as FeatureCommand } from '../components/command.ts'
@@ -57,13 +58,14 @@ export function CommandDialog({ commands, onClose }: CommandDialogProps) {
             <Command.List className="max-h-[60vh] overflow-y-auto p-2">
               <Command.Empty className="px-3 py-8 text-center text-muted">{words.noCommand}</Command.Empty>
               <Group heading={words.goTo}>
-                {[...pages, { to: '/profile', label: words.profile, icon: UserRound } as const].map(
-                  ({ to, label, icon }) => (
-                    <Item key={to} icon={icon} onSelect={run(() => navigate({ to }))}>
-                      {label}
-                    </Item>
-                  ),
-                )}
+                {[
+                  ...pages,
+                  { to: '/profile', label: text.pages.profile.title, icon: UserRound } as const,
+                ].map(({ to, label, icon }) => (
+                  <Item key={to} icon={icon} onSelect={run(() => navigate({ to }))}>
+                    {label}
+                  </Item>
+                ))}
               </Group>
               <Group heading={words.actions}>
                 {listGroup('actions')}

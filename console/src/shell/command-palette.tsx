@@ -1,4 +1,5 @@
-import { Suspense, useEffect, useState, type ComponentType } from 'react'
+import { Suspense, useEffect, useState } from 'react'
+import type { ComponentType } from 'react'
 
 const openEvent = 'berth:open-commands'
 

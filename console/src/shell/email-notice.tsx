@@ -1,6 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
 import { MailWarning } from 'lucide-react'
-import type { Accepted } from '../../../server/src/contract.ts'
 import { callApi } from '../api/client.ts'
 import { useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
@@ -11,7 +10,7 @@ import { text } from '../text/index.ts'
 export function EmailNotice() {
   const { user } = useSession()
   const resend = useMutation({
-    mutationFn: () => callApi<Accepted>('POST', '/v1/user/email-verification/request'),
+    mutationFn: () => callApi('POST', '/v1/user/email-verification/request'),
   })
   if (!user.requires_email_verification) return null
   return (

@@ -1,4 +1,5 @@
-import { Link, useMatch, useRouter, type ErrorComponentProps } from '@tanstack/react-router'
+import { Link, useMatch, useRouter } from '@tanstack/react-router'
+import type { ErrorComponentProps } from '@tanstack/react-router'
 import { Compass } from 'lucide-react'
 import { ApiError } from '../api/client.ts'
 import { Button } from '../components/button.tsx'

@@ -1,4 +1,5 @@
-import { Monitor, Moon, Sun, type LucideIcon } from 'lucide-react'
+import { Monitor, Moon, Sun } from 'lucide-react'
+import type { LucideIcon } from 'lucide-react'
 import type { Theme } from '../theme.ts'
 
 /** The themes that a person can choose. */

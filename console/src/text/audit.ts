@@ -1,4 +1,4 @@
-import type { AuditAction } from '../../../server/src/contract.ts'
+import type { AuditAction } from '../contract.ts'
 
 export const audit = {
   title: 'Audit log',

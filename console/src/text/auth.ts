@@ -1,4 +1,4 @@
-import type { RoleName } from '../../../server/src/contract.ts'
+import type { RoleName } from '../contract.ts'
 
 const roles: Record<RoleName, string> = {
   super_admin: 'the owner',

@@ -11,8 +11,6 @@ const brands: Record<string, string> = {
 }
 
 export const billing = {
-  title: 'Billing',
-  description: 'Your plan, cards and invoices.',
   portal: 'Open billing portal',
 
   notAllowed: 'Only admins can see billing',

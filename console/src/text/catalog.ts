@@ -1,7 +1,4 @@
 export const catalog = {
-  title: 'Catalog',
-  description: 'Open models you can deploy, with their hardware and price.',
-
   search: 'Search models',
   filters: 'Filters',
   filtersSet: (count: string) => `Filters (${count})`,

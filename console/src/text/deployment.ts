@@ -100,7 +100,14 @@ export const deployment = {
   instanceTime: 'Instance time',
   instanceType: 'Instance type',
   engine: 'Engine',
-  engineNames: { vllm: 'vLLM', 'llama.cpp': 'llama.cpp', embedded: 'Embedded (llama.cpp)' },
+  /** By the name in the API. The console shows other engines by that name. */
+  engineNames: {
+    vllm: 'vLLM',
+    'llama.cpp': 'llama.cpp',
+    embedded: 'Embedded (llama.cpp)',
+  } as Readonly<Record<string, string>>,
+  /** What releases of an engine have before the version */
+  engineVersionPrefixes: { 'llama.cpp': 'b' } as Readonly<Record<string, string>>,
   callName: 'Model ID',
   deploymentId: 'Deployment ID',
   instanceId: 'Instance ID',

@@ -1,6 +1,4 @@
 export const deployments = {
-  title: 'Deployments',
-  description: 'Your deployed models and their status.',
   deploy: 'Deploy a model',
   filter: 'Show',
   active: 'Current',
@@ -32,6 +30,7 @@ export const deployments = {
     terminated: 'Terminated',
   },
   interrupted: 'Interrupted',
+  waitsForResize: 'The new minimum takes effect when the engine starts next.',
 
   firstRunTitle: 'Deploy your first model',
   firstRun:

@@ -1,7 +1,6 @@
-import type { Invitation } from '../../../server/src/contract.ts'
+import type { Invitation } from '../contract.ts'
 
 export const organization = {
-  title: 'Organization',
   tabs: { members: 'Members', invitations: 'Invitations', settings: 'Settings', audit: 'Audit log' },
 
   members: 'Members',

@@ -1,9 +1,8 @@
-import type { DeploymentStatus } from '../../../server/src/contract.ts'
+import type { DeploymentStatus } from '../contract.ts'
 
 const range = ({ least, most }: { least: number; most: number }) => `from ${least} to ${most}`
 
 export const playground = {
-  title: 'Playground',
   view: 'Mode',
   chat: 'Chat',
   embeddings: 'Embeddings',

@@ -1,5 +1,4 @@
 export const profile = {
-  title: 'Your account',
   about: 'About you',
   aboutDescription: 'Members of your organizations see your name and email address.',
   name: 'Display name',

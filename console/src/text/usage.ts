@@ -6,8 +6,6 @@ const meters: Record<string, string> = {
 }
 
 export const usage = {
-  title: 'Usage',
-  description: 'Your organization’s usage and cost. Days are in UTC.',
   meter: (name: string) => meters[name] ?? name,
   deployModel: 'Deploy a model',
 

@@ -21,7 +21,8 @@ export interface ConsoleServer {
   /** The address that the server prints. */
   url: string
   dataDirectory: string
-  start(): Promise<void>
+  /** Starts the stopped server, with further settings if given. */
+  start(changes?: Record<string, string>): Promise<void>
   /** Stops the server gracefully; its engines keep running. */
   stop(): Promise<void>
   /** Sends a signal to every engine. */
@@ -41,8 +42,8 @@ export async function startConsoleServer(settings: Record<string, string> = {}):
   const dataDirectory = await createDataDirectory()
   let running: ServerProcess | null = null
 
-  const start = async () => {
-    running = spawnServer({ DATA_DIR: dataDirectory, PORT: String(port), ...settings })
+  const start = async (changes: Record<string, string> = {}) => {
+    running = spawnServer({ DATA_DIR: dataDirectory, PORT: String(port), ...settings, ...changes })
     url = await running.listening
   }
   const stop = async () => {

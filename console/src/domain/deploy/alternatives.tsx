@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Placement } from '../../../../server/src/contract.ts'
+import type { Placement } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { nameVariant } from '../models/variant-names.ts'

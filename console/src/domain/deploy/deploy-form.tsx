@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { DeployableModel } from '../../../../server/src/contract.ts'
+import type { DeployableModel } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorState } from '../../components/states.tsx'
@@ -13,7 +13,8 @@ import { PlanPanel, PlanSkeleton } from './plan-panel.tsx'
 import { placementsQuery } from '../models/queries.ts'
 import { planQuery, useDeploy } from './queries.ts'
 import { VariantFields } from './variant-fields.tsx'
-import { chooseVariant, type Variant } from '../models/variants.ts'
+import { chooseVariant } from '../models/variants.ts'
+import type { Variant } from '../models/variants.ts'
 
 const words = text.catalog
 

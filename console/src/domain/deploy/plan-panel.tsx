@@ -1,5 +1,5 @@
 import { Check, ChevronRight } from 'lucide-react'
-import type { DeploymentPlan } from '../../../../server/src/contract.ts'
+import type { DeploymentPlan } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Figure } from '../../components/page.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'

@@ -1,18 +1,16 @@
 import { queryOptions, skipToken, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
-  Deployment,
-  DeploymentChange,
-  DeploymentPlan,
-  DeploymentPlanRequest,
-  DeploymentRequest,
-} from '../../../../server/src/contract.ts'
+  DeploymentChangeInput,
+  DeploymentPlanRequestInput,
+  DeploymentRequestInput,
+} from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../billing/queries.ts'
 import { deploymentQuery } from '../deployments/queries.ts'
 import type { Variant } from '../models/variants.ts'
 
 /** The least context and number of requests that a deployment must serve. */
-export type Minimums = Pick<DeploymentChange, 'min_context_tokens' | 'min_parallel_sequences'>
+export type Minimums = Pick<DeploymentChangeInput, 'min_context_tokens' | 'min_parallel_sequences'>
 
 /** The instance type and price of one variant, with the reasons; disabled without a choice. */
 export const planQuery = (modelName: string, choice: Variant | undefined, minimums: Minimums = {}) =>
@@ -20,8 +18,8 @@ export const planQuery = (modelName: string, choice: Variant | undefined, minimu
     queryKey: ['catalog', 'plan', modelName, choice, minimums],
     queryFn: choice
       ? ({ signal }) =>
-          callApi<DeploymentPlan>('POST', '/api/v1/model-deployments/plan', {
-            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentPlanRequest,
+          callApi('POST', '/api/v1/model-deployments/plan', {
+            body: { model_name: modelName, ...choice, ...minimums } satisfies DeploymentPlanRequestInput,
             signal,
           })
       : skipToken,
@@ -32,8 +30,8 @@ export const planQuery = (modelName: string, choice: Variant | undefined, minimu
 export function useDeploy() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (request: DeploymentRequest) =>
-      callApi<Deployment>('POST', '/api/v1/model-deployments', { body: request }),
+    mutationFn: (request: DeploymentRequestInput) =>
+      callApi('POST', '/api/v1/model-deployments', { body: request }),
     onSuccess: (deployment) => {
       queryClient.setQueryData(deploymentQuery(deployment.id).queryKey, deployment)
       void queryClient.invalidateQueries({ queryKey: ['deployments'] })

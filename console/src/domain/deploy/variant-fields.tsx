@@ -1,9 +1,10 @@
-import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../contract.ts'
 import { SelectField } from '../../components/field.tsx'
 import { formatParameters } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { nameFormat, nameQuantization } from '../models/variant-names.ts'
-import { findPlacement, listVariants, type Variant } from '../models/variants.ts'
+import { findPlacement, listVariants } from '../models/variants.ts'
+import type { Variant } from '../models/variants.ts'
 
 const words = text.catalog
 

@@ -1,13 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { Deployment, DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { isChanging } from './status.ts'
-
-export const deploymentsPath = '/api/v1/model-deployments'
-
-/** The API path of one deployment, or of a subresource such as `/events`. */
-export const deploymentPath = (id: string, subresource = '') =>
-  `${deploymentsPath}/${encodeURIComponent(id)}${subresource}`
 
 /** Poll interval in milliseconds while a deployment changes. */
 const changingInterval = 2_000
@@ -22,7 +15,7 @@ export const deploymentsQuery = (filter: { all: boolean; page: number }) =>
   queryOptions({
     queryKey: ['deployments', 'list', filter],
     queryFn: ({ signal }) =>
-      callApi<DeploymentPage>('GET', deploymentsPath, {
+      callApi('GET', '/api/v1/model-deployments', {
         query: { active: !filter.all, limit: pageSize, offset: (filter.page - 1) * pageSize },
         signal,
       }),
@@ -34,7 +27,8 @@ export const deploymentsQuery = (filter: { all: boolean; page: number }) =>
 export const deploymentQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'one', id],
-    queryFn: ({ signal }) => callApi<Deployment>('GET', deploymentPath(id), { signal }),
+    queryFn: ({ signal }) =>
+      callApi('GET', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id }, signal }),
     refetchInterval: ({ state: { data } }) =>
       data?.status === 'terminated' ? false : data && isChanging(data) ? changingInterval : steadyInterval,
   })

@@ -1,5 +1,6 @@
-import type { Deployment } from '../../../../server/src/contract.ts'
-import { Badge, type Tone } from '../../components/badge.tsx'
+import type { Deployment } from '../../contract.ts'
+import { Badge } from '../../components/badge.tsx'
+import type { Tone } from '../../components/badge.tsx'
 import { text } from '../../text/index.ts'
 import { isChanging, isInterrupted } from './status.ts'
 
@@ -14,7 +15,7 @@ const tones: Record<Deployment['status'], Tone> = {
 }
 
 /** A deployment's status. The dot pulses while the status is about to change. */
-export function StatusBadge({ deployment }: { deployment: Pick<Deployment, 'status' | 'status_message'> }) {
+export function StatusBadge({ deployment }: { deployment: Pick<Deployment, 'status' | 'waiting_for'> }) {
   const interrupted = isInterrupted(deployment)
   return (
     <Badge

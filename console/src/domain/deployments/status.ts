@@ -1,10 +1,15 @@
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
+import { text } from '../../text/index.ts'
 
-type Status = Pick<Deployment, 'status' | 'status_message'>
+type Status = Pick<Deployment, 'status' | 'waiting_for'>
 
 /** Whether a running deployment does not answer, because its engine is unreachable or restarting. */
-export const isInterrupted = ({ status, status_message }: Status) =>
-  status === 'running' && status_message !== null
+export const isInterrupted = ({ status, waiting_for }: Status) =>
+  status === 'running' && waiting_for !== null && waiting_for !== 'resize'
+
+/** What the deployment is waiting for, as a sentence; null for nothing. */
+export const describeWaiting = ({ waiting_for, status_message }: Deployment) =>
+  waiting_for === 'resize' ? text.deployments.waitsForResize : status_message
 
 /** Whether the deployment is starting or terminating. */
 export const isMoving = ({ status }: Pick<Deployment, 'status'>) =>

@@ -1,5 +1,4 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { DeployableModels, Placements } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 
 const modelTypes = ['LLM', 'embedding'] as const
@@ -10,7 +9,7 @@ export const modelsQuery = queryOptions({
   queryFn: async ({ signal }) => {
     const lists = await Promise.all(
       modelTypes.map((type) =>
-        callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+        callApi('GET', '/api/v1/deployable-models', {
           query: { model_type: type },
           signal,
         }),
@@ -25,7 +24,7 @@ export const modelsQuery = queryOptions({
 export const embeddingModelsQuery = queryOptions({
   queryKey: ['models', 'embedding'],
   queryFn: ({ signal }) =>
-    callApi<DeployableModels>('GET', '/api/v1/deployable-models', {
+    callApi('GET', '/api/v1/deployable-models', {
       query: { model_type: 'embedding', enabled_only: false },
       signal,
     }),
@@ -35,6 +34,6 @@ export const embeddingModelsQuery = queryOptions({
 /** The instance type, memory and price of every variant of every model. */
 export const placementsQuery = queryOptions({
   queryKey: ['catalog', 'placements'],
-  queryFn: ({ signal }) => callApi<Placements>('GET', '/api/v1/placements', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/api/v1/placements', { signal }),
   staleTime: 30_000,
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Placement } from '../../../../server/src/contract.ts'
-import { chooseVariant, listFormats, listSizes, type Variant } from './variants.ts'
+import type { Placement } from '../../contract.ts'
+import { chooseVariant, listFormats, listSizes } from './variants.ts'
+import type { Variant } from './variants.ts'
 
 const model = {
   default_variant: { model_format: 'ggufv2', model_size_in_billions: 7, quantization: 'Q4_K_M' },

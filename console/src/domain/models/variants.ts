@@ -1,4 +1,4 @@
-import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../contract.ts'
 
 /** A deployable variant of a model: format, size and quantization. */
 export type Variant = Pick<Placement, 'model_format' | 'model_size_in_billions' | 'quantization'>

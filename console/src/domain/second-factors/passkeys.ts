@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser'
-import type { Credentials, NewPasskey } from '../../../../server/src/contract.ts'
+import type { CredentialsInput, NewPasskeyInput } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
 
@@ -10,22 +10,22 @@ import { text } from '../../text/index.ts'
 export const supportsPasskeys = () => 'PublicKeyCredential' in window
 
 /** Asks the browser for a new passkey. Throws ApiError if the person cancels, or the browser refuses. */
-export function createPasskey(options: Record<string, unknown>): Promise<NewPasskey['response']> {
+export function createPasskey(options: Record<string, unknown>): Promise<NewPasskeyInput['response']> {
   return ask(async () => {
     const { startRegistration } = await load()
     const optionsJSON = options as unknown as PublicKeyCredentialCreationOptionsJSON
-    return (await startRegistration({ optionsJSON })) as NewPasskey['response']
+    return (await startRegistration({ optionsJSON })) as NewPasskeyInput['response']
   })
 }
 
 /** Asks the browser for the signature of a passkey. Throws ApiError if the person cancels, or the browser refuses. */
 export function signWithPasskey(
   options: Record<string, unknown>,
-): Promise<NonNullable<Credentials['passkey']>> {
+): Promise<NonNullable<CredentialsInput['passkey']>> {
   return ask(async () => {
     const { startAuthentication } = await load()
     const optionsJSON = options as unknown as PublicKeyCredentialRequestOptionsJSON
-    return (await startAuthentication({ optionsJSON })) as NonNullable<Credentials['passkey']>
+    return (await startAuthentication({ optionsJSON })) as NonNullable<CredentialsInput['passkey']>
   })
 }
 

@@ -1,4 +1,5 @@
-import { Suspense, type ReactNode } from 'react'
+import { Suspense } from 'react'
+import type { ReactNode } from 'react'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { fieldErrors, Form } from '../../components/form.tsx'
 import { Skeleton } from '../../components/states.tsx'

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { HandOver, OwnOrganization, Session } from '../../../../server/src/contract.ts'
+import type { HandOver, OwnOrganization } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
@@ -9,7 +9,7 @@ import { notifyOtherTabs } from './other-tabs.ts'
 /** The organizations of the signed-in person. */
 export const organizationsQuery = queryOptions({
   queryKey: ['organizations'],
-  queryFn: ({ signal }) => callApi<OwnOrganization[]>('GET', '/v1/user/organizations', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/user/organizations', { signal }),
   staleTime: 60_000,
 })
 
@@ -19,7 +19,7 @@ export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
   const toasts = useToasts()
   return useMutation({
     mutationFn: (chosen: OwnOrganization) =>
-      callApi<Session>('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
+      callApi('PATCH', '/v1/user/profile', { body: { current_organization_id: chosen.id } }),
     onSuccess: async (_session, chosen) => {
       notifyOtherTabs('switched')
       await andThen?.().catch(toasts.error)
@@ -34,8 +34,7 @@ export function useSwitchOrganization(andThen?: () => Promise<unknown>) {
 export function useLeaveOrganization() {
   const open = useOpenOrganization()
   return useMutation({
-    mutationFn: (handOver: HandOver) =>
-      callApi<undefined>('POST', '/v1/organization/leave', { query: handOver }),
+    mutationFn: (handOver: HandOver) => callApi('POST', '/v1/organization/leave', { query: handOver }),
     onSuccess: () => {
       notifyOtherTabs('switched')
       return open()

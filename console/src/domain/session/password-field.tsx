@@ -1,5 +1,6 @@
 import { Eye, EyeOff } from 'lucide-react'
-import { useState, type ComponentProps } from 'react'
+import { useState } from 'react'
+import type { ComponentProps } from 'react'
 import { Button } from '../../components/button.tsx'
 import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'

@@ -1,11 +1,10 @@
 import { queryOptions, useMutation } from '@tanstack/react-query'
-import type { Accepted, SsoProviders } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 
 /** The configured identity providers. */
 export const ssoProvidersQuery = queryOptions({
   queryKey: ['sso-providers'],
-  queryFn: ({ signal }) => callApi<SsoProviders>('GET', '/v1/sso/providers', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/sso/providers', { signal }),
   select: ({ providers }) => providers.filter(({ configured }) => configured),
   staleTime: Infinity,
 })
@@ -13,7 +12,6 @@ export const ssoProvidersQuery = queryOptions({
 /** Requests a password reset email. The answer does not reveal whether the address has an account. */
 export function useRequestPasswordReset() {
   return useMutation({
-    mutationFn: (email: string) =>
-      callApi<Accepted>('POST', '/v1/auth/password-reset/request', { body: { email } }),
+    mutationFn: (email: string) => callApi('POST', '/v1/auth/password-reset/request', { body: { email } }),
   })
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { InvitationPreview, Session } from '../../../../server/src/contract.ts'
+import type { InvitationPreview, Session } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { sessionQuery } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -43,19 +43,17 @@ export function InvitationPage() {
   return <KnownInvitation token={token} preview={preview.data} session={session.data} />
 }
 
-function KnownInvitation({
-  token,
-  preview,
-  session,
-}: {
+interface KnownInvitationProps {
   token: string
   preview: InvitationPreview
   session: Session | null
-}) {
-  const { organization_name: organization, status } = preview
+}
+
+function KnownInvitation(props: KnownInvitationProps) {
+  const { preview } = props
+  const organization = preview.organization_name
   const navigate = useNavigate()
   const toasts = useToasts()
-  const passwords = usePasswordsAllowed()
   const [joined, setJoined] = useState(false)
   const enter = () => {
     setJoined(true)
@@ -64,26 +62,9 @@ function KnownInvitation({
   }
   // Shown until the deployments page has loaded.
   if (joined) return <LoadingInvitation />
-  if (status !== 'pending') {
-    const title = {
-      accepted: text.auth.answeredTitle,
-      rejected: text.auth.answeredTitle,
-      expired: text.auth.expiredTitle,
-      cancelled: text.auth.cancelledTitle,
-    }[status]
-    const words = {
-      accepted: text.auth.accepted,
-      rejected: text.auth.declined,
-      expired: text.auth.expired,
-      cancelled: text.auth.cancelled,
-    }
-    return (
-      <AuthLayout title={title} description={<p role="status">{words[status](organization)}</p>}>
-        <HomeButton />
-      </AuthLayout>
-    )
+  if (preview.status !== 'pending') {
+    return <EndedInvitation organization={organization} status={preview.status} />
   }
-  const isInvitee = session?.user.email.toLowerCase() === preview.invitee_email.toLowerCase()
   return (
     <AuthLayout
       title={text.auth.invitationTitle(organization)}
@@ -95,35 +76,73 @@ function KnownInvitation({
         <dt className="text-muted">{text.auth.validUntil}</dt>
         <dd>{formatMoment(preview.expires_at)}</dd>
       </dl>
-      {session ? (
-        isInvitee ? (
-          <InvitationAnswer token={token} organization={organization} onJoined={enter} />
-        ) : (
-          <OtherAccount invitee={preview.invitee_email} current={session.user.email} />
-        )
-      ) : !passwords ? (
-        <InvitationSso token={token} alone />
-      ) : preview.account_exists ? (
+      <WaysToAnswer {...props} onJoined={enter} />
+    </AuthLayout>
+  )
+}
+
+interface EndedInvitationProps {
+  organization: string
+  status: Exclude<InvitationPreview['status'], 'pending'>
+}
+
+function EndedInvitation({ organization, status }: EndedInvitationProps) {
+  const title = {
+    accepted: text.auth.answeredTitle,
+    rejected: text.auth.answeredTitle,
+    expired: text.auth.expiredTitle,
+    cancelled: text.auth.cancelledTitle,
+  }[status]
+  const words = {
+    accepted: text.auth.accepted,
+    rejected: text.auth.declined,
+    expired: text.auth.expired,
+    cancelled: text.auth.cancelled,
+  }
+  return (
+    <AuthLayout title={title} description={<p role="status">{words[status](organization)}</p>}>
+      <HomeButton />
+    </AuthLayout>
+  )
+}
+
+/** Answering with the session, or signing in or registering first. */
+function WaysToAnswer({
+  token,
+  preview,
+  session,
+  onJoined,
+}: KnownInvitationProps & { onJoined: () => void }) {
+  const passwords = usePasswordsAllowed()
+  const { organization_name: organization, invitee_email: invitee } = preview
+  if (session) {
+    return session.user.email.toLowerCase() === invitee.toLowerCase() ? (
+      <InvitationAnswer token={token} organization={organization} onJoined={onJoined} />
+    ) : (
+      <OtherAccount invitee={invitee} current={session.user.email} />
+    )
+  }
+  if (!passwords) return <InvitationSso token={token} alone />
+  return (
+    <>
+      {preview.account_exists ? (
         <>
           <p>{text.auth.signInToAnswer}</p>
           <Button variant="primary" asChild>
             <Link
               to="/sign-in"
               search={{ return_to: `/invitations/${encodeURIComponent(token)}` }}
-              state={{ email: preview.invitee_email }}
+              state={{ email: invitee }}
             >
               {text.auth.signIn}
             </Link>
           </Button>
-          <InvitationSso token={token} />
         </>
       ) : (
-        <>
-          <InvitationRegistration token={token} email={preview.invitee_email} onJoined={enter} />
-          <InvitationSso token={token} />
-        </>
+        <InvitationRegistration token={token} email={invitee} onJoined={onJoined} />
       )}
-    </AuthLayout>
+      <InvitationSso token={token} />
+    </>
   )
 }
 

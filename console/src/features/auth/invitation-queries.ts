@@ -1,22 +1,14 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
-import type {
-  Invitation,
-  InvitationPreview,
-  InviteeRegistration,
-  Session,
-  SsoAuthorization,
-} from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
+import type { Input } from '../../api/operations.ts'
 import { startSession, sessionQuery } from '../../api/session.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
-
-const pathOf = (token: string) => `/v1/invitations/by-token/${encodeURIComponent(token)}`
 
 /** The invitation of a link; 404 if the link is unknown or was replaced by a newer one. */
 export const invitationPreviewQuery = (token: string) =>
   queryOptions({
     queryKey: ['invitation-preview', token],
-    queryFn: ({ signal }) => callApi<InvitationPreview>('GET', pathOf(token), { signal }),
+    queryFn: ({ signal }) => callApi('GET', '/v1/invitations/by-token/{token}', { path: { token }, signal }),
   })
 
 /** Accepts or declines as the signed-in invitee. Accepting switches the current organization. */
@@ -24,7 +16,8 @@ export function useAnswerInvitation(token: string, onJoined: () => void) {
   const queryClient = useQueryClient()
   const preview = invitationPreviewQuery(token)
   return useMutation({
-    mutationFn: (answer: 'accept' | 'reject') => callApi<Invitation>('POST', `${pathOf(token)}/${answer}`),
+    mutationFn: (answer: 'accept' | 'reject') =>
+      callApi('POST', `/v1/invitations/by-token/{token}/${answer}`, { path: { token } }),
     onSuccess: async ({ status }, answer) => {
       if (answer === 'reject') {
         queryClient.setQueryData(preview.queryKey, (before) => before && { ...before, status })
@@ -44,8 +37,8 @@ export function useAnswerInvitation(token: string, onJoined: () => void) {
 export function useRegisterInvitee(token: string, onJoined: () => void) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (details: Omit<InviteeRegistration, 'token'>) =>
-      callApi<Session>('POST', '/v1/invitations/register', { body: { token, ...details } }),
+    mutationFn: (details: Omit<Input<'POST', '/v1/invitations/register'>['body'], 'token'>) =>
+      callApi('POST', '/v1/invitations/register', { body: { token, ...details } }),
     onSuccess: (session) => {
       startSession(queryClient, session)
       onJoined()
@@ -60,7 +53,8 @@ export function useInvitationSso(token: string) {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (provider: string) =>
-      callApi<SsoAuthorization>('POST', `/v1/invitations/sso/${encodeURIComponent(provider)}/start`, {
+      callApi('POST', '/v1/invitations/sso/{sso_provider}/start', {
+        path: { sso_provider: provider },
         body: { token },
       }),
     onSuccess: ({ authorization_url }) => location.assign(authorization_url),

@@ -1,5 +1,6 @@
 import { page } from '../../routing/page.ts'
-import { readText, type RawSearch } from '../../routing/search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
 
 declare module '@tanstack/react-router' {
   /** Passed between auth pages without appearing in the URL. */
@@ -27,6 +28,7 @@ export const signInPage = page({
     return_to: readText(return_to),
     error: readText(error),
   }),
+  frame: 'visitor',
   load: () => import('./sign-in-page.tsx'),
   component: 'SignInPage',
 })

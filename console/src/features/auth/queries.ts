@@ -2,15 +2,12 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import type {
-  Credentials,
-  EmailVerification,
-  EmailVerified,
-  PasswordReset,
-  PasswordResetDone,
-  ProfileChanges,
-  Registration,
-  Session,
-} from '../../../../server/src/contract.ts'
+  CredentialsInput,
+  EmailVerificationInput,
+  PasswordResetInput,
+  ProfileChangesInput,
+  RegistrationInput,
+} from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { startSession, organizationQuery, sessionQuery } from '../../api/session.ts'
 import { toReturnPath } from './return-path.ts'
@@ -27,8 +24,7 @@ export function useLeaveWithSession(returnTo: string | undefined) {
 export function useSignIn() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (credentials: Credentials) =>
-      callApi<Session>('POST', '/v1/user/signin', { body: credentials }),
+    mutationFn: (credentials: CredentialsInput) => callApi('POST', '/v1/user/signin', { body: credentials }),
     onSuccess: (session) => startSession(queryClient, session),
   })
 }
@@ -36,8 +32,8 @@ export function useSignIn() {
 export function useRegister() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (registration: Registration) =>
-      callApi<Session>('POST', '/v1/user/register', { body: registration }),
+    mutationFn: (registration: RegistrationInput) =>
+      callApi('POST', '/v1/user/register', { body: registration }),
     onSuccess: (session) => startSession(queryClient, session),
   })
 }
@@ -47,7 +43,7 @@ export function useCompleteProfile() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (details: { name: string; organization: string }) =>
-      callApi<Session>('PATCH', '/v1/user/profile', { body: details satisfies ProfileChanges }),
+      callApi('PATCH', '/v1/user/profile', { body: details satisfies ProfileChangesInput }),
     onSuccess: (session) => {
       queryClient.setQueryData(sessionQuery.queryKey, session)
       return queryClient.invalidateQueries({ queryKey: organizationQuery.queryKey })
@@ -59,8 +55,8 @@ export function useCompleteProfile() {
 export function useResetPassword() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (reset: PasswordReset) =>
-      callApi<PasswordResetDone>('POST', '/v1/auth/password-reset/confirm', { body: reset }),
+    mutationFn: (reset: PasswordResetInput) =>
+      callApi('POST', '/v1/auth/password-reset/confirm', { body: reset }),
     onSuccess: () => {
       queryClient.removeQueries({ type: 'inactive' })
       queryClient.setQueryData(sessionQuery.queryKey, null)
@@ -72,8 +68,8 @@ export function useResetPassword() {
 export function useVerifyEmail() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (verification: EmailVerification) =>
-      callApi<EmailVerified>('POST', '/v1/user/email-verification/confirm', { body: verification }),
+    mutationFn: (verification: EmailVerificationInput) =>
+      callApi('POST', '/v1/user/email-verification/confirm', { body: verification }),
     onSuccess: () => queryClient.invalidateQueries(),
   })
 }

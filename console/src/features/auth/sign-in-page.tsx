@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Credentials } from '../../../../server/src/contract.ts'
+import type { CredentialsInput } from '../../contract.ts'
 import { Notice } from '../../components/states.tsx'
 import { installationQuery } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
@@ -21,7 +21,7 @@ export function SignInPage() {
   const [demand, setDemand] = useState<FactorDemand | null>(null)
   const signIn = useSignIn()
   const { data: installation } = useQuery(installationQuery)
-  const enter = (credentials: Credentials) =>
+  const enter = (credentials: CredentialsInput) =>
     signIn.mutate(credentials, {
       onError: (error) => {
         const demanded = readFactorDemand(error, credentials)

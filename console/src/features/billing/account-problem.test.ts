@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
+import type { BillingAccount, BillingConfig } from '../../contract.ts'
 import { expiryStatus } from './card.ts'
 import { canActivate, findAccountProblem } from './account-problem.ts'
 

@@ -1,4 +1,4 @@
-import type { BillingAccount, BillingConfig } from '../../../../server/src/contract.ts'
+import type { BillingAccount, BillingConfig } from '../../contract.ts'
 
 /** Why an account can't deploy, other than its limit. */
 export type AccountProblem = 'past_due' | 'suspended' | 'closed' | 'ended' | 'exhausted' | 'unactivated'

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import type { PaymentMethod } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Suspense, useEffect, useEffectEvent, useState } from 'react'
-import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import type { PaymentMethod } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'

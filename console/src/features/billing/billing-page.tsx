@@ -25,7 +25,7 @@ export function BillingPage() {
 function Billing() {
   const cardSetup = useAddCard()
   return (
-    <Page title={text.billing.title} description={text.billing.description} actions={<PortalButton />}>
+    <Page {...text.pages.billing} actions={<PortalButton />}>
       {cardSetup.checkout ? (
         <CardForm cardSetup={cardSetup} />
       ) : (
@@ -62,7 +62,7 @@ function PortalButton() {
 
 function AskAnAdmin() {
   return (
-    <Page title={text.billing.title}>
+    <Page title={text.pages.billing.title}>
       <Section flush>
         <EmptyState
           icon={<CreditCard />}

@@ -1,4 +1,4 @@
-import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import type { PaymentMethod } from '../../contract.ts'
 import { text } from '../../text/index.ts'
 
 /** Names a card for display: Visa •••• 4242 */

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { CollectionMethod } from '../../../../server/src/contract.ts'
+import type { CollectionMethodInput } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
@@ -7,7 +7,7 @@ import { useToasts } from '../../components/toast.tsx'
 import { text } from '../../text/index.ts'
 import { useSetCollectionMethod } from './queries.ts'
 
-type Method = CollectionMethod['collection_method']
+type Method = CollectionMethodInput['collection_method']
 
 /** Shows whether invoices are charged or sent, with a button to change it. */
 export function CollectionMethodRow({ method, canSend }: { method: Method; canSend: boolean }) {

@@ -1,10 +1,15 @@
+import { CreditCard } from 'lucide-react'
 import { page } from '../../routing/page.ts'
-import { readText, type RawSearch } from '../../routing/search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
+import { text } from '../../text/index.ts'
 
 export const billingPage = page({
   path: '/billing',
   /** `setup` is set after the payment processor redirects back from entering a card. */
   readSearch: ({ setup }: RawSearch): { setup?: string | undefined } => ({ setup: readText(setup) }),
+  heading: text.pages.billing,
+  navigation: { icon: CreditCard, permission: 'manageBilling' },
   load: () => import('./billing-page.tsx'),
   component: 'BillingPage',
 })

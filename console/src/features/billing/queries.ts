@@ -1,13 +1,10 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
   CheckoutSession,
-  CollectionMethod,
-  Invoice,
+  CollectionMethodInput,
   PaymentMethod,
-  PortalSession,
-  SetupSessionRequest,
-  Subscription,
-} from '../../../../server/src/contract.ts'
+  SetupSessionRequestInput,
+} from '../../contract.ts'
 import { ApiError, callApi } from '../../api/client.ts'
 
 const cardsKey = ['billing', 'payment-methods']
@@ -15,7 +12,7 @@ const cardsKey = ['billing', 'payment-methods']
 /** The saved cards. */
 export const cardsQuery = queryOptions({
   queryKey: cardsKey,
-  queryFn: ({ signal }) => callApi<PaymentMethod[]>('GET', '/v1/billing/payment-methods', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/billing/payment-methods', { signal }),
   // The server makes the only card the default as soon as the payment processor has reported it.
   refetchInterval: ({ state: { data } }) => (data?.length === 1 && !data[0]?.is_default ? 2_000 : false),
 })
@@ -23,7 +20,7 @@ export const cardsQuery = queryOptions({
 /** The invoices, newest first. */
 export const invoicesQuery = queryOptions({
   queryKey: ['billing', 'invoices'],
-  queryFn: ({ signal }) => callApi<Invoice[]>('GET', '/v1/billing/invoices', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/billing/invoices', { signal }),
   refetchInterval: 60_000,
 })
 
@@ -38,7 +35,7 @@ export function useActivatePostpaid() {
   const refresh = useRefreshBilling()
   return useMutation({
     mutationFn: (cardId: string) =>
-      callApi<Subscription>('POST', '/v1/billing/subscription/activate-postpaid', {
+      callApi('POST', '/v1/billing/subscription/activate-postpaid', {
         body: { processor_payment_method_id: cardId },
       }),
     onSuccess: refresh,
@@ -49,8 +46,8 @@ export function useActivatePostpaid() {
 export function useSetCollectionMethod() {
   const refresh = useRefreshBilling()
   return useMutation({
-    mutationFn: (method: CollectionMethod['collection_method']) =>
-      callApi<Subscription>('PATCH', '/v1/billing/subscription/collection-method', {
+    mutationFn: (method: CollectionMethodInput['collection_method']) =>
+      callApi('PATCH', '/v1/billing/subscription/collection-method', {
         body: { collection_method: method },
       }),
     onSuccess: refresh,
@@ -63,7 +60,7 @@ export function useSetDefaultCard() {
   const refresh = useRefreshBilling()
   return useMutation({
     mutationFn: ({ id }: PaymentMethod) =>
-      callApi<PaymentMethod>('PATCH', '/v1/billing/payment-methods/default', {
+      callApi('PATCH', '/v1/billing/payment-methods/default', {
         body: { processor_default_payment_method_id: id },
       }),
     onMutate: async ({ id }) => {
@@ -84,7 +81,9 @@ export function useRemoveCard() {
   const refresh = useRefreshBilling()
   return useMutation({
     mutationFn: ({ id }: PaymentMethod) =>
-      callApi('DELETE', `/v1/billing/payment-methods/${encodeURIComponent(id)}`),
+      callApi('DELETE', '/v1/billing/payment-methods/{payment_method_id}', {
+        path: { payment_method_id: id },
+      }),
     onSuccess: async (_nothing, { id }) => {
       queryClient.setQueryData(cardsQuery.queryKey, (cards) => cards?.filter((card) => card.id !== id))
       await refresh()
@@ -94,18 +93,18 @@ export function useRemoveCard() {
 
 /** Creates a session to enter a card. The payment processor redirects back to `returnPath` of the console. */
 export function createSetupSession(
-  purpose: NonNullable<SetupSessionRequest['purpose']>,
+  purpose: NonNullable<SetupSessionRequestInput['purpose']>,
   returnPath: string,
 ): Promise<CheckoutSession> {
   return withReturnUrl(returnPath, (return_url) =>
-    callApi<CheckoutSession>('POST', '/v1/billing/checkout/setup-session', { body: { purpose, return_url } }),
+    callApi('POST', '/v1/billing/checkout/setup-session', { body: { purpose, return_url } }),
   )
 }
 
 /** Returns the URL of the payment processor's billing portal. */
 export async function createPortalSession(returnPath: string): Promise<string> {
   const { url } = await withReturnUrl(returnPath, (return_url) =>
-    callApi<PortalSession>('POST', '/v1/billing/portal/session', { body: { return_url } }),
+    callApi('POST', '/v1/billing/portal/session', { body: { return_url } }),
   )
   return url
 }

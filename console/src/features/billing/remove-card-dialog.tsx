@@ -1,4 +1,4 @@
-import type { PaymentMethod } from '../../../../server/src/contract.ts'
+import type { PaymentMethod } from '../../contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'

@@ -1,5 +1,6 @@
 import { Search, SlidersHorizontal } from 'lucide-react'
-import { useId, useState, type ReactNode } from 'react'
+import { useId, useState } from 'react'
+import type { ReactNode } from 'react'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledInput, UnlabeledSelect } from '../../components/field.tsx'
@@ -7,7 +8,8 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { formatNumber } from '../../format.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { text } from '../../text/index.ts'
-import { sizeRanges, type FilterOptions, type SizeRange } from './filter.ts'
+import { sizeRanges } from './filter.ts'
+import type { FilterOptions, SizeRange } from './filter.ts'
 
 const words = text.catalog
 const types = ['all', 'LLM', 'embedding'] as const
@@ -23,7 +25,7 @@ interface CatalogFiltersProps {
 
 /** The search field and the filters. On a small screen a button reveals the filters. */
 export function CatalogFilters(props: CatalogFiltersProps) {
-  const { draft, onDraftChange, filters, options, onChange } = props
+  const { draft, onDraftChange, filters } = props
   const [isOpen, setIsOpen] = useState(false)
   const panelId = useId()
   const set = [filters.type, filters.provider, filters.family, filters.size, filters.fits].filter(Boolean)
@@ -58,48 +60,56 @@ export function CatalogFilters(props: CatalogFiltersProps) {
           isOpen ? 'flex' : 'hidden',
         )}
       >
-        <SegmentedControl
-          label={words.type}
-          value={types.find((type) => type === filters.type) ?? 'all'}
-          onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
-          options={types.map((type) => ({ value: type, label: words.types[type] }))}
-        />
-        <FilterSelect
-          label={words.provider}
-          value={filters.provider}
-          // Families belong to one provider.
-          onChange={(provider) => onChange({ provider, family: undefined })}
-        >
-          <option value="">{words.anyProvider}</option>
-          {options.providers.map((provider) => (
-            <option key={provider}>{provider}</option>
-          ))}
-        </FilterSelect>
-        <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
-          <option value="">{words.anyFamily}</option>
-          {options.families.map((family) => (
-            <option key={family}>{family}</option>
-          ))}
-        </FilterSelect>
-        <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
-          <option value="">{words.anySize}</option>
-          {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
-            <option key={range} value={range}>
-              {words.sizeRanges[range]}
-            </option>
-          ))}
-        </FilterSelect>
-        <label className="flex h-9 items-center gap-2 px-1 whitespace-nowrap">
-          <input
-            type="checkbox"
-            className="size-4 accent-accent"
-            checked={filters.fits === 'yes'}
-            onChange={({ target }) => onChange({ fits: target.checked ? 'yes' : undefined })}
-          />
-          {words.fitsHardware}
-        </label>
+        <Filters {...props} />
       </div>
     </search>
+  )
+}
+
+function Filters({ filters, options, onChange }: CatalogFiltersProps) {
+  return (
+    <>
+      <SegmentedControl
+        label={words.type}
+        value={types.find((type) => type === filters.type) ?? 'all'}
+        onValueChange={(type) => onChange({ type: type === 'all' ? undefined : type })}
+        options={types.map((type) => ({ value: type, label: words.types[type] }))}
+      />
+      <FilterSelect
+        label={words.provider}
+        value={filters.provider}
+        // Families belong to one provider.
+        onChange={(provider) => onChange({ provider, family: undefined })}
+      >
+        <option value="">{words.anyProvider}</option>
+        {options.providers.map((provider) => (
+          <option key={provider}>{provider}</option>
+        ))}
+      </FilterSelect>
+      <FilterSelect label={words.family} value={filters.family} onChange={(family) => onChange({ family })}>
+        <option value="">{words.anyFamily}</option>
+        {options.families.map((family) => (
+          <option key={family}>{family}</option>
+        ))}
+      </FilterSelect>
+      <FilterSelect label={words.size} value={filters.size} onChange={(size) => onChange({ size })}>
+        <option value="">{words.anySize}</option>
+        {(Object.keys(sizeRanges) as SizeRange[]).map((range) => (
+          <option key={range} value={range}>
+            {words.sizeRanges[range]}
+          </option>
+        ))}
+      </FilterSelect>
+      <label className="flex h-9 items-center gap-2 px-1 whitespace-nowrap">
+        <input
+          type="checkbox"
+          className="size-4 accent-accent"
+          checked={filters.fits === 'yes'}
+          onChange={({ target }) => onChange({ fits: target.checked ? 'yes' : undefined })}
+        />
+        {words.fitsHardware}
+      </label>
+    </>
   )
 }
 

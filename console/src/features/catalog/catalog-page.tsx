@@ -35,7 +35,7 @@ export function CatalogPage() {
 
   if (models.isError && !models.data) {
     return (
-      <Page title={words.title} description={words.description}>
+      <Page {...text.pages.catalog}>
         <Section flush>
           <ErrorState error={models.error} onRetry={() => void models.refetch()} />
         </Section>
@@ -53,7 +53,7 @@ export function CatalogPage() {
   const isWaiting = !models.data || (filters.fits === 'yes' && placements.isPending)
   const entries = listEntries(known, placements.data?.items, filters)
   return (
-    <Page title={words.title} description={words.description}>
+    <Page {...text.pages.catalog}>
       <div className="grid gap-3">
         <CatalogFilters
           draft={draft}
@@ -80,21 +80,30 @@ export function CatalogPage() {
               currency={placements.data?.currency}
               arePlacementsLoading={placements.isPending}
             />
-          ) : known.length > 0 ? (
-            <EmptyState
-              icon={<SearchX />}
-              title={words.noneTitle}
-              action={<Button onClick={clear}>{words.clearFilters}</Button>}
-            >
-              {words.none}
-            </EmptyState>
           ) : (
-            <EmptyState icon={<Library />} title={words.emptyTitle}>
-              {words.empty}
-            </EmptyState>
+            <NoModel isFiltered={known.length > 0} onClear={clear} />
           )}
         </Section>
       </div>
     </Page>
+  )
+}
+
+function NoModel({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  if (!isFiltered) {
+    return (
+      <EmptyState icon={<Library />} title={words.emptyTitle}>
+        {words.empty}
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState
+      icon={<SearchX />}
+      title={words.noneTitle}
+      action={<Button onClick={onClear}>{words.clearFilters}</Button>}
+    >
+      {words.none}
+    </EmptyState>
   )
 }

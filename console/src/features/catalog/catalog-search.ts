@@ -1,4 +1,5 @@
-import { readText, type RawSearch } from '../../routing/search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
 
 /** The catalog's filters. They live in the URL, so that links and the back button keep them. */
 export interface CatalogSearch {

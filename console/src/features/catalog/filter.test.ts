@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../contract.ts'
 import { listFilterOptions, listEntries, readFilters } from './filter.ts'
 
 function createModel(id: string, sizes: number[], fields: Partial<DeployableModel> = {}): DeployableModel {

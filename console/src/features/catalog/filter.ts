@@ -1,4 +1,4 @@
-import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../contract.ts'
 import type { CatalogSearch } from './catalog-search.ts'
 import { listFormats, listSizes } from '../../domain/models/variants.ts'
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { DeployableModel } from '../../../../server/src/contract.ts'
+import type { DeployableModel } from '../../contract.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Section } from '../../components/page.tsx'
 import { formatParameters } from '../../format.ts'

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, Library } from 'lucide-react'
 import { useState } from 'react'
-import type { DeployableModel } from '../../../../server/src/contract.ts'
+import type { DeployableModel } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { useCan, useSession } from '../../api/session.ts'
 import { Badge } from '../../components/badge.tsx'
@@ -36,7 +36,7 @@ export function ModelPage() {
   if (model.data) return <Model key={modelId} model={model.data} />
   const isUnknown = model.error instanceof ApiError && [404, 422].includes(model.error.status)
   return (
-    <Page title={isUnknown ? words.notFoundTitle : words.title}>
+    <Page title={isUnknown ? words.notFoundTitle : text.pages.catalog.title}>
       <Section flush>
         {isUnknown ? (
           <EmptyState
@@ -80,7 +80,7 @@ function Model({ model }: { model: DeployableModel }) {
             className="mb-1 flex w-fit items-center gap-1 text-[0.8125rem] font-normal tracking-normal text-muted hover:text-ink"
           >
             <ChevronLeft aria-hidden className="size-3.5" />
-            {words.title}
+            {text.pages.catalog.title}
           </Link>
           <span className="flex flex-wrap items-center gap-2.5">
             {model.display_name}

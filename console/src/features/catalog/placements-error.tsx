@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import type { Placements } from '../../../../server/src/contract.ts'
+import type { Placements } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { describeError, Notice } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'

@@ -1,5 +1,4 @@
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { DeployableModel } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { modelsQuery } from '../../domain/models/queries.ts'
 
@@ -8,7 +7,7 @@ export const modelQuery = (id: string) =>
   queryOptions({
     queryKey: ['catalog', 'model', id],
     queryFn: ({ signal }) =>
-      callApi<DeployableModel>('GET', `/api/v1/deployable-models/${encodeURIComponent(id)}`, { signal }),
+      callApi('GET', '/api/v1/deployable-models/{model_id}', { path: { model_id: id }, signal }),
     staleTime: 60_000,
   })
 

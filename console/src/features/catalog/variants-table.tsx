@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { DeployableModel, Placement, Placements } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement, Placements } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
@@ -10,7 +10,8 @@ import { formatBytes, formatMoney } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { PlacementsError } from './placements-error.tsx'
 import { nameVariant, nameVariantParts } from '../../domain/models/variant-names.ts'
-import { findPlacement, listVariants, type Variant } from '../../domain/models/variants.ts'
+import { findPlacement, listVariants } from '../../domain/models/variants.ts'
+import type { Variant } from '../../domain/models/variants.ts'
 
 const words = text.catalog
 

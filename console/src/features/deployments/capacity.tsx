@@ -1,13 +1,14 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
-import { planQuery, type Minimums } from '../../domain/deploy/queries.ts'
+import { planQuery } from '../../domain/deploy/queries.ts'
+import type { Minimums } from '../../domain/deploy/queries.ts'
 import { formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useChangeMinimums } from './queries.ts'
@@ -18,8 +19,14 @@ const words = text.deployment
 export function Capacity({ deployment }: { deployment: Deployment }) {
   const can = useCan()
   const [open, setOpen] = useState(false)
-  const { context_tokens, parallel_sequences, min_context_tokens, min_parallel_sequences, status } =
-    deployment
+  const {
+    context_tokens,
+    parallel_sequences,
+    min_context_tokens,
+    min_parallel_sequences,
+    status,
+    waiting_for,
+  } = deployment
   if (context_tokens === null || parallel_sequences === null) return null
   const isOver = status === 'failed' || status === 'terminating' || status === 'terminated'
   return (
@@ -42,6 +49,7 @@ export function Capacity({ deployment }: { deployment: Deployment }) {
           hint={min_parallel_sequences !== null && words.atLeast(formatNumber(min_parallel_sequences))}
         />
       </dl>
+      {waiting_for === 'resize' && <p className="mt-4 text-muted">{text.deployments.waitsForResize}</p>}
       {open && <MinimumsDialog deployment={deployment} onClose={() => setOpen(false)} />}
     </Section>
   )

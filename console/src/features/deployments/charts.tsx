@@ -1,5 +1,6 @@
-import type { DeploymentStatistics } from '../../../../server/src/contract.ts'
-import { Chart, type ChartSeries } from '../../components/chart.tsx'
+import type { DeploymentStatistics } from '../../contract.ts'
+import { Chart } from '../../components/chart.tsx'
+import type { ChartSeries } from '../../components/chart.tsx'
 import { formatCompact, formatDuration, formatHourAndMinute, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 

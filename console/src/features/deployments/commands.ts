@@ -1,17 +1,15 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Boxes } from 'lucide-react'
-import type { DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import type { Command } from '../../components/command.ts'
-import { deploymentsPath } from '../../domain/deployments/queries.ts'
 import { findIdSuffixes } from '../../domain/models/variant-names.ts'
 import { text } from '../../text/index.ts'
 
 const newestDeploymentsQuery = queryOptions({
   queryKey: ['commands', 'deployments'],
   queryFn: ({ signal }) =>
-    callApi<DeploymentPage>('GET', deploymentsPath, { query: { active: true, limit: 100 }, signal }),
+    callApi('GET', '/api/v1/model-deployments', { query: { active: true, limit: 100 }, signal }),
 })
 
 /** Commands that open the page of one of the newest deployments. */

@@ -1,7 +1,7 @@
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { ChevronLeft, FileQuestion } from 'lucide-react'
 import { ApiError } from '../../api/client.ts'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Page } from '../../components/page.tsx'
 import { EmptyState, ErrorState, Skeleton } from '../../components/states.tsx'

@@ -33,8 +33,7 @@ export function DeploymentsPage() {
   const isFirstRun = isEmpty && ever.data === false
   return (
     <Page
-      title={words.title}
-      description={words.description}
+      {...text.pages.deployments}
       actions={
         <>
           {!isFirstRun && (

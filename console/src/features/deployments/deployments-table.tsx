@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { classNames } from '../../class-names.ts'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Progress } from '../../components/progress.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { useNow } from '../../components/use-now.ts'
@@ -12,7 +12,7 @@ import { parseFailure } from './failure-reason.ts'
 import { usePayer } from './payer.ts'
 import { RowMenu } from './row-menu.tsx'
 import { StatusBadge } from '../../domain/deployments/status-badge.tsx'
-import { isChanging, isMoving } from '../../domain/deployments/status.ts'
+import { describeWaiting, isChanging, isMoving } from '../../domain/deployments/status.ts'
 import { findIdSuffixes, nameVariant } from '../../domain/models/variant-names.ts'
 
 const words = text.deployments
@@ -26,7 +26,7 @@ export function DeploymentsTable({ deployments, stale }: { deployments: Deployme
   return (
     <div className={classNames('transition-opacity', stale && 'opacity-60')}>
       <Table
-        label={words.title}
+        label={text.pages.deployments.title}
         head={
           <>
             <HeadCell>{words.model}</HeadCell>
@@ -108,8 +108,9 @@ function Payer({ deployment }: { deployment: Deployment }) {
 }
 
 function Status({ deployment }: { deployment: Deployment }) {
-  const { progress, status_message, failure_reason } = deployment
-  const message = status_message ?? (failure_reason === null ? null : parseFailure(failure_reason).sentence)
+  const { progress, failure_stage, failure_reason } = deployment
+  const failure = failure_stage === null ? null : parseFailure(failure_reason ?? '').sentence
+  const message = describeWaiting(deployment) ?? failure
   return (
     <div className="grid justify-items-start gap-1">
       <StatusBadge deployment={deployment} />

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { classNames } from '../../class-names.ts'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Figure, Section } from '../../components/page.tsx'
 import { Skeleton } from '../../components/states.tsx'
@@ -64,8 +64,9 @@ export function UsageFigures({ deployment, wide }: { deployment: Deployment; wid
 /** The name and version as in the engine's own releases, such as `vLLM 0.28.0` or `llama.cpp b10964`. */
 function describeEngine({ engine }: Deployment): string | null {
   if (engine === null) return null
-  const name = words.engineNames[engine.name]
-  return engine.version === null ? name : `${name} ${engine.name === 'llama.cpp' ? 'b' : ''}${engine.version}`
+  const name = words.engineNames[engine.name] ?? engine.name
+  const prefix = words.engineVersionPrefixes[engine.name] ?? ''
+  return engine.version === null ? name : `${name} ${prefix}${engine.version}`
 }
 
 interface FactProps {

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { TriangleAlert } from 'lucide-react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { text } from '../../text/index.ts'
 import { parseFailure } from './failure-reason.ts'
@@ -20,19 +20,15 @@ const codesWithLogs = new Set([
 /** Shows why a deployment failed and what to do next. */
 export function FailureNotice({ deployment }: { deployment: Deployment }) {
   const { id, failure_stage, failure_reason } = deployment
-  if (failure_reason === null) return null
-  const { code, sentence } = parseFailure(failure_reason)
+  if (failure_stage === null) return null
+  const { code, sentence } = parseFailure(failure_reason ?? '')
+  const title = words.failedAt(words.stages[failure_stage] ?? failure_stage)
   return (
-    <section
-      aria-label={words.failedAt(words.stages[failure_stage ?? ''] ?? failure_stage ?? '')}
-      className="grid gap-4 rounded-xl border border-bad/30 bg-bad-soft px-5 py-4"
-    >
+    <section aria-label={title} className="grid gap-4 rounded-xl border border-bad/30 bg-bad-soft px-5 py-4">
       <div className="flex gap-3">
         <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
         <div className="grid min-w-0 gap-1">
-          <h2 className="font-semibold text-bad">
-            {words.failedAt(words.stages[failure_stage ?? ''] ?? failure_stage ?? '')}
-          </h2>
+          <h2 className="font-semibold text-bad">{title}</h2>
           <p className="break-words">{sentence}</p>
           {code !== '' && <p className="font-mono text-xs text-muted">{code}</p>}
         </div>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { changeLog, maxLines, toText, initialLog, type FollowedLog, type LogChange } from './log-lines.ts'
+import { changeLog, maxLines, toText, initialLog } from './log-lines.ts'
+import type { FollowedLog, LogChange } from './log-lines.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
 const line = (second: number, words = `line ${second}`) => ({ at: at(second), line: words })

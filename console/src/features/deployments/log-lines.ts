@@ -1,4 +1,4 @@
-import type { DeploymentLogLine } from '../../../../server/src/contract.ts'
+import type { DeploymentLogLine } from '../../contract.ts'
 
 /** The maximum number of lines to keep. */
 export const maxLines = 2_000

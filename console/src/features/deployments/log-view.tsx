@@ -1,4 +1,5 @@
-import { memo, type RefObject } from 'react'
+import { memo } from 'react'
+import type { RefObject } from 'react'
 import { classNames } from '../../class-names.ts'
 import { formatClock } from '../../format.ts'
 import { text } from '../../text/index.ts'

@@ -1,6 +1,7 @@
 import { ArrowDownToLine, Copy, Pause, Play, WrapText } from 'lucide-react'
-import { useDeferredValue, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import { useDeferredValue, useLayoutEffect, useRef, useState } from 'react'
+import type { ReactNode } from 'react'
+import type { Deployment } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { copyText } from '../../components/copy-text.ts'
 import { UnlabeledInput } from '../../components/field.tsx'
@@ -10,7 +11,8 @@ import { useToasts } from '../../components/toast.tsx'
 import { formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { LogView } from './log-view.tsx'
-import { toText, type NumberedLine } from './log-lines.ts'
+import { toText } from './log-lines.ts'
+import type { NumberedLine } from './log-lines.ts'
 import { useLog } from './use-log.ts'
 
 const words = text.deployment
@@ -28,7 +30,6 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
   const [wrap, setWrap] = useState(true)
   const [filter, setFilter] = useState('')
   const wanted = useDeferredValue(filter.trim().toLowerCase())
-  const toasts = useToasts()
   const box = useRef<HTMLDivElement>(null)
 
   const known = paused ?? lines
@@ -41,14 +42,6 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight
   })
 
-  const copy = async () => {
-    try {
-      await copyText(toText(shown))
-      toasts.success(words.copiedLog)
-    } catch (failure) {
-      toasts.error(failure)
-    }
-  }
   if (error) return <ErrorState error={error} onRetry={retry} />
   return (
     <Section flush>
@@ -66,25 +59,18 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
         </span>
         <div className="ml-auto flex flex-wrap gap-1">
           {live && (
-            <>
-              <Toggle pressed={follow} onPress={() => setFollow(!follow)} title={words.followHint}>
-                <ArrowDownToLine aria-hidden />
-                {words.follow}
-              </Toggle>
-              <Button variant="quiet" size="small" onClick={() => setPaused(paused === null ? lines : null)}>
-                {paused === null ? <Pause aria-hidden /> : <Play aria-hidden />}
-                {paused === null ? words.pause : words.resume}
-              </Button>
-            </>
+            <FollowButtons
+              follow={follow}
+              onFollow={setFollow}
+              paused={paused !== null}
+              onPause={(pause) => setPaused(pause ? lines : null)}
+            />
           )}
           <Toggle pressed={wrap} onPress={() => setWrap(!wrap)}>
             <WrapText aria-hidden />
             {words.wrap}
           </Toggle>
-          <Button variant="quiet" size="small" disabled={shown.length === 0} onClick={() => void copy()}>
-            <Copy aria-hidden />
-            {words.copyLog}
-          </Button>
+          <CopyLogButton lines={shown} />
         </div>
       </div>
       {disconnected && (
@@ -114,6 +100,47 @@ export function LogsTab({ deployment }: { deployment: Deployment }) {
         </div>
       )}
     </Section>
+  )
+}
+
+interface FollowButtonsProps {
+  follow: boolean
+  onFollow: (follow: boolean) => void
+  paused: boolean
+  onPause: (pause: boolean) => void
+}
+
+/** Whether the view scrolls with a live log, and whether it shows new lines. */
+function FollowButtons({ follow, onFollow, paused, onPause }: FollowButtonsProps) {
+  return (
+    <>
+      <Toggle pressed={follow} onPress={() => onFollow(!follow)} title={words.followHint}>
+        <ArrowDownToLine aria-hidden />
+        {words.follow}
+      </Toggle>
+      <Button variant="quiet" size="small" onClick={() => onPause(!paused)}>
+        {paused ? <Play aria-hidden /> : <Pause aria-hidden />}
+        {paused ? words.resume : words.pause}
+      </Button>
+    </>
+  )
+}
+
+function CopyLogButton({ lines }: { lines: NumberedLine[] }) {
+  const toasts = useToasts()
+  const copy = async () => {
+    try {
+      await copyText(toText(lines))
+      toasts.success(words.copiedLog)
+    } catch (failure) {
+      toasts.error(failure)
+    }
+  }
+  return (
+    <Button variant="quiet" size="small" disabled={lines.length === 0} onClick={() => void copy()}>
+      <Copy aria-hidden />
+      {words.copyLog}
+    </Button>
   )
 }
 

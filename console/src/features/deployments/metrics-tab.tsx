@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { classNames } from '../../class-names.ts'
-import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../../../server/src/contract.ts'
+import type { Deployment, DeploymentStatistics, StatisticsWindow } from '../../contract.ts'
 import { Figure, Section } from '../../components/page.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'

@@ -1,4 +1,4 @@
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'
@@ -19,7 +19,7 @@ export function OverviewTab({ deployment }: { deployment: Deployment }) {
         <TerminatedNotice deployment={deployment} />
         <Timeline deployment={deployment} />
         <Capacity deployment={deployment} />
-        {deployment.selection_reason !== null && (
+        {deployment.selected_instance_type !== null && (
           <Section title={text.deployment.whyInstance}>
             <p className="max-w-prose">{deployment.selection_reason}</p>
           </Section>

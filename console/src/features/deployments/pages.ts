@@ -1,7 +1,11 @@
+import { Boxes } from 'lucide-react'
 import { deploymentsQuery } from '../../domain/deployments/queries.ts'
 import { page } from '../../routing/page.ts'
-import { readText, type RawSearch } from '../../routing/search.ts'
-import { toFilter, type ListSearch } from './list-search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
+import { text } from '../../text/index.ts'
+import { toFilter } from './list-search.ts'
+import type { ListSearch } from './list-search.ts'
 
 export const deploymentsPage = page({
   path: '/deployments',
@@ -9,6 +13,9 @@ export const deploymentsPage = page({
     show: show === 'all' ? 'all' : undefined,
     page: readText(page),
   }),
+  heading: text.pages.deployments,
+  frame: 'member',
+  navigation: { icon: Boxes },
   prefetch: (queryClient, search) => void queryClient.prefetchQuery(deploymentsQuery(toFilter(search))),
   load: () => import('./deployments-page.tsx'),
   component: 'DeploymentsPage',

@@ -1,5 +1,5 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
-import type { Deployment, OwnOrganization } from '../../../../server/src/contract.ts'
+import type { Deployment, OwnOrganization } from '../../contract.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { organizationsQuery } from '../../domain/session/organizations.ts'

@@ -1,6 +1,6 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query'
 import { expect, test, vi } from 'vitest'
-import type { DeploymentStatistics, DeploymentUsage } from '../../../../server/src/contract.ts'
+import type { DeploymentStatistics, DeploymentUsage } from '../../contract.ts'
 import { deploymentUsageQuery, statisticsQuery } from './queries.ts'
 
 test.each([

@@ -1,18 +1,13 @@
 import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type {
-  Deployment,
-  DeploymentChange,
+  DeploymentChangeInput,
   DeploymentEvent,
-  DeploymentEvents,
-  DeploymentLogs,
   DeploymentPage,
-  DeploymentStatistics,
-  DeploymentUsage,
   StatisticsWindow,
-} from '../../../../server/src/contract.ts'
+} from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { usageSummaryQuery } from '../../domain/billing/queries.ts'
-import { deploymentPath, deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
+import { deploymentQuery, steadyInterval } from '../../domain/deployments/queries.ts'
 import { mergeEvent } from './steps.ts'
 
 /** One deployment; uses the entry of a loaded list as a placeholder. */
@@ -33,7 +28,10 @@ export const eventsQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'events', id],
     queryFn: async ({ signal, client, queryKey }) => {
-      const { items } = await callApi<DeploymentEvents>('GET', deploymentPath(id, '/events'), { signal })
+      const { items } = await callApi('GET', '/api/v1/model-deployments/{deployment_id}/events', {
+        path: { deployment_id: id },
+        signal,
+      })
       // The stream may have delivered an event after the server wrote this response.
       const streamed = client.getQueryData<DeploymentEvent[]>(queryKey) ?? []
       return streamed.reduce(mergeEvent, items)
@@ -45,7 +43,11 @@ export const eventsQuery = (id: string) =>
 export const logsQuery = (id: string) =>
   queryOptions({
     queryKey: ['deployments', 'logs', id],
-    queryFn: ({ signal }) => callApi<DeploymentLogs>('GET', deploymentPath(id, '/logs'), { signal }),
+    queryFn: ({ signal }) =>
+      callApi('GET', '/api/v1/model-deployments/{deployment_id}/logs', {
+        path: { deployment_id: id },
+        signal,
+      }),
     // Each connection fetches the history again; a cached one would be stale.
     gcTime: 0,
     refetchOnWindowFocus: false,
@@ -56,7 +58,11 @@ export const logsQuery = (id: string) =>
 export const deploymentUsageQuery = (id: string, ended: boolean) =>
   queryOptions({
     queryKey: ['deployments', 'usage', id, { ended }],
-    queryFn: ({ signal }) => callApi<DeploymentUsage>('GET', deploymentPath(id, '/usage'), { signal }),
+    queryFn: ({ signal }) =>
+      callApi('GET', '/api/v1/model-deployments/{deployment_id}/usage', {
+        path: { deployment_id: id },
+        signal,
+      }),
     refetchInterval: ended ? false : steadyInterval,
     placeholderData: keepPreviousData,
   })
@@ -66,7 +72,11 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
   queryOptions({
     queryKey: ['deployments', 'statistics', id, window, { ended }],
     queryFn: ({ signal }) =>
-      callApi<DeploymentStatistics>('GET', deploymentPath(id, '/statistics'), { query: { window }, signal }),
+      callApi('GET', '/api/v1/model-deployments/{deployment_id}/statistics', {
+        path: { deployment_id: id },
+        query: { window },
+        signal,
+      }),
     refetchInterval: ended ? false : 10_000,
     placeholderData: keepPreviousData,
   })
@@ -75,8 +85,11 @@ export const statisticsQuery = (id: string, window: StatisticsWindow, ended: boo
 export function useChangeMinimums(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (minimums: DeploymentChange) =>
-      callApi<Deployment>('PATCH', deploymentPath(id), { body: minimums }),
+    mutationFn: (minimums: DeploymentChangeInput) =>
+      callApi('PATCH', '/api/v1/model-deployments/{deployment_id}', {
+        path: { deployment_id: id },
+        body: minimums,
+      }),
     onSuccess: (deployment) => {
       queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
       void queryClient.invalidateQueries({ queryKey: ['deployments'] })
@@ -88,7 +101,8 @@ export function useChangeMinimums(id: string) {
 export function useTerminate(id: string) {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: () => callApi<Deployment>('DELETE', deploymentPath(id)),
+    mutationFn: () =>
+      callApi('DELETE', '/api/v1/model-deployments/{deployment_id}', { path: { deployment_id: id } }),
     onSuccess: (deployment) => {
       queryClient.setQueryData(deploymentQuery(id).queryKey, deployment)
       queryClient.setQueriesData<DeploymentPage>(

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Ellipsis, MessagesSquare, SquareArrowOutUpRight, Trash2 } from 'lucide-react'
 import { Suspense, useLayoutEffect, useRef, useState } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'

@@ -1,4 +1,4 @@
-import type { DeploymentStatistics } from '../../../../server/src/contract.ts'
+import type { DeploymentStatistics } from '../../contract.ts'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatDuration, formatMoment, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { DeployableModel, Placement } from '../../../../server/src/contract.ts'
+import type { DeployableModel, Placement } from '../../contract.ts'
 import { modelsQuery, placementsQuery } from '../../domain/models/queries.ts'
 import type { Variant } from '../../domain/models/variants.ts'
 

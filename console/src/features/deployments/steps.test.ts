@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DeploymentEvent } from '../../../../server/src/contract.ts'
+import type { DeploymentEvent } from '../../contract.ts'
 import { findStartTime, mergeEvent, nameStep, toSteps } from './steps.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString()
@@ -7,12 +7,19 @@ const event = (
   second: number,
   status: DeploymentEvent['status'],
   stage: string | null,
-  message = `message ${second}`,
-): DeploymentEvent => ({ at: at(second), status, stage, message })
+  instance_type: string | null = null,
+): DeploymentEvent => ({
+  id: second,
+  at: at(second),
+  status,
+  stage,
+  message: `message ${second}`,
+  instance_type,
+})
 
 const events = [
   event(0, 'requested', null),
-  event(1, 'provisioning', 'instance_selection'),
+  event(1, 'provisioning', 'instance_selection', 'l4-x1'),
   event(2, 'provisioning', 'provisioning'),
   event(9, 'deploying', 'provisioning'),
   event(10, 'deploying', 'model_download'),
@@ -31,6 +38,7 @@ test('repeated events of a stage are one step, which lasts until the next step',
     'model_download',
     'running',
   ])
+  expect(steps.map(({ instance_type }) => instance_type)).toEqual([null, 'l4-x1', null, null, null, null])
   const download = steps[4]
   expect(download).toMatchObject({ at: at(10), message: 'message 30', tookMilliseconds: 30_000 })
   expect(download?.earlier.map(({ message }) => message)).toEqual(['message 10', 'message 20'])
@@ -38,7 +46,7 @@ test('repeated events of a stage are one step, which lasts until the next step',
   expect(toSteps([])).toEqual([])
 })
 
-test('a known event is not added again; a new one is inserted by time', () => {
+test('a known event is not added again; a new one is inserted in order', () => {
   const shuffled = [7, 3, 3, 0, 1, 5, 2, 4, 6, 0].map((index) => events[index] as DeploymentEvent)
   expect(shuffled.reduce<DeploymentEvent[]>(mergeEvent, [])).toEqual(events)
 })

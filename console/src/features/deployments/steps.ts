@@ -1,4 +1,4 @@
-import type { DeploymentEvent } from '../../../../server/src/contract.ts'
+import type { DeploymentEvent } from '../../contract.ts'
 
 /** Consecutive events with the same status and stage. A download, for example, reports progress every ten seconds. */
 export interface Step {
@@ -7,6 +7,8 @@ export interface Step {
   stage: string | null
   /** The message of the last event. */
   message: string
+  /** The instance type that the last event reports as chosen; null if it reports something else. */
+  instance_type: string | null
   /** The earlier events, oldest first. */
   earlier: DeploymentEvent[]
   /** Milliseconds until the next step; null for the last step. */
@@ -30,6 +32,7 @@ export function toSteps(events: readonly DeploymentEvent[]): Step[] {
       status,
       stage,
       message: group.at(-1)?.message ?? '',
+      instance_type: group.at(-1)?.instance_type ?? null,
       earlier: group.slice(0, -1),
       tookMilliseconds: next ? Date.parse(next.at) - Date.parse(at) : null,
     }
@@ -44,11 +47,10 @@ export function nameStep({ status, stage }: Pick<Step, 'status' | 'stage'>): str
   return stage
 }
 
-/** Inserts an event by time unless it is already known. */
+/** Inserts an event in the order of the history unless it is already known. */
 export function mergeEvent(events: readonly DeploymentEvent[], added: DeploymentEvent): DeploymentEvent[] {
-  const known = events.some(({ at, message }) => at === added.at && message === added.message)
-  if (known) return [...events]
-  return [...events, added].toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
+  if (events.some(({ id }) => id === added.id)) return [...events]
+  return [...events, added].toSorted((one, other) => one.id - other.id)
 }
 
 /** Milliseconds from the request until the deployment first ran; null if it never ran. */

@@ -1,4 +1,4 @@
-import type { Deployment, OwnOrganization } from '../../../../server/src/contract.ts'
+import type { Deployment, OwnOrganization } from '../../contract.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/states.tsx'
 import { useSwitchOrganization } from '../../domain/session/organizations.ts'

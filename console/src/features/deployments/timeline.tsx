@@ -1,14 +1,15 @@
 import { classNames } from '../../class-names.ts'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Section } from '../../components/page.tsx'
 import { useNow } from '../../components/use-now.ts'
 import { Progress } from '../../components/progress.tsx'
 import { ErrorState, Skeleton } from '../../components/states.tsx'
 import { formatClock, formatDuration, formatMoment, formatPercent } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { isChanging } from '../../domain/deployments/status.ts'
+import { describeWaiting, isChanging } from '../../domain/deployments/status.ts'
 import { parseFailure } from './failure-reason.ts'
-import { findStartTime, nameStep, toSteps, type Step } from './steps.ts'
+import { findStartTime, nameStep, toSteps } from './steps.ts'
+import type { Step } from './steps.ts'
 import { useLiveEvents } from './use-live-events.ts'
 
 const words = text.deployment
@@ -117,11 +118,13 @@ function TimelineStep({ step, deployment, current, isLast }: TimelineStepProps) 
   )
 }
 
-function describeStep({ status, message }: Step, deployment: Deployment, current: boolean): string {
-  const { status_message, selection_reason, selected_instance_type } = deployment
-  if (current && status_message !== null) return status_message
-  // The page shows the full reason in its own section.
-  if (message === selection_reason) return words.chosenInstance(selected_instance_type ?? '')
+function describeStep(step: Step, deployment: Deployment, current: boolean): string {
+  const { instance_type, status, message } = step
+  const waiting = current ? describeWaiting(deployment) : null
+  if (waiting !== null) return waiting
+  // The page shows the reason for the present instance in its own section.
+  if (instance_type !== null && instance_type === deployment.selected_instance_type)
+    return words.chosenInstance(instance_type)
   return status === 'failed' ? parseFailure(message).sentence : message
 }
 
@@ -138,8 +141,8 @@ function EarlierMessages({ events }: { events: Step['earlier'] }) {
         {words.earlierMessages(events.length)}
       </summary>
       <ul className="mt-1 grid gap-0.5">
-        {events.map(({ at, message }) => (
-          <li key={`${at} ${message}`} className="flex justify-between gap-4">
+        {events.map(({ id, at, message }) => (
+          <li key={id} className="flex justify-between gap-4">
             <span className="min-w-0 break-words">{message}</span>
             <time dateTime={at} className="tabular whitespace-nowrap">
               {formatClock(at)}

@@ -1,14 +1,21 @@
 import { useEffect, useEffectEvent } from 'react'
+import { toUrl } from '../../api/client.ts'
+import type { Answer, PathTo, UrlInput } from '../../api/operations.ts'
 
 const initialDelay = 1_000
 const maxDelay = 15_000
 
-interface EventStream<Item> {
+/** An operation that lists items as JSON, or streams new ones as events. */
+type StreamPath = PathTo<'GET', 'text/event-stream'>
+type ItemOf<Path extends StreamPath> = Answer<'GET', Path> extends { items: (infer Item)[] } ? Item : never
+
+interface EventStream<Path extends StreamPath> {
+  input: UrlInput<'GET', Path>
   /** The name of the events that carry items. */
   event: string
   /** Disconnects while false. */
   enabled: boolean
-  onItem: (item: Item) => void
+  onItem: (item: ItemOf<Path>) => void
   /** Called after each connect and reconnect. */
   onOpen?: () => void
   /** Called when the connection is lost; it reconnects automatically. */
@@ -19,8 +26,12 @@ interface EventStream<Item> {
  * Follows server-sent events while the component is mounted and the tab is visible. After a network error the browser reconnects;
  * after a response that is not a stream, this hook does.
  */
-export function useEventStream<Item>(path: string, { event, enabled, ...handlers }: EventStream<Item>) {
-  const onItem = useEffectEvent((item: Item) => handlers.onItem(item))
+export function useEventStream<const Path extends StreamPath>(
+  path: Path,
+  { input, event, enabled, ...handlers }: EventStream<Path>,
+) {
+  const url = toUrl(path, input)
+  const onItem = useEffectEvent((item: ItemOf<Path>) => handlers.onItem(item))
   const onOpen = useEffectEvent(() => handlers.onOpen?.())
   const onLost = useEffectEvent(() => handlers.onLost?.())
   useEffect(() => {
@@ -35,13 +46,15 @@ export function useEventStream<Item>(path: string, { event, enabled, ...handlers
     }
     const connect = () => {
       disconnect()
-      const opened = new EventSource(path)
+      const opened = new EventSource(url)
       source = opened
       opened.addEventListener('open', () => {
         delay = initialDelay
         onOpen()
       })
-      opened.addEventListener(event, ({ data }: MessageEvent<string>) => onItem(JSON.parse(data) as Item))
+      opened.addEventListener(event, ({ data }: MessageEvent<string>) =>
+        onItem(JSON.parse(data) as ItemOf<Path>),
+      )
       opened.addEventListener('error', () => {
         onLost()
         if (opened.readyState !== EventSource.CLOSED || source !== opened) return
@@ -60,5 +73,5 @@ export function useEventStream<Item>(path: string, { event, enabled, ...handlers
       document.removeEventListener('visibilitychange', onVisibilityChange)
       disconnect()
     }
-  }, [path, event, enabled])
+  }, [url, event, enabled])
 }

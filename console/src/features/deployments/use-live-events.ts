@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import type { Deployment, DeploymentEvent } from '../../../../server/src/contract.ts'
-import { deploymentPath, deploymentQuery } from '../../domain/deployments/queries.ts'
+import type { Deployment } from '../../contract.ts'
+import { deploymentQuery } from '../../domain/deployments/queries.ts'
 import { eventsQuery } from './queries.ts'
 import { mergeEvent } from './steps.ts'
 import { useEventStream } from './use-event-stream.ts'
@@ -8,7 +8,8 @@ import { useEventStream } from './use-event-stream.ts'
 /** The events of a deployment, followed live until it is terminated. Refetches the deployment when an event changes its status. */
 export function useLiveEvents({ id, status }: Pick<Deployment, 'id' | 'status'>) {
   const queryClient = useQueryClient()
-  useEventStream<DeploymentEvent>(deploymentPath(id, '/events'), {
+  useEventStream('/api/v1/model-deployments/{deployment_id}/events', {
+    input: { path: { deployment_id: id } },
     event: 'status',
     enabled: status !== 'terminated',
     onItem: (event) => {

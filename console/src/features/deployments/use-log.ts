@@ -1,7 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useReducer } from 'react'
-import type { Deployment, DeploymentLogLine } from '../../../../server/src/contract.ts'
-import { deploymentPath } from '../../domain/deployments/queries.ts'
+import type { Deployment } from '../../contract.ts'
 import { changeLog, initialLog } from './log-lines.ts'
 import { logsQuery } from './queries.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
@@ -25,7 +24,8 @@ export function useLog(deployment: Deployment) {
   useEffect(() => {
     if (!live) void loadHistory()
   }, [live, loadHistory])
-  useEventStream<DeploymentLogLine>(deploymentPath(id, '/logs?tail=0'), {
+  useEventStream('/api/v1/model-deployments/{deployment_id}/logs', {
+    input: { path: { deployment_id: id }, query: { tail: 0 } },
     event: 'line',
     enabled: live,
     onOpen: () => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -9,12 +9,8 @@ import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { Notice, Skeleton } from '../../components/states.tsx'
 import { embeddingModelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
-import {
-  sampleLanguages,
-  writeFirstBody,
-  writeSample,
-  type SampleLanguage,
-} from '../../domain/models/code-samples.ts'
+import { sampleLanguages, writeFirstBody, writeSample } from '../../domain/models/code-samples.ts'
+import type { SampleLanguage } from '../../domain/models/code-samples.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 
 const words = text.deployment

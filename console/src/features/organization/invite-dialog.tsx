@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import { useId, type ReactNode } from 'react'
-import type { InvitationRequest } from '../../../../server/src/contract.ts'
+import { useId } from 'react'
+import type { ReactNode } from 'react'
+import type { InvitationRequestInput } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
@@ -13,7 +14,7 @@ import { text } from '../../text/index.ts'
 import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
 import { RoleChoice } from './role-choice.tsx'
 
-type Role = NonNullable<InvitationRequest['role']>
+type Role = NonNullable<InvitationRequestInput['role']>
 
 interface InviteDialogProps {
   open: boolean

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { EllipsisVertical } from 'lucide-react'
 import { useState } from 'react'
-import type { Member } from '../../../../server/src/contract.ts'
+import type { Member } from '../../contract.ts'
 import { organizationQuery, useCan, useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'

@@ -51,7 +51,7 @@ export function OrganizationPage() {
     // The key discards drafts and dialogs when the organization changes.
     <Page
       key={organization.id}
-      title={text.organization.title}
+      title={text.pages.organization.title}
       description={organization.description && <p className="line-clamp-2">{organization.description}</p>}
       actions={
         mayInvite && (
@@ -63,7 +63,7 @@ export function OrganizationPage() {
       }
     >
       <Tabs
-        label={text.organization.title}
+        label={text.pages.organization.title}
         value={tab}
         onValueChange={(next) => show(next)}
         tabs={allowed.map((value) => ({

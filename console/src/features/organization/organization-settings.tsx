@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
-import type { Organization } from '../../../../server/src/contract.ts'
+import type { Organization } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { TextArea, TextField } from '../../components/field.tsx'
-import { fieldErrors, Form, useDraft } from '../../components/form.tsx'
+import { Form } from '../../components/form.tsx'
 import { Section } from '../../components/page.tsx'
-import { useToasts } from '../../components/toast.tsx'
+import { useSavedForm } from '../../components/saved-form.ts'
 import { formatDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { useUpdateOrganization } from './queries.ts'
@@ -60,38 +60,21 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 
 function SettingsForm({ organization }: { organization: Organization }) {
   const { name, description } = organization
-  const { field, changes, clear } = useDraft({ name, description })
   const update = useUpdateOrganization()
-  const toasts = useToasts()
-  const errors = fieldErrors(update.error)
-  const save = () =>
-    update.mutate(
-      {
-        ...(changes.name !== undefined && { name: changes.name }),
-        ...(changes.description !== undefined && { description: changes.description.trim() || null }),
-      },
-      {
-        onSuccess: () => {
-          clear()
-          toasts.success(text.common.saved)
-        },
-      },
-    )
+  const { form, field } = useSavedForm({ saved: { name, description }, required: 'name', update })
   return (
-    <Form submitLabel={text.common.save} busy={update.isPending} error={update.error} onSubmit={save}>
+    <Form {...form}>
       <TextField
         label={text.organization.name}
         autoComplete="organization"
         required
         maxLength={255}
-        error={errors.name}
         {...field('name')}
       />
       <TextArea
         label={text.organization.description}
         hint={text.organization.descriptionHint}
         maxLength={2_000}
-        error={errors.description}
         {...field('description')}
       />
     </Form>

@@ -1,5 +1,8 @@
+import { Users } from 'lucide-react'
 import { page } from '../../routing/page.ts'
-import { readText, type RawSearch } from '../../routing/search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
+import { text } from '../../text/index.ts'
 
 interface OrganizationSearch {
   tab?: string | undefined
@@ -13,6 +16,8 @@ export const organizationPage = page({
     tab: readText(tab),
     invite: invite === 'yes' ? 'yes' : undefined,
   }),
+  heading: text.pages.organization,
+  navigation: { icon: Users },
   load: () => import('./organization-page.tsx'),
   component: 'OrganizationPage',
 })

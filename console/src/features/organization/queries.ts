@@ -1,27 +1,23 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import type {
   HandOver,
-  Invitation,
-  InvitationLink,
-  InvitationRequest,
-  Member,
-  MemberChanges,
-  Organization,
-  OrganizationChanges,
-} from '../../../../server/src/contract.ts'
+  InvitationRequestInput,
+  MemberChangesInput,
+  OrganizationChangesInput,
+} from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 /** The members, in the order in which they joined. */
 export const membersQuery = queryOptions({
   queryKey: ['organization', 'members'],
-  queryFn: ({ signal }) => callApi<Member[]>('GET', '/v1/organization/members', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/organization/members', { signal }),
 })
 
 /** The organization's invitations, newest first; requires the `manageInvitations` permission. */
 export const invitationsQuery = queryOptions({
   queryKey: ['organization', 'invitations'],
-  queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/organization/invitations', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/organization/invitations', { signal }),
   // Sending an email takes a second or two; the invitee may answer at any time.
   refetchInterval: ({ state }) =>
     state.data?.some(({ status, email_status }) => status === 'pending' && email_status === 'pending')
@@ -32,8 +28,8 @@ export const invitationsQuery = queryOptions({
 export function useUpdateOrganization() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (changes: OrganizationChanges) =>
-      callApi<Organization>('PATCH', '/v1/organization', { body: changes }),
+    mutationFn: (changes: OrganizationChangesInput) =>
+      callApi('PATCH', '/v1/organization', { body: changes }),
     onSuccess: (organization) => {
       queryClient.setQueryData(organizationQuery.queryKey, organization)
       // The list of organizations and the session contain the name too.
@@ -46,8 +42,8 @@ export function useUpdateOrganization() {
 export function useInvite() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (invitation: InvitationRequest) =>
-      callApi<Invitation>('POST', '/v1/organization/invitations', { body: invitation }),
+    mutationFn: (invitation: InvitationRequestInput) =>
+      callApi('POST', '/v1/organization/invitations', { body: invitation }),
     onSuccess: (invitation) =>
       queryClient.setQueryData(invitationsQuery.queryKey, (before) => before && [invitation, ...before]),
     // The error may refer to an invitation that the cached list does not have yet.
@@ -59,7 +55,8 @@ export function useInvite() {
 export function useResendInvitation() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (id: number) => callApi<Invitation>('POST', `/v1/organization/invitations/${id}/resend`),
+    mutationFn: (id: number) =>
+      callApi('POST', '/v1/organization/invitations/{invitation_id}/resend', { path: { invitation_id: id } }),
     onSuccess: (invitation) =>
       queryClient.setQueryData(invitationsQuery.queryKey, (before) =>
         before?.map((known) => (known.id === invitation.id ? invitation : known)),
@@ -71,15 +68,16 @@ export function useResendInvitation() {
 /** Returns the link of a pending invitation. Only a server without a mail server reveals it. */
 export function useInvitationLink() {
   return useMutation({
-    mutationFn: (id: number) => callApi<InvitationLink>('POST', `/v1/organization/invitations/${id}/link`),
+    mutationFn: (id: number) =>
+      callApi('POST', '/v1/organization/invitations/{invitation_id}/link', { path: { invitation_id: id } }),
   })
 }
 
 export function useChangeRole() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: ({ id, role }: { id: number } & MemberChanges) =>
-      callApi<Member>('PATCH', `/v1/organization/members/${id}`, { body: { role } }),
+    mutationFn: ({ id, role }: { id: number } & MemberChangesInput) =>
+      callApi('PATCH', '/v1/organization/members/{member_id}', { path: { member_id: id }, body: { role } }),
     // If the caller's own role changed, so did their permissions.
     onSettled: () =>
       Promise.all([
@@ -93,7 +91,7 @@ export function useRemoveMember() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: ({ id, handOver }: { id: number; handOver: HandOver }) =>
-      callApi<undefined>('DELETE', `/v1/organization/members/${id}`, { query: handOver }),
+      callApi('DELETE', '/v1/organization/members/{member_id}', { path: { member_id: id }, query: handOver }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: membersQuery.queryKey }),
   })
 }
@@ -102,7 +100,8 @@ export function useRemoveMember() {
 export function useCancelInvitation() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (id: number) => callApi<Invitation>('DELETE', `/v1/organization/invitations/${id}`),
+    mutationFn: (id: number) =>
+      callApi('DELETE', '/v1/organization/invitations/{invitation_id}', { path: { invitation_id: id } }),
     onSettled: () => queryClient.invalidateQueries({ queryKey: invitationsQuery.queryKey }),
   })
 }

@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Member } from '../../../../server/src/contract.ts'
+import type { Member } from '../../contract.ts'
 import { ApiError } from '../../api/client.ts'
 import { organizationQuery } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -35,7 +35,7 @@ export function RemoveMemberDialog({ member, isOwn, onClose }: RemoveMemberDialo
     ? {}
     : choice === 'end'
       ? { deployments: 'end' as const }
-      : { deployments: 'transfer' as const, to: choice }
+      : { deployments: 'transfer' as const, to: Number(choice) }
   const onSuccess = () => {
     toasts.success(isOwn ? words.left(organization.name) : words.removed(member.name))
     onClose()

@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import type { Member } from '../../../../server/src/contract.ts'
+import type { Member } from '../../contract.ts'
 import { text } from '../../text/index.ts'
 
 /** A choice of one role, each with what it may do. */

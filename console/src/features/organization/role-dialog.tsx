@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import type { Member } from '../../../../server/src/contract.ts'
+import type { Member } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Form } from '../../components/form.tsx'

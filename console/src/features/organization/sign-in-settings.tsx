@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Organization } from '../../../../server/src/contract.ts'
+import type { Organization } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'

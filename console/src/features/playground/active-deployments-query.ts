@@ -1,5 +1,4 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { DeploymentPage } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import { isMoving } from '../../domain/deployments/status.ts'
 
@@ -7,7 +6,7 @@ import { isMoving } from '../../domain/deployments/status.ts'
 export const activeDeploymentsQuery = queryOptions({
   queryKey: ['deployments', 'playground'],
   queryFn: ({ signal }) =>
-    callApi<DeploymentPage>('GET', '/api/v1/model-deployments', {
+    callApi('GET', '/api/v1/model-deployments', {
       query: { active: true, limit: 500 },
       signal,
     }),

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { addChunk, pendingAnswer, tokensPerSecond, type ChatChunk } from './answer.ts'
+import { addChunk, pendingAnswer, tokensPerSecond } from './answer.ts'
+import type { ChatChunk } from './answer.ts'
 
 const delta = (delta: object, finish_reason: string | null = null): ChatChunk => ({
   choices: [{ delta, finish_reason }],

@@ -1,12 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import { CodeXml, MessagesSquare, SlidersHorizontal, SquarePen } from 'lucide-react'
 import { Suspense, useEffect, useMemo, useState } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/states.tsx'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
+import { BadParameters, Parameters, useParameters } from './chat-parameters.tsx'
+import type { ParametersProps } from './chat-parameters.tsx'
 import { Composer } from './composer.tsx'
 import {
   conversation,
@@ -21,20 +23,17 @@ import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
 import { focusComposer } from './focus.ts'
-import { ParametersDrawer, ViewCodeDialog } from './lazy-dialogs.ts'
-import { readParameters } from './parameters.ts'
-import { ParametersForm } from './parameters-form.tsx'
+import { ViewCodeDialog } from './lazy-dialogs.ts'
 import { useStore } from './store.ts'
 import { Transcript } from './transcript.tsx'
-import { useMedia } from './use-media.ts'
-import { ViewFrame, type ViewProps } from './view-frame.tsx'
+import { ViewFrame } from './view-frame.tsx'
+import type { ViewProps } from './view-frame.tsx'
 
 const maxDeployments = 4
 
 /** A conversation with one deployment, or the same conversation with several. */
 export function ChatView({ heading, deployments, names, ids, onChoose }: ViewProps) {
   const hasTurns = useStore(conversation, ({ turns }) => turns.length > 0)
-  const parameters = useStore(conversation, (state) => state.parameters)
   const busy = useStore(conversation, hasPendingAnswer)
   const outcome = useStore(conversation, findOutcome)
   const chosen = useSelection(deployments, ids, onChoose)
@@ -43,14 +42,8 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
     [chosen, deployments],
   )
   const first = deployments.find(({ id }) => id === chosen[0])
-  const { errors } = useMemo(() => readParameters(parameters), [parameters])
-  const valid = Object.keys(errors).length === 0
-  const isWide = useMedia('(min-width: 80rem)')
-  const [panelOpen, setPanelOpen] = useState(true)
-  const [drawerOpen, setDrawerOpen] = useState(false)
+  const parameters = useParameters()
   const [codeOpen, setCodeOpen] = useState(false)
-  const shown = isWide ? panelOpen : drawerOpen
-  const showParameters = isWide ? setPanelOpen : setDrawerOpen
   useEscapeToStop(busy)
 
   if (chosen.length === 0 && !hasTurns) {
@@ -75,29 +68,11 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         }
         wideChoice={chosen.length > 1}
         actions={
-          <>
-            <Action
-              icon={<SquarePen aria-hidden />}
-              label={text.playground.newChat}
-              disabled={!hasTurns}
-              onClick={() => {
-                startNewChat()
-                focusComposer()
-              }}
-            />
-            <Action
-              icon={<CodeXml aria-hidden />}
-              label={text.playground.viewCode}
-              disabled={chosen.length === 0}
-              onClick={() => setCodeOpen(true)}
-            />
-            <Action
-              icon={<SlidersHorizontal aria-hidden />}
-              label={text.playground.parameters}
-              aria-expanded={shown}
-              onClick={() => showParameters(!shown)}
-            />
-          </>
+          <ChatActions
+            hasTurns={hasTurns}
+            parameters={parameters}
+            {...(chosen.length > 0 && { onViewCode: () => setCodeOpen(true) })}
+          />
         }
       >
         <Transcript
@@ -110,39 +85,16 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
         <div className="grid gap-2 px-4 pt-1 pb-4 sm:px-8">
           <div className="mx-auto grid w-full max-w-3xl gap-2">
             <DeploymentNotices deployments={deployments} names={names} ids={chosen} />
-            {!valid && (
-              <p className="text-[0.8125rem] text-bad">
-                {text.playground.badParameters}{' '}
-                {!shown && (
-                  <button
-                    type="button"
-                    className="font-medium underline underline-offset-4"
-                    onClick={() => showParameters(true)}
-                  >
-                    {text.playground.showParameters}
-                  </button>
-                )}
-              </p>
-            )}
+            {!parameters.valid && <BadParameters parameters={parameters} />}
           </div>
-          <Composer readyIds={readyIds} busy={busy} valid={valid} />
+          <Composer readyIds={readyIds} busy={busy} valid={parameters.valid} />
         </div>
         <p role="status" className="sr-only">
           {busy ? text.playground.answering : outcome && text.playground.ended[outcome]}
         </p>
       </ViewFrame>
-      {isWide && panelOpen && (
-        <aside
-          aria-label={text.playground.parameters}
-          className="w-72 shrink-0 overflow-y-auto border-l px-5 pt-8 pb-5"
-        >
-          <h2 className="font-semibold">{text.playground.parameters}</h2>
-          <p className="pb-4 text-[0.8125rem] text-muted">{text.playground.parametersHint}</p>
-          <ParametersForm errors={errors} />
-        </aside>
-      )}
+      <Parameters parameters={parameters} />
       <Suspense>
-        {!isWide && drawerOpen && <ParametersDrawer onClose={() => setDrawerOpen(false)} errors={errors} />}
         {codeOpen && (
           <ViewCodeDialog
             onClose={() => setCodeOpen(false)}
@@ -154,6 +106,40 @@ export function ChatView({ heading, deployments, names, ids, onChoose }: ViewPro
           />
         )}
       </Suspense>
+    </>
+  )
+}
+
+interface ChatActionsProps extends ParametersProps {
+  hasTurns: boolean
+  /** Missing without a deployment */
+  onViewCode?: () => void
+}
+
+function ChatActions({ hasTurns, parameters: { shown, show }, onViewCode }: ChatActionsProps) {
+  return (
+    <>
+      <Action
+        icon={<SquarePen aria-hidden />}
+        label={text.playground.newChat}
+        disabled={!hasTurns}
+        onClick={() => {
+          startNewChat()
+          focusComposer()
+        }}
+      />
+      <Action
+        icon={<CodeXml aria-hidden />}
+        label={text.playground.viewCode}
+        disabled={!onViewCode}
+        onClick={onViewCode}
+      />
+      <Action
+        icon={<SlidersHorizontal aria-hidden />}
+        label={text.playground.parameters}
+        aria-expanded={shown}
+        onClick={() => show(!shown)}
+      />
     </>
   )
 }

@@ -1,6 +1,6 @@
 import { QueryClient } from '@tanstack/react-query'
 import { expect, it } from 'vitest'
-import type { Organization, Session } from '../../../../server/src/contract.ts'
+import type { Organization, Session } from '../../contract.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { clearOnOwnerChange } from './clear-on-owner-change.ts'
 

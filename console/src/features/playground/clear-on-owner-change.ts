@@ -1,4 +1,5 @@
-import { hashKey, type QueryClient } from '@tanstack/react-query'
+import { hashKey } from '@tanstack/react-query'
+import type { QueryClient } from '@tanstack/react-query'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 
 const watched = new WeakSet<QueryClient>()

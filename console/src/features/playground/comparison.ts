@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import type { EmbeddingsRequest } from '../../../../server/src/contract.ts'
+import type { EmbeddingsRequestInput } from '../../contract.ts'
 import { ApiError, callApi } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
 import { compareVectors } from './similarity.ts'
@@ -63,9 +63,9 @@ interface EmbeddingsAnswer {
 export function useCompare() {
   return useMutation({
     mutationFn: async ({ deploymentId, texts }: { deploymentId: string; texts: string[] }) => {
-      const body: EmbeddingsRequest = { model: deploymentId, input: texts, encoding_format: 'float' }
+      const body: EmbeddingsRequestInput = { model: deploymentId, input: texts, encoding_format: 'float' }
       const startedAt = performance.now()
-      const answer = await callApi<EmbeddingsAnswer>('POST', '/v1/embeddings', { body })
+      const answer = (await callApi('POST', '/v1/embeddings', { body })) as EmbeddingsAnswer
       const milliseconds = performance.now() - startedAt
       const vectors = readVectors(answer, texts.length)
       return {

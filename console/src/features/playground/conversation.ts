@@ -1,7 +1,10 @@
+import type { ChatCompletionRequestInput } from '../../contract.ts'
 import { ApiError, openStream } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
-import { addChunk, pendingAnswer, isPending, type Answer } from './answer.ts'
-import { noParameters, readParameters, type ParameterTexts } from './parameters.ts'
+import { addChunk, pendingAnswer, isPending } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { noParameters, readParameters } from './parameters.ts'
+import type { ParameterTexts } from './parameters.ts'
 import { readChunks } from './read-chunks.ts'
 import { createStore } from './store.ts'
 
@@ -22,10 +25,8 @@ export interface Conversation {
   readonly deploymentIds: readonly string[]
 }
 
-export interface Message {
-  role: 'system' | 'user' | 'assistant'
-  content: string
-}
+/** A message of a request; an interface would not be assignable to the API's open type. */
+export type Message = { role: 'system' | 'user' | 'assistant'; content: string }
 
 const emptyConversation: Conversation = { turns: [], draft: '', parameters: noParameters, deploymentIds: [] }
 
@@ -78,7 +79,7 @@ export function requestAnswer(turnId: number, deploymentId: string) {
 }
 
 /** The request that the playground would send now, with the draft or, without one, the last prompt. */
-export function previewRequest(deploymentId: string, example: string): Record<string, unknown> {
+export function previewRequest(deploymentId: string, example: string): ChatCompletionRequestInput {
   const { turns, draft, parameters } = conversation.get()
   const last = turns.at(-1)
   return draft.trim() === '' && last
@@ -91,7 +92,7 @@ function toRequest(
   earlier: readonly Turn[],
   prompt: string,
   parameters: ParameterTexts,
-): Record<string, unknown> {
+): ChatCompletionRequestInput {
   return {
     model: deploymentId,
     messages: toMessages(earlier, deploymentId, parameters.system, prompt),
@@ -187,7 +188,7 @@ const runningAnswers = new Set<RunningAnswer>()
 const unrendered = new Set<RunningAnswer>()
 let frame: number | null = null
 
-async function streamAnswer(running: RunningAnswer, body: Record<string, unknown>) {
+async function streamAnswer(running: RunningAnswer, body: ChatCompletionRequestInput) {
   const { signal } = running.abort
   const startedAt = performance.now()
   try {

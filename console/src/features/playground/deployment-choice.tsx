@@ -1,5 +1,5 @@
 import { Plus, X } from 'lucide-react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledSelect } from '../../components/field.tsx'

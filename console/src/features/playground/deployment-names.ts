@@ -1,4 +1,4 @@
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'
 import { shortenId, nameVariant } from '../../domain/models/variant-names.ts'

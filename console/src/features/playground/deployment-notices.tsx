@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { Notice } from '../../components/states.tsx'
 import { isEnding } from '../../domain/deployments/status.ts'
 import { text } from '../../text/index.ts'

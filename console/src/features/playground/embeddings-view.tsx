@@ -8,7 +8,8 @@ import { EmptyState, ErrorMessage } from '../../components/states.tsx'
 import { formatDuration, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { Action } from './action.tsx'
-import { comparison, minTexts, useCompare, type ComparisonResult } from './comparison.ts'
+import { comparison, minTexts, useCompare } from './comparison.ts'
+import type { ComparedText, ComparisonResult } from './comparison.ts'
 import { DeploymentChoice } from './deployment-choice.tsx'
 import { isUsable } from './deployment-names.ts'
 import { DeploymentNotices } from './deployment-notices.tsx'
@@ -17,12 +18,12 @@ import { SimilarityTable } from './similarity-table.tsx'
 import { summarize } from './similarity.ts'
 import { useStore } from './store.ts'
 import { TextList } from './text-list.tsx'
-import { ViewFrame, type ViewProps } from './view-frame.tsx'
+import { ViewFrame } from './view-frame.tsx'
+import type { ViewProps } from './view-frame.tsx'
 
 /** Embeds a few texts with a deployment and shows their similarities. */
 export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: ViewProps) {
   const { texts, result } = useStore(comparison, (state) => state)
-  const compare = useCompare()
   const [codeOpen, setCodeOpen] = useState(false)
   const usable = deployments.filter(isUsable)
   const id = ids[0] ?? (usable.find(({ status }) => status === 'running') ?? usable[0])?.id
@@ -36,7 +37,6 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
 
   const running = deployments.some((one) => one.id === id && one.status === 'running')
   const written = texts.map(({ words }) => words.trim()).filter((words) => words !== '')
-  const enough = written.length >= minTexts
   return (
     <ViewFrame
       heading={heading}
@@ -55,30 +55,7 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
         <div className="grid max-w-6xl gap-5">
           <DeploymentNotices deployments={deployments} names={names} ids={[id]} />
           <div className="grid items-start gap-5 xl:grid-cols-[minmax(0,2fr)_minmax(0,3fr)]">
-            <Section title={text.playground.texts}>
-              <form
-                className="grid gap-4"
-                onSubmit={(event) => {
-                  event.preventDefault()
-                  if (running && enough && !compare.isPending)
-                    compare.mutate({ deploymentId: id, texts: written })
-                }}
-              >
-                <TextList texts={texts} />
-                <ErrorMessage error={compare.error} />
-                <div className="flex items-center justify-end gap-3">
-                  {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
-                  <Button
-                    type="submit"
-                    variant="primary"
-                    busy={compare.isPending}
-                    disabled={!running || !enough}
-                  >
-                    {text.playground.compare}
-                  </Button>
-                </div>
-              </form>
-            </Section>
+            <TextsForm texts={texts} written={written} deployment={id} running={running} />
             <Section title={text.playground.similarities} flush>
               {result ? (
                 <Result result={result} name={names.get(result.deploymentId) ?? text.playground.gone} />
@@ -104,6 +81,40 @@ export function EmbeddingsView({ heading, deployments, names, ids, onChoose }: V
         )}
       </Suspense>
     </ViewFrame>
+  )
+}
+
+interface TextsFormProps {
+  texts: readonly ComparedText[]
+  /** The texts that are not empty */
+  written: string[]
+  deployment: string
+  running: boolean
+}
+
+function TextsForm({ texts, written, deployment, running }: TextsFormProps) {
+  const compare = useCompare()
+  const enough = written.length >= minTexts
+  return (
+    <Section title={text.playground.texts}>
+      <form
+        className="grid gap-4"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (!running || !enough || compare.isPending) return
+          compare.mutate({ deploymentId: deployment, texts: written })
+        }}
+      >
+        <TextList texts={texts} />
+        <ErrorMessage error={compare.error} />
+        <div className="flex items-center justify-end gap-3">
+          {!enough && <p className="text-[0.8125rem] text-muted">{text.playground.atLeastTwo}</p>}
+          <Button type="submit" variant="primary" busy={compare.isPending} disabled={!running || !enough}>
+            {text.playground.compare}
+          </Button>
+        </div>
+      </form>
+    </Section>
   )
 }
 

@@ -3,7 +3,8 @@ import 'katex/dist/katex.min.css'
 import rehypeKatex from 'rehype-katex'
 import remarkGfm from 'remark-gfm'
 import remarkMath from 'remark-math'
-import { MarkdownBlock, type MarkdownPlugins } from './markdown-block.tsx'
+import { MarkdownBlock } from './markdown-block.tsx'
+import type { MarkdownPlugins } from './markdown-block.tsx'
 
 const plugins: MarkdownPlugins = {
   remarkPlugins: [remarkGfm, [remarkMath, { singleDollarTextMath: false }]],

@@ -2,7 +2,8 @@ import { memo, Suspense } from 'react'
 import remarkGfm from 'remark-gfm'
 import { lazyPart } from '../../routing/lazy-part.ts'
 import { delimitMath } from './delimit-math.ts'
-import { MarkdownBlock, type MarkdownPlugins } from './markdown-block.tsx'
+import { MarkdownBlock } from './markdown-block.tsx'
+import type { MarkdownPlugins } from './markdown-block.tsx'
 import { splitMarkdown } from './split-markdown.ts'
 
 const MarkdownMath = lazyPart(() => import('./markdown-math.tsx').then((module) => module.MarkdownMath))

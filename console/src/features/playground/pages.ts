@@ -1,6 +1,9 @@
+import { MessagesSquare } from 'lucide-react'
 import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
 import { page } from '../../routing/page.ts'
-import { readText, type RawSearch } from '../../routing/search.ts'
+import { readText } from '../../routing/search.ts'
+import type { RawSearch } from '../../routing/search.ts'
+import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'
 
 interface PlaygroundSearch {
@@ -15,6 +18,9 @@ export const playgroundPage = page({
     deployment: readText(deployment),
     tab: readText(tab),
   }),
+  heading: text.pages.playground,
+  frame: 'member',
+  navigation: { icon: MessagesSquare },
   prefetch: (queryClient) => {
     void queryClient.prefetchQuery(activeDeploymentsQuery)
     void queryClient.prefetchQuery(embeddingModelsQuery)

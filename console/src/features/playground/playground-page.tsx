@@ -17,7 +17,7 @@ import { ViewFrame } from './view-frame.tsx'
 
 /** Chat with up to four deployments, or compare embedded texts. */
 export function PlaygroundPage() {
-  useDocumentTitle(text.playground.title)
+  useDocumentTitle(text.pages.playground.title)
   useClearOnOwnerChange()
   const search = useSearch({ from: '/app/playground' })
   const navigate = useNavigate({ from: '/playground' })
@@ -29,7 +29,7 @@ export function PlaygroundPage() {
     void navigate({ search: { tab: search.tab, deployment: chosen.join(',') }, replace: true })
   const heading = (
     <>
-      <h1 className="text-xl font-semibold tracking-tight">{text.playground.title}</h1>
+      <h1 className="text-xl font-semibold tracking-tight">{text.pages.playground.title}</h1>
       <SegmentedControl
         label={text.playground.view}
         value={view}

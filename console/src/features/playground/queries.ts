@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { embeddingModelsQuery, modelsQuery } from '../../domain/models/queries.ts'
 import { text } from '../../text/index.ts'
 import { activeDeploymentsQuery } from './active-deployments-query.ts'

@@ -1,7 +1,15 @@
 import { createParser } from 'eventsource-parser'
 import { ApiError } from '../../api/client.ts'
+import type { ErrorCode } from '../../api/client.ts'
 import { text } from '../../text/index.ts'
 import type { ChatChunk } from './answer.ts'
+
+/** An error of an engine in a stream. Its code may be one of the API, or anything else. */
+interface EngineError {
+  message?: string
+  code?: ErrorCode | number | null
+  type?: ErrorCode
+}
 
 /**
  * Reads the chunks of a streamed chat completion up to `[DONE]`, in batches as they arrive. Throws ApiError for an error in the stream
@@ -39,7 +47,7 @@ function parseChunk(data: string): ChatChunk {
   }
   if (typeof chunk !== 'object' || chunk === null) throw brokenOff()
   if ('error' in chunk && chunk.error) {
-    const { message, code, type } = chunk.error as { message?: string; code?: unknown; type?: string }
+    const { message, code, type } = chunk.error as EngineError
     throw new ApiError({
       status: 500,
       code: typeof code === 'string' ? code : (type ?? 'engine_error'),

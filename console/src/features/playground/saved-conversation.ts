@@ -1,6 +1,8 @@
 import { ApiError } from '../../api/client.ts'
-import { isPending, type Answer } from './answer.ts'
-import { conversation, restoreConversation, type Conversation } from './conversation.ts'
+import { isPending } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { conversation, restoreConversation } from './conversation.ts'
+import type { Conversation } from './conversation.ts'
 
 const key = 'playground'
 const saveDelayMs = 300

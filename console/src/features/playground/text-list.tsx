@@ -3,7 +3,8 @@ import { useRef } from 'react'
 import { Button } from '../../components/button.tsx'
 import { UnlabeledInput } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-import { addText, minTexts, maxTexts, removeText, setText, type ComparedText } from './comparison.ts'
+import { addText, minTexts, maxTexts, removeText, setText } from './comparison.ts'
+import type { ComparedText } from './comparison.ts'
 
 /** The editable list of texts to compare. */
 export function TextList({ texts }: { texts: readonly ComparedText[] }) {

@@ -4,12 +4,8 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { SegmentedControl } from '../../components/segmented-control.tsx'
 import { text } from '../../text/index.ts'
-import {
-  sampleLanguages,
-  writeSample,
-  type SampleLanguage,
-  type SampleRequest,
-} from '../../domain/models/code-samples.ts'
+import { sampleLanguages, writeSample } from '../../domain/models/code-samples.ts'
+import type { SampleLanguage, SampleRequest } from '../../domain/models/code-samples.ts'
 
 interface ViewCodeDialogProps {
   onClose: () => void

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { Deployment } from '../../../../server/src/contract.ts'
+import type { Deployment } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 
 /** The props of both playground views. */

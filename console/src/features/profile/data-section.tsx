@@ -1,5 +1,6 @@
 import { useState } from 'react'
-import type { Profile } from '../../../../server/src/contract.ts'
+import type { Profile } from '../../contract.ts'
+import { toUrl } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'
@@ -16,7 +17,7 @@ export function DataSection({ profile }: { profile: Profile }) {
     <Section title={text.profile.data} description={text.profile.dataDescription}>
       <div className="flex flex-wrap gap-3">
         <Button asChild>
-          <a href="/v1/user/export" download>
+          <a href={toUrl('/v1/user/export')} download>
             {text.profile.export}
           </a>
         </Button>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Invitation } from '../../../../server/src/contract.ts'
+import type { Invitation } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/dialog.tsx'
@@ -17,8 +17,6 @@ export function OwnInvitations() {
   // The server shows invitations only to a proven address.
   const invitations = useQuery({ ...ownInvitationsQuery, enabled: !user.requires_email_verification })
   const [declining, setDeclining] = useState<Invitation | null>(null)
-  const decline = useDeclineInvitation()
-  const toasts = useToasts()
   const waiting = invitations.data ?? []
   return (
     <Section
@@ -35,55 +33,59 @@ export function OwnInvitations() {
       ) : (
         <ul className="divide-y">
           {waiting.map((invitation) => (
-            <li
+            <InvitationItem
               key={invitation.id}
-              className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4"
-            >
-              <div className="grid min-w-0 gap-0.5">
-                <p className="font-medium break-words">{invitation.organization_name}</p>
-                <p className="text-[0.8125rem] text-muted">
-                  {text.profile.invitedAs(
-                    text.shell.role[invitation.role],
-                    formatMoment(invitation.expires_at),
-                  )}
-                </p>
-              </div>
-              <Button
-                size="small"
-                aria-label={text.profile.declineFrom(invitation.organization_name)}
-                onClick={() => setDeclining(invitation)}
-              >
-                {text.profile.decline}
-              </Button>
-            </li>
+              invitation={invitation}
+              onDecline={() => setDeclining(invitation)}
+            />
           ))}
         </ul>
       )}
-      <ConfirmDialog
-        open={declining !== null}
-        onOpenChange={(open) => {
-          if (open) return
-          setDeclining(null)
-          decline.reset()
-        }}
-        title={text.profile.declineTitle}
-        confirmLabel={text.profile.decline}
-        busy={decline.isPending}
-        onConfirm={() =>
-          declining &&
-          decline.mutate(declining.id, {
-            onSuccess: () => {
-              setDeclining(null)
-              toasts.success(text.profile.declined)
-            },
-          })
-        }
-      >
-        <div className="grid gap-3">
-          <p>{declining && text.profile.declineDescription(declining.organization_name)}</p>
-          <ErrorMessage error={decline.error} />
-        </div>
-      </ConfirmDialog>
+      {declining && <DeclineDialog invitation={declining} onClose={() => setDeclining(null)} />}
     </Section>
+  )
+}
+
+function InvitationItem({ invitation, onDecline }: { invitation: Invitation; onDecline: () => void }) {
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3 px-5 py-4">
+      <div className="grid min-w-0 gap-0.5">
+        <p className="font-medium break-words">{invitation.organization_name}</p>
+        <p className="text-[0.8125rem] text-muted">
+          {text.profile.invitedAs(text.shell.role[invitation.role], formatMoment(invitation.expires_at))}
+        </p>
+      </div>
+      <Button
+        size="small"
+        aria-label={text.profile.declineFrom(invitation.organization_name)}
+        onClick={onDecline}
+      >
+        {text.profile.decline}
+      </Button>
+    </li>
+  )
+}
+
+function DeclineDialog({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
+  const decline = useDeclineInvitation()
+  const toasts = useToasts()
+  const onSuccess = () => {
+    onClose()
+    toasts.success(text.profile.declined)
+  }
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={(open) => !open && onClose()}
+      title={text.profile.declineTitle}
+      confirmLabel={text.profile.decline}
+      busy={decline.isPending}
+      onConfirm={() => decline.mutate(invitation.id, { onSuccess })}
+    >
+      <div className="grid gap-3">
+        <p>{text.profile.declineDescription(invitation.organization_name)}</p>
+        <ErrorMessage error={decline.error} />
+      </div>
+    </ConfirmDialog>
   )
 }

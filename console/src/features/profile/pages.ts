@@ -1,7 +1,9 @@
 import { page } from '../../routing/page.ts'
+import { text } from '../../text/index.ts'
 
 export const profilePage = page({
   path: '/profile',
+  heading: text.pages.profile,
   load: () => import('./profile-page.tsx'),
   component: 'ProfilePage',
 })

@@ -18,7 +18,7 @@ export function ProfilePage() {
   const profile = useQuery(profileQuery)
   const passwords = usePasswordsAllowed()
   return (
-    <Page title={text.profile.title}>
+    <Page {...text.pages.profile}>
       <div className="grid max-w-2xl gap-6">
         {profile.data ? (
           <>

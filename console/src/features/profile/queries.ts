@@ -1,14 +1,6 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type {
-  AccountDeletion,
-  Invitation,
-  OwnSession,
-  PasswordChange,
-  Profile,
-  ProfileChanges,
-  Session,
-} from '../../../../server/src/contract.ts'
+import type { AccountDeletionInput, PasswordChangeInput, ProfileChangesInput } from '../../contract.ts'
 import { callApi } from '../../api/client.ts'
 import { organizationQuery, sessionQuery } from '../../api/session.ts'
 import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
@@ -16,14 +8,14 @@ import { notifyOtherTabs } from '../../domain/session/other-tabs.ts'
 /** The signed-in person's profile. */
 export const profileQuery = queryOptions({
   queryKey: ['profile'],
-  queryFn: ({ signal }) => callApi<Profile>('GET', '/v1/user/profile', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/user/profile', { signal }),
 })
 
 /** Updates the signed-in person's profile. */
 export function useUpdateProfile() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (changes: ProfileChanges) => callApi<Session>('PATCH', '/v1/user/profile', { body: changes }),
+    mutationFn: (changes: ProfileChangesInput) => callApi('PATCH', '/v1/user/profile', { body: changes }),
     onSuccess: async (session) => {
       queryClient.setQueryData(sessionQuery.queryKey, session)
       await Promise.all(
@@ -36,14 +28,15 @@ export function useUpdateProfile() {
 /** The signed-in person's pending invitations. */
 export const ownInvitationsQuery = queryOptions({
   queryKey: ['own-invitations'],
-  queryFn: ({ signal }) => callApi<Invitation[]>('GET', '/v1/invitations', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/invitations', { signal }),
   select: (invitations) => invitations.filter(({ status }) => status === 'pending'),
 })
 
 export function useDeclineInvitation() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (id: number) => callApi<Invitation>('POST', `/v1/invitations/${id}/reject`),
+    mutationFn: (id: number) =>
+      callApi('POST', '/v1/invitations/{invitation_id}/reject', { path: { invitation_id: id } }),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ownInvitationsQuery.queryKey }),
   })
 }
@@ -52,7 +45,7 @@ export function useDeclineInvitation() {
 export function useChangePassword() {
   const queryClient = useQueryClient()
   return useMutation({
-    mutationFn: (change: PasswordChange) => callApi<undefined>('POST', '/v1/user/password', { body: change }),
+    mutationFn: (change: PasswordChangeInput) => callApi('POST', '/v1/user/password', { body: change }),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
   })
 }
@@ -60,7 +53,7 @@ export function useChangePassword() {
 /** The person's active sessions, latest use first. */
 export const sessionsQuery = queryOptions({
   queryKey: ['sessions'],
-  queryFn: ({ signal }) => callApi<OwnSession[]>('GET', '/v1/auth/sessions', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/auth/sessions', { signal }),
 })
 
 /** Ends a session, or all except the current one when the id is null. */
@@ -68,7 +61,9 @@ export function useEndSessions() {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: (id: number | null) =>
-      callApi<undefined>('DELETE', id === null ? '/v1/auth/sessions' : `/v1/auth/sessions/${id}`),
+      id === null
+        ? callApi('DELETE', '/v1/auth/sessions')
+        : callApi('DELETE', '/v1/auth/sessions/{session_id}', { path: { session_id: id } }),
     onSettled: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
   })
 }
@@ -78,7 +73,7 @@ export function useDeleteAccount() {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   return useMutation({
-    mutationFn: (body: AccountDeletion) => callApi<undefined>('DELETE', '/v1/user', { body }),
+    mutationFn: (body: AccountDeletionInput) => callApi('DELETE', '/v1/user', { body }),
     onSuccess: async () => {
       notifyOtherTabs('ended')
       queryClient.setQueryData(sessionQuery.queryKey, null)

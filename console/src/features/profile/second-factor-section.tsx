@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { SecondFactors } from '../../../../server/src/contract.ts'
+import type { SecondFactors } from '../../contract.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Section } from '../../components/page.tsx'

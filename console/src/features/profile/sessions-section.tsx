@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { OwnSession } from '../../../../server/src/contract.ts'
+import type { OwnSession } from '../../contract.ts'
 import { Badge } from '../../components/badge.tsx'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Profile } from '../../../../server/src/contract.ts'
+import type { Profile } from '../../contract.ts'
 import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Section } from '../../components/page.tsx'

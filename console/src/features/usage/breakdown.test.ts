@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import type { DailyUsage } from '../../contract.ts'
 import { stackByDay, sumByMeter } from './breakdown.ts'
 import { toCsv } from './csv.ts'
 

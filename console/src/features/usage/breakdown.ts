@@ -1,4 +1,4 @@
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import type { DailyUsage } from '../../contract.ts'
 import { sumDecimals } from '../../domain/billing/decimal.ts'
 
 type Item = DailyUsage['items'][number]

@@ -1,4 +1,4 @@
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import type { DailyUsage } from '../../contract.ts'
 import { describeDimensions } from './breakdown.ts'
 
 /** Writes daily usage as CSV (RFC 4180) with unrounded quantities and amounts. */

@@ -1,8 +1,9 @@
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import type { DailyUsage } from '../../contract.ts'
 import { Chart } from '../../components/chart.tsx'
 import { formatCompact, formatHours, formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
-import { stackByDay, type Measure, type Series } from './breakdown.ts'
+import { stackByDay } from './breakdown.ts'
+import type { Measure, Series } from './breakdown.ts'
 import { listDays } from './range.ts'
 
 const colors = [1, 2, 3, 4, 5, 6].map((number) => `var(--series-${number})`)

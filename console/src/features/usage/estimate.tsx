@@ -1,10 +1,11 @@
-import type { UsageSummary, UsageTotal } from '../../../../server/src/contract.ts'
+import type { UsageSummary, UsageTotal } from '../../contract.ts'
 import { Section } from '../../components/page.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatHours, formatMoney, formatNumber } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { describeDimensions } from './breakdown.ts'
-import { multiplyDecimal, sumDecimals } from '../../domain/billing/decimal.ts'
+import { multiplyDecimal } from '../../domain/billing/decimal.ts'
+import { TotalRow } from './total-row.tsx'
 
 /** The estimated cost of the current period so far, by line item. */
 export function Estimate({ summary: { usage_totals: totals, currency } }: { summary: UsageSummary }) {
@@ -44,14 +45,7 @@ export function Estimate({ summary: { usage_totals: totals, currency } }: { summ
             <Cell numeric>{formatMoney(total.estimated_amount, total.estimated_amount_currency)}</Cell>
           </tr>
         ))}
-        <tr className="font-semibold">
-          <th scope="row" colSpan={3} className="px-5 py-3 font-semibold">
-            {text.usage.total}
-          </th>
-          <Cell numeric>
-            {formatMoney(sumDecimals(own.map((total) => total.estimated_amount)), currency)}
-          </Cell>
-        </tr>
+        <TotalRow amounts={own.map((total) => total.estimated_amount)} currency={currency} columns={3} />
       </Table>
     </Section>
   )

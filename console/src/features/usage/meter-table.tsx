@@ -1,13 +1,13 @@
 import { Fragment } from 'react'
-import type { DailyUsage } from '../../../../server/src/contract.ts'
+import type { DailyUsage } from '../../contract.ts'
 import { classNames } from '../../class-names.ts'
 import { Section } from '../../components/page.tsx'
 import { Cell, HeadCell, Table } from '../../components/table.tsx'
 import { formatMoney, formatUtcDay } from '../../format.ts'
 import { text } from '../../text/index.ts'
 import { sumByMeter } from './breakdown.ts'
-import { sumDecimals } from '../../domain/billing/decimal.ts'
 import { formatQuantity } from './estimate.tsx'
+import { TotalRow } from './total-row.tsx'
 
 /** Totals of the selected days by meter and, within each, by instance type or model. */
 export function MeterTable({ usage: { items, currency, from, to } }: { usage: DailyUsage }) {
@@ -54,14 +54,7 @@ export function MeterTable({ usage: { items, currency, from, to } }: { usage: Da
             ))}
           </Fragment>
         ))}
-        <tr className="font-semibold">
-          <th scope="row" colSpan={2} className="px-5 py-3 font-semibold">
-            {text.usage.total}
-          </th>
-          <Cell numeric>
-            {formatMoney(sumDecimals(items.map((item) => item.estimated_amount)), currency)}
-          </Cell>
-        </tr>
+        <TotalRow amounts={items.map((item) => item.estimated_amount)} currency={currency} columns={2} />
       </Table>
     </Section>
   )

@@ -1,5 +1,4 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
-import type { DailyUsage, UsageAnomaly } from '../../../../server/src/contract.ts'
 import { callApi } from '../../api/client.ts'
 import type { RequestedDays } from './range.ts'
 
@@ -11,7 +10,7 @@ export const dailyUsageQuery = (days: RequestedDays) =>
   queryOptions({
     queryKey: ['billing', 'usage', days.from ?? null, days.to ?? null],
     queryFn: ({ signal }) =>
-      callApi<DailyUsage>('GET', '/v1/billing/usage', { signal, query: { from: days.from, to: days.to } }),
+      callApi('GET', '/v1/billing/usage', { signal, query: { from: days.from, to: days.to } }),
     refetchInterval,
     placeholderData: keepPreviousData,
   })
@@ -19,6 +18,6 @@ export const dailyUsageQuery = (days: RequestedDays) =>
 /** The open anomalies of the usage checks. */
 export const anomaliesQuery = queryOptions({
   queryKey: ['billing', 'anomalies'],
-  queryFn: ({ signal }) => callApi<UsageAnomaly[]>('GET', '/v1/billing/anomalies', { signal }),
+  queryFn: ({ signal }) => callApi('GET', '/v1/billing/anomalies', { signal }),
   refetchInterval: 60_000,
 })

@@ -2,14 +2,8 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { UnlabeledInput, UnlabeledSelect } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
-import {
-  matchPreset,
-  lastDays,
-  recentDays,
-  type RequestedDays,
-  type DayRange,
-  type RangePreset,
-} from './range.ts'
+import { matchPreset, lastDays, recentDays } from './range.ts'
+import type { RequestedDays, DayRange, RangePreset } from './range.ts'
 
 /** Selects the days, which are kept in the URL: `requested` has the parameters, `shown` the range in the server's response. */
 export function RangeControls({

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import type { UsageSummary } from '../../../../server/src/contract.ts'
+import type { UsageSummary } from '../../contract.ts'
 import { useCan } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Figure, Page, Section } from '../../components/page.tsx'
@@ -24,7 +24,7 @@ export function UsagePage() {
   const canManageBilling = useCan()('manageBilling')
   const seesFindings = canManageBilling && (summary?.open_anomalies ?? 0) > 0
   return (
-    <Page title={text.usage.title} description={text.usage.description}>
+    <Page {...text.pages.usage}>
       {summary && summary.open_anomalies > 0 && (
         <Notice
           tone="warn"

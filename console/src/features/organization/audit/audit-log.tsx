@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Download, ScrollText } from 'lucide-react'
 import { useState } from 'react'
-import type { AuditAction } from '../../../../../server/src/contract.ts'
+import type { AuditAction } from '../../../contract.ts'
 import { Button } from '../../../components/button.tsx'
 import { SelectField, TextField } from '../../../components/field.tsx'
 import { Section } from '../../../components/page.tsx'

@@ -1,4 +1,4 @@
-import type { AuditLogItem } from '../../../../../server/src/contract.ts'
+import type { AuditLogItem } from '../../../contract.ts'
 import { Badge } from '../../../components/badge.tsx'
 import { Cell, HeadCell, Table } from '../../../components/table.tsx'
 import { formatMoment } from '../../../format.ts'

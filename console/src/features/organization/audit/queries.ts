@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, useMutation } from '@tanstack/react-query'
-import type { AuditAction, AuditLog } from '../../../../../server/src/contract.ts'
+import type { AuditAction } from '../../../contract.ts'
 import { callApi, download } from '../../../api/client.ts'
 import { saveFile } from '../../../components/save-file.ts'
 
@@ -11,7 +11,6 @@ export interface AuditFilter {
   to?: string | undefined
 }
 
-const path = '/v1/organization/audit-log'
 const pageSize = 50
 
 /** The organization's audit log, newest first, in pages; requires the `readAuditLog` permission. */
@@ -19,7 +18,7 @@ export function auditLogQuery(filter: AuditFilter) {
   return infiniteQueryOptions({
     queryKey: ['organization', 'audit-log', filter],
     queryFn: ({ pageParam, signal }) =>
-      callApi<AuditLog>('GET', path, {
+      callApi('GET', '/v1/organization/audit-log', {
         query: { ...toQuery(filter), limit: pageSize, offset: pageParam },
         signal,
       }),
@@ -32,7 +31,10 @@ export function auditLogQuery(filter: AuditFilter) {
 export function useExportAuditLog() {
   return useMutation({
     mutationFn: async (filter: AuditFilter) =>
-      saveFile('audit-log.csv', await download(path, { query: toQuery(filter), accept: 'text/csv' })),
+      saveFile(
+        'audit-log.csv',
+        await download('/v1/organization/audit-log', 'text/csv', { query: toQuery(filter) }),
+      ),
   })
 }
 

@@ -1,0 +1,24 @@
+/** The wire types of the API. `npm run types` derives them from openapi.json; names of their parts follow. */
+
+import type {
+  AuditLogItem,
+  DeployableModel,
+  Deployment,
+  DeploymentStatistics,
+  Member,
+  operations,
+  Organization,
+} from '../openapi.d.ts'
+
+export type * from '../openapi.d.ts'
+
+export type AuditAction = AuditLogItem['action']
+export type DeploymentStatus = Deployment['status']
+/** What happens to the active deployments of a person who leaves an organization */
+export type HandOver = NonNullable<operations['leaveOrganization']['parameters']['query']>
+export type ModelType = DeployableModel['model_type']
+/** One format and size of a model, with its quantizations */
+export type ModelVariant = DeployableModel['variants'][number]
+export type Permission = Organization['permissions'][number]
+export type RoleName = Member['role']
+export type StatisticsWindow = DeploymentStatistics['window']

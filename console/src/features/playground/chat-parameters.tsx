@@ -1,0 +1,64 @@
+import { Suspense, useMemo, useState } from 'react'
+import { text } from '../../text/index.ts'
+import { conversation } from './conversation.ts'
+import { ParametersDrawer } from './lazy-dialogs.ts'
+import { readParameters } from './parameters.ts'
+import { ParametersForm } from './parameters-form.tsx'
+import { useStore } from './store.ts'
+import { useMedia } from './use-media.ts'
+
+/** The errors of the parameters, and whether they are open: beside the chat on a wide screen, else in a drawer. */
+export function useParameters() {
+  const texts = useStore(conversation, (state) => state.parameters)
+  const { errors } = useMemo(() => readParameters(texts), [texts])
+  const isWide = useMedia('(min-width: 80rem)')
+  const [panelOpen, setPanelOpen] = useState(true)
+  const [drawerOpen, setDrawerOpen] = useState(false)
+  return {
+    errors,
+    valid: Object.keys(errors).length === 0,
+    isWide,
+    shown: isWide ? panelOpen : drawerOpen,
+    show: isWide ? setPanelOpen : setDrawerOpen,
+  }
+}
+
+export interface ParametersProps {
+  parameters: ReturnType<typeof useParameters>
+}
+
+/** Says that a parameter is invalid, and shows it on demand. */
+export function BadParameters({ parameters: { shown, show } }: ParametersProps) {
+  return (
+    <p className="text-[0.8125rem] text-bad">
+      {text.playground.badParameters}{' '}
+      {!shown && (
+        <button type="button" className="font-medium underline underline-offset-4" onClick={() => show(true)}>
+          {text.playground.showParameters}
+        </button>
+      )}
+    </p>
+  )
+}
+
+/** The panel or the drawer with the parameters, if it is open. */
+export function Parameters({ parameters: { isWide, shown, show, errors } }: ParametersProps) {
+  if (!shown) return null
+  if (!isWide) {
+    return (
+      <Suspense>
+        <ParametersDrawer onClose={() => show(false)} errors={errors} />
+      </Suspense>
+    )
+  }
+  return (
+    <aside
+      aria-label={text.playground.parameters}
+      className="w-72 shrink-0 overflow-y-auto border-l px-5 pt-8 pb-5"
+    >
+      <h2 className="font-semibold">{text.playground.parameters}</h2>
+      <p className="pb-4 text-[0.8125rem] text-muted">{text.playground.parametersHint}</p>
+      <ParametersForm errors={errors} />
+    </aside>
+  )
+}

@@ -1,0 +1,10 @@
+/** The headings of the pages. The navigation has them too, and the build writes those with a description into the first view. */
+export const pages = {
+  deployments: { title: 'Deployments', description: 'Your deployed models and their status.' },
+  catalog: { title: 'Catalog', description: 'Open models you can deploy, with their hardware and price.' },
+  playground: { title: 'Playground' },
+  usage: { title: 'Usage', description: 'Your organization’s usage and cost. Days are in UTC.' },
+  billing: { title: 'Billing', description: 'Your plan, cards and invoices.' },
+  organization: { title: 'Organization' },
+  profile: { title: 'Your account' },
+}

@@ -1,0 +1,58 @@
+import type { Page, Request } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { useConsole } from './support/console.ts'
+import { startConsoleServer } from './support/server.ts'
+import { createPerson, deployByApi, registerByApi, see, seeGone } from './support/steps.ts'
+
+const site = useConsole(() => startConsoleServer({ LOCAL_PARALLEL_SEQUENCES: '2' }))
+
+test('a running deployment whose minimum is raised stays Running, with a note and without frequent polls', async () => {
+  const { page } = await site.visit()
+  await page.clock.install()
+  const countPolls = followPolls(page)
+  await registerByApi(page, createPerson())
+  const id = await deployByApi(page)
+  // The operator allows more sequences than the running engine has.
+  await site.server.stop()
+  await site.server.start({ LOCAL_PARALLEL_SEQUENCES: '4' })
+
+  await page.goto(`/deployments/${id}`)
+  await page.getByRole('button', { name: 'Set minimums' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Requests at the same time').fill('4')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await seeGone(dialog)
+  const note = page.getByText(/takes effect when the engine starts next/)
+  await see(note)
+  expect(
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^(Running|Interrupted)$/ })
+      .textContent(),
+  ).toBe('Running')
+  expect(await countPolls(`/api/v1/model-deployments/${id}`)).toBeLessThanOrEqual(2)
+
+  await page.goto('/deployments')
+  await see(note)
+  await see(page.getByText('Running', { exact: true }))
+  expect(await page.getByText('Interrupted').count()).toBe(0)
+  expect(await countPolls('/api/v1/model-deployments')).toBeLessThanOrEqual(2)
+})
+
+/** Returns a function that counts the requests of the page for a path while 20 seconds pass in it. */
+function followPolls(page: Page): (path: string) => Promise<number> {
+  const requests: Request[] = []
+  page.on('request', (request) => requests.push(request))
+  return async (path) => {
+    const listPolls = () => requests.filter((request) => new URL(request.url()).pathname === path)
+    // A page sends no poll while it waits for an answer.
+    const settle = () => Promise.all(listPolls().map(async (poll) => (await poll.response())?.finished()))
+    await settle()
+    const before = listPolls().length
+    for (let second = 0; second < 20; second += 2) {
+      await page.clock.runFor(2_000)
+      await settle()
+    }
+    return listPolls().length - before
+  }
+}
