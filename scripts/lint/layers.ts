@@ -18,7 +18,7 @@ export interface Reserved {
   message: string
 }
 
-const base = ['base', 'ports', 'database', 'jobs', 'http', 'services']
+const base = ['config', 'base', 'ports', 'database', 'jobs', 'http', 'services']
 
 /** What each feature imports, next to the layers below all features. A feature imports only features above it in this list. */
 const features: Readonly<Record<string, readonly string[]>> = {
@@ -28,17 +28,35 @@ const features: Readonly<Record<string, readonly string[]>> = {
   organizations: ['audit'],
   metering: [],
   accounts: ['audit', 'mail', 'organizations'],
-  invitations: ['audit', 'mail', 'organizations', 'accounts'],
-  sso: ['audit', 'organizations', 'accounts', 'invitations'],
+  sessions: ['audit', 'accounts'],
+  'second-factors': ['audit', 'mail', 'accounts', 'sessions'],
+  'sign-in': ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'second-factors'],
+  installation: ['second-factors'],
+  invitations: ['audit', 'mail', 'organizations', 'accounts', 'sessions', 'sign-in'],
+  sso: ['audit', 'organizations', 'accounts', 'sessions', 'sign-in', 'invitations'],
   billing: ['audit', 'mail', 'organizations', 'metering'],
-  deployments: ['audit', 'organizations', 'catalog', 'metering', 'accounts', 'billing'],
-  members: ['audit', 'organizations', 'accounts', 'invitations', 'sso', 'billing', 'deployments'],
+  placement: ['catalog', 'metering'],
+  deployments: ['audit', 'organizations', 'catalog', 'metering', 'sessions', 'billing', 'placement'],
+  members: [
+    'audit',
+    'organizations',
+    'accounts',
+    'sessions',
+    'second-factors',
+    'sign-in',
+    'invitations',
+    'sso',
+    'billing',
+    'deployments',
+  ],
   operators: [
     'audit',
     'mail',
     'catalog',
     'organizations',
     'accounts',
+    'sessions',
+    'second-factors',
     'invitations',
     'billing',
     'deployments',
@@ -52,20 +70,18 @@ const adapters = ['identity-provider', 'mailer', 'model-runtime', 'payment-proce
 const adapterNames = adapters.map((port) => `${port} adapters`)
 
 const server: readonly Layer[] = [
-  {
-    name: 'base',
-    files: [
-      'server/src/{bounded-queue,config,errors,format-bytes,free-buffer,log,network,roles,viewer,yaml-file}*.ts',
-      'server/src/config/**',
-    ],
-    imports: [],
-  },
+  { name: 'config', files: ['server/src/config/**'], imports: [] },
+  { name: 'base', files: ['server/src/base/**'], imports: ['config'] },
   { name: 'ports', files: ['server/src/ports/**'], imports: [] },
   { name: 'database', files: ['server/src/database/**'], imports: [] },
   { name: 'jobs', files: ['server/src/jobs/**'], imports: ['database'] },
-  { name: 'http', files: ['server/src/http/**'], imports: ['base', 'database'] },
+  { name: 'http', files: ['server/src/http/**'], imports: ['config', 'base', 'database'] },
   { name: 'gateway', files: ['server/src/gateway/**'], imports: [] },
-  { name: 'services', files: ['server/src/services.ts'], imports: ['base', 'ports', 'database', 'jobs'] },
+  {
+    name: 'services',
+    files: ['server/src/services.ts'],
+    imports: ['config', 'base', 'ports', 'database', 'jobs'],
+  },
   ...Object.entries(features).map(([name, imports]) => ({
     name,
     files: [`server/src/features/${name}/**`],
@@ -74,24 +90,14 @@ const server: readonly Layer[] = [
   ...adapters.map((port) => ({
     name: `${port} adapters`,
     files: [`server/src/adapters/${port}/**`],
-    imports: ['base', 'ports'],
+    imports: ['config', 'base', 'ports'],
   })),
   {
-    name: 'application',
-    files: ['server/src/application.ts'],
-    imports: ['base', 'services', '@berth/payment-sandbox', ...featureNames],
-  },
-  {
     name: 'wiring',
-    files: ['server/src/{choose-adapters,create-application,payment-sandbox-jobs,secret-key}.ts'],
-    imports: ['application', '@berth/payment-sandbox', ...adapterNames, ...featureNames, ...base],
+    files: ['server/src/wiring/**'],
+    imports: ['@berth/payment-sandbox', ...adapterNames, ...featureNames, ...base],
   },
-  {
-    name: 'server',
-    files: ['server/src/{admin,main,processes,server,startup-checks,worker}.ts'],
-    imports: ['wiring', 'application', ...featureNames, ...base],
-  },
-  { name: 'contract', files: ['server/src/contract.ts'], imports: ['base', 'http', ...featureNames] },
+  { name: 'process', files: ['server/src/process/**'], imports: ['wiring', ...featureNames, ...base] },
 ]
 
 const consoleParts = ['base', 'routing', 'text', 'api', 'components'].map((part) => `console ${part}`)
@@ -107,8 +113,9 @@ const consoleFeatures = [
 ]
 
 const consoleLayers: readonly Layer[] = [
+  { name: 'contract', files: ['console/src/contract.ts', 'console/openapi.d.ts'], imports: [] },
   { name: 'console base', files: ['console/src/{class-names,format,theme}*.ts'], imports: [] },
-  { name: 'console routing', files: ['console/src/routing/**'], imports: [] },
+  { name: 'console routing', files: ['console/src/routing/**'], imports: ['contract'] },
   { name: 'console text', files: ['console/src/text/**'], imports: ['contract'] },
   { name: 'console api', files: ['console/src/api/**'], imports: ['contract', 'console text'] },
   {
@@ -139,15 +146,35 @@ const consoleLayers: readonly Layer[] = [
   },
 ]
 
+const engineRooms = ['base', 'model', 'grammar', 'chat', 'http'].map((room) => `engine ${room}`)
+
+const engine: readonly Layer[] = [
+  { name: 'engine base', files: ['engine/src/base/**'], imports: [] },
+  { name: 'engine model', files: ['engine/src/model/**'], imports: ['engine base'] },
+  { name: 'engine grammar', files: ['engine/src/grammar/**'], imports: ['engine base'] },
+  {
+    name: 'engine chat',
+    files: ['engine/src/chat/**'],
+    imports: ['engine base', 'engine model', 'engine grammar'],
+  },
+  {
+    name: 'engine http',
+    files: ['engine/src/http/**'],
+    imports: ['engine base', 'engine model', 'engine chat'],
+  },
+  { name: 'engine supervisor', files: ['engine/src/supervisor/**'], imports: ['engine base'] },
+  { name: 'engine', files: ['engine/src/main.ts', 'engine/test/**'], imports: engineRooms },
+]
+
 /** Every layer. Files under a `src` folder belong to the first layer that names them; files of no layer import freely. */
 export const layers: readonly Layer[] = [
   ...server,
   ...consoleLayers,
   { name: '@berth/payment-sandbox', files: ['@berth/payment-sandbox'], imports: [] },
   { name: 'payment sandbox', files: ['payment-sandbox/src/**'], imports: [] },
-  { name: 'engine', files: ['engine/**'], imports: [] },
-  { name: 'installers', files: ['scripts/suites/{python,suite}.ts'], imports: [] },
-  { name: 'bench', files: ['bench/**'], imports: ['database', 'installers'] },
+  ...engine,
+  { name: 'tools', files: ['scripts/run-program.ts', 'scripts/suites/{python,suite}.ts'], imports: [] },
+  { name: 'bench', files: ['bench/**'], imports: ['database', 'tools'] },
 ]
 
 export const reserved: readonly Reserved[] = [
@@ -160,11 +187,7 @@ export const reserved: readonly Reserved[] = [
   {
     targets: ['fastify', '@fastify/*'],
     by: 'server/src/**',
-    except: [
-      'server/src/{main,server}.ts',
-      'server/src/http/**',
-      'server/src/features/*/*{routes,schemas}.ts',
-    ],
+    except: ['server/src/process/**', 'server/src/http/**', 'server/src/features/*/*{routes,schemas}.ts'],
     message: 'Only routes and the HTTP kit know Fastify.',
   },
   {
@@ -177,7 +200,7 @@ export const reserved: readonly Reserved[] = [
   {
     targets: ['server/src/features/*/*{routes,jobs}.ts'],
     by: 'server/src/**',
-    except: ['server/src/{server,worker}.ts'],
+    except: ['server/src/process/**'],
     exceptOwnLayer: true,
     message: 'server.ts registers routes, worker.ts runs jobs.',
   },

@@ -1,5 +1,6 @@
 import { relative } from 'node:path'
 import { checkImport } from './check-import.ts'
+import { messageConditionsRule } from './message-conditions.ts'
 
 interface Source {
   value: unknown
@@ -28,4 +29,7 @@ const layersRule = {
   },
 }
 
-export default { meta: { name: 'berth' }, rules: { layers: layersRule } }
+export default {
+  meta: { name: 'berth' },
+  rules: { layers: layersRule, 'message-conditions': messageConditionsRule },
+}
