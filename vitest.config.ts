@@ -1,4 +1,24 @@
 import { defineConfig } from 'vitest/config'
+import type { TestProjectInlineConfiguration } from 'vitest/config'
+
+const services = { globalSetup: ['server/test/support/global-setup.ts'] }
+
+/** A project that `npm test` leaves out, because its tests need the component that `npm run test:<name>` provides. */
+function onRealComponent(name: string, include: string[]): TestProjectInlineConfiguration {
+  return {
+    test: {
+      name,
+      include,
+      ...services,
+      expect: { poll: { timeout: 30_000 } },
+      // Losing an engine four times takes eight minutes.
+      testTimeout: 900_000,
+      hookTimeout: 900_000,
+      maxWorkers: 1,
+      sequence: { groupOrder: 2 },
+    },
+  }
+}
 
 export default defineConfig({
   test: {
@@ -30,7 +50,7 @@ export default defineConfig({
             'server/test/vllm/**',
             'server/test/gpu/**',
           ],
-          globalSetup: ['server/test/support/global-setup.ts'],
+          ...services,
           expect: { poll: { timeout: 30_000 } },
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -41,7 +61,7 @@ export default defineConfig({
         test: {
           name: 'console',
           include: ['console/test/**/*.test.ts'],
-          globalSetup: ['server/test/support/global-setup.ts'],
+          ...services,
           expect: { poll: { timeout: 60_000 } },
           testTimeout: 240_000,
           hookTimeout: 300_000,
@@ -50,6 +70,10 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
+      onRealComponent('gpu', ['server/test/gpu/**/*.test.ts']),
+      onRealComponent('kubernetes', ['server/test/kubernetes/{cluster,nodes}/**/*.test.ts']),
+      onRealComponent('vllm', ['server/test/vllm/**/*.test.ts']),
+      onRealComponent('xinference', ['server/test/xinference/real/**/*.test.ts']),
     ],
   },
 })

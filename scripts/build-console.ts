@@ -11,7 +11,7 @@ const sources = [
   'public/**/*',
   'frames/**/*',
   'index.html',
-  'first-views.ts',
+  '*first-views.ts',
   'vite.config.ts',
   'package.json',
   '../package-lock.json',

@@ -6,9 +6,9 @@ import pRetry, { AbortError } from 'p-retry'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'
 import type { YAMLMap } from 'yaml'
 import { z } from 'zod'
-import { ConfigError, readConfig } from '../server/src/config.ts'
-import { readCatalogFile } from '../server/src/features/catalog/catalog-file.ts'
-import type { CatalogVariant } from '../server/src/features/catalog/catalog-file.ts'
+import { ConfigError, readConfig } from '../server/src/config/config.ts'
+import { readCatalogFile } from '../server/src/features/catalog/sources/file.ts'
+import type { CatalogVariant } from '../server/src/features/catalog/model.ts'
 import { isCommit } from '../server/src/features/catalog/pins.ts'
 
 const timeoutMs = 30_000
@@ -74,7 +74,7 @@ async function findCommits(variants: readonly CatalogVariant[], hub: Hub): Promi
     if (weights.kind !== 'huggingface') continue
     const { repo, revision, files } = weights
     const snapshot = await findSnapshot(repo, isCommit(revision) ? 'main' : revision, hub)
-    const projector = format === 'ggufv2' ? engines?.llamaCpp?.projector : undefined
+    const projector = format === 'ggufv2' ? engines.llamaCpp?.projector : undefined
     const needed = files.length === 0 ? ['config.json'] : [...files, ...(projector ? [projector] : [])]
     const present = new Set(snapshot.siblings.map(({ rfilename }) => rfilename))
     const missing = needed.filter((file) => !present.has(file))

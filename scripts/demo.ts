@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import OpenAI from 'openai'
+import { runProgram } from './run-program.ts'
 
 const QUESTIONS = [
   'Who are you?',
@@ -40,12 +41,27 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
 
   heading('Chat, with the openai package')
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'any', defaultHeaders: { Cookie: api.cookie() } })
+  const firstToken = await ask(openai, chatModel)
+
+  heading(`Deploy ${embeddingModel}`)
+  const embedding = await deploy(api, embeddingModel)
+
+  heading('Embed three sentences and compare them')
+  await compare(openai, embeddingModel)
+
+  heading('What was metered')
+  const tokens = await showUsage(api, [chat.id, embedding.id])
+  return `${chat.seconds.toFixed(2)} s to running, ${tokens} tokens, ${firstToken?.toFixed(3)} s to the first token`
+}
+
+/** Asks the questions and prints the answers. Resolves to the seconds until the first token. */
+async function ask(openai: OpenAI, model: string): Promise<number | null> {
   let firstToken: number | null = null
   for (const question of QUESTIONS) {
     console.log(`> ${question}`)
     const asked = performance.now()
     const stream = await openai.chat.completions.create({
-      model: chatModel,
+      model,
       messages: [{ role: 'user', content: question }],
       temperature: 0,
       stream: true,
@@ -57,12 +73,11 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
     }
     console.log()
   }
+  return firstToken
+}
 
-  heading(`Deploy ${embeddingModel}`)
-  const embedding = await deploy(api, embeddingModel)
-
-  heading('Embed three sentences and compare them')
-  const { data } = await openai.embeddings.create({ model: embeddingModel, input: SENTENCES })
+async function compare(openai: OpenAI, model: string): Promise<void> {
+  const { data } = await openai.embeddings.create({ model, input: SENTENCES })
   const [first, ...others] = data.map(({ embedding }) => embedding)
   console.log(`${first?.length} numbers for each. To "${SENTENCES[0]}":`)
   for (const [index, vector] of others.entries()) {
@@ -70,10 +85,12 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
     const cosine = vector.reduce((sum, value, position) => sum + value * (first?.[position] ?? 0), 0)
     console.log(`${cosine.toFixed(2)}  ${SENTENCES[index + 1]}`)
   }
+}
 
-  heading('What was metered')
+/** Prints the usage of the deployments. Resolves to the number of their tokens. */
+async function showUsage(api: Caller, ids: readonly string[]): Promise<number> {
   let tokens = 0
-  for (const { id } of [chat, embedding]) {
+  for (const id of ids) {
     const usage = await api.call<Usage>('GET', `/api/v1/model-deployments/${id}/usage`)
     tokens += usage.input_tokens + usage.output_tokens
     console.log(
@@ -81,7 +98,7 @@ async function demo(url: string, cleanup: AsyncDisposableStack): Promise<string>
         `${usage.instance_seconds.toFixed(1)} s of an instance`,
     )
   }
-  return `${chat.seconds.toFixed(2)} s to running, ${tokens} tokens, ${firstToken?.toFixed(3)} s to the first token`
+  return tokens
 }
 
 /** Starts a temporary server on a free port and resolves to its address. The cleanup removes the server and its folder. */
@@ -202,15 +219,6 @@ async function terminateAll(api: Caller): Promise<void> {
   }
 }
 
-/** Rejects on Ctrl-C. */
-function interruption(): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new Error('The demo was interrupted.')))
-    }
-  })
-}
-
 function heading(text: string): void {
   console.log(`\n# ${text}`)
 }
@@ -219,23 +227,8 @@ function secondsSince(begun: number): number {
   return (performance.now() - begun) / 1000
 }
 
-async function main(): Promise<void> {
-  const interrupted = interruption()
-  let figures: string
-  {
-    await using cleanup = new AsyncDisposableStack()
-    const run = async () => demo(await startServer(cleanup), cleanup)
-    figures = await Promise.race([run(), interrupted])
-  }
-  console.log(`\n${figures}`)
-}
-
-try {
-  await main()
-  process.exit(0)
-} catch (error) {
-  // Report the first error, not a failed cleanup.
-  const first = error instanceof SuppressedError ? error.suppressed : error
-  console.error(`\n${first instanceof Error ? first.message : first}`)
-  process.exit(1)
-}
+await runProgram(async (cleanup) => {
+  const url = await startServer(cleanup)
+  console.log(`\n${await demo(url, cleanup)}`)
+  return true
+})

@@ -8,18 +8,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { createApplication } from '../server/src/create-application.ts'
-import type { Application } from '../server/src/application.ts'
-import { readConfig } from '../server/src/config.ts'
+import { createApplication } from '../server/src/wiring/create-application.ts'
+import type { Application } from '../server/src/wiring/application.ts'
+import { readConfig } from '../server/src/config/config.ts'
 import { startEmbeddedDatabase } from '../server/src/database/embedded.ts'
-import { findDeployableVariant } from '../server/src/features/catalog/find-variant.ts'
+import { findRequestedVariant } from '../server/src/features/catalog/find-variant.ts'
 import { orphanCheck } from '../server/src/features/deployments/orphan-check.ts'
 import { runReconciler } from '../server/src/features/deployments/run-reconciler.ts'
 import { checkLedger, checkUsage } from '../server/src/features/metering/checks.ts'
 import { addHours, floorHour } from '../server/src/features/metering/hours.ts'
 import { settleUsage } from '../server/src/features/metering/settle.ts'
-import { buildServer } from '../server/src/server.ts'
-import { createPretendedRuntime } from './simulate-scale-runtime.ts'
+import { buildServer } from '../server/src/process/server.ts'
+import { PretendedRuntime } from './simulate-scale-runtime.ts'
 
 const organizations = 1_000
 
@@ -109,7 +109,7 @@ async function insertDeployments(
   application: Application,
   { count, first, last, status }: { count: number; first: number; last: number; status: string },
 ): Promise<void> {
-  const variant = await findDeployableVariant(application, 'berth-tiny', {})
+  const variant = await findRequestedVariant(application, { modelName: 'berth-tiny' })
   await sql`
     INSERT INTO deployments (id, user_id, organization_id, model_name, model_format, model_size_in_billions, quantization,
       inference_model_uid, variant, status, created_at, updated_at, status_changed_at, terminated_at, reconcile_at)
@@ -157,10 +157,10 @@ async function simulateReconciling(application: Application, count: number, watc
   console.log('  then', await countByStatus(application))
 
   done = await measure(application)
-  const looksBefore = runtime.looks()
+  const looksBefore = runtime.looks
   await delay(watchSeconds * 1000)
   const idle = await done()
-  const looks = (runtime.looks() - looksBefore) / idle.seconds
+  const looks = (runtime.looks - looksBefore) / idle.seconds
   console.log(
     `At rest for ${watchSeconds} s: ${looks.toFixed(0)} looks and ${(idle.queries / idle.seconds).toFixed(0)} queries a second, ` +
       `${((idle.serverCpu / idle.seconds) * 100).toFixed(0)} % of a core server and ` +
@@ -300,7 +300,7 @@ countQueries()
 const dataDirectory = await mkdtemp(join(tmpdir(), 'berth-scale-'))
 // As root, PostgreSQL runs under another account, which needs access to the folder.
 await chmod(dataDirectory, 0o755)
-const runtime = createPretendedRuntime()
+const runtime = new PretendedRuntime()
 await using cleanup = new AsyncDisposableStack()
 cleanup.defer(() => rm(dataDirectory, { recursive: true, force: true }))
 const database = await startEmbeddedDatabase({ dataDirectory, log: () => {} })

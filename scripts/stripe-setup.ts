@@ -7,13 +7,13 @@ import { Stripe } from 'stripe'
 import { installationOf } from '../server/src/adapters/payment-processor/installation.ts'
 import { publishPrices } from '../server/src/adapters/payment-processor/stripe/publish-prices.ts'
 import { maxPrices } from '../server/src/adapters/payment-processor/stripe/update-subscriptions.ts'
-import { ConfigError, readConfig } from '../server/src/config.ts'
-import type { Config } from '../server/src/config.ts'
+import { ConfigError, readConfig } from '../server/src/config/config.ts'
+import type { Config } from '../server/src/config/config.ts'
 import {
   pickInstanceTypes,
   readInstanceTypesFile,
-} from '../server/src/features/deployments/instance-types-file.ts'
-import type { Dimensions } from '../server/src/features/metering/meters.ts'
+} from '../server/src/features/placement/instance-types-file.ts'
+import type { Dimensions } from '../server/src/base/meters.ts'
 import { listMeteredPrices } from '../server/src/features/metering/prices.ts'
 import { readPrices } from '../server/src/features/metering/read-prices.ts'
 import type { InstanceType } from '../server/src/ports/model-runtime.ts'

@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pino } from 'pino'
-import type { Application } from '../server/src/application.ts'
-import { readConfig } from '../server/src/config.ts'
-import { buildServer } from '../server/src/server.ts'
+import type { Application } from '../server/src/wiring/application.ts'
+import { readConfig } from '../server/src/config/config.ts'
+import { buildServer } from '../server/src/process/server.ts'
 
 // Describing the routes needs only the settings; the database and other services are used when a route is called.
 const application = {

@@ -12,14 +12,14 @@ const engineImage = 'berth.local/llama-server:sid'
 
 /**
  * Makes a cluster with the tool TEST_CLUSTER and removes it at the end. Returns the environment of programs that use it; empty if
- * KUBECONFIG already names one. CONTRIBUTING.md describes both.
+ * KUBECONFIG already names one. docs/testing.md describes both.
  */
 export async function openCluster(cleanUps: (() => void | Promise<void>)[]): Promise<Record<string, string>> {
   const tool = process.env['TEST_CLUSTER']
   if (process.env['KUBECONFIG'] !== undefined) return {}
   if (tool === undefined) {
     throw new Error(
-      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see CONTRIBUTING.md.',
+      'Set KUBECONFIG to a cluster, or TEST_CLUSTER to a tool that makes one: see docs/testing.md.',
     )
   }
   const ask = async (...args: string[]) =>

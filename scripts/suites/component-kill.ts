@@ -1,5 +1,6 @@
-// Kills random components of an installation on a real backend with SIGKILL, and looks for damage:
-// `-- --runtime xinference|kubernetes --rounds 25 --seed 1`. Needs what test:xinference or test:kubernetes needs.
+// Kills random components of an installation with SIGKILL, and looks for damage:
+// `-- --runtime simulator|xinference|kubernetes --rounds 25 --seed 1`. The real backends need what test:xinference and
+// test:kubernetes need.
 import { parseArgs } from 'node:util'
 import { openCluster } from './cluster.ts'
 import { runCommand, runSuite } from './suite.ts'
@@ -8,10 +9,9 @@ import { installXinference } from './xinference-environment.ts'
 const { values } = parseArgs({ strict: false, options: { runtime: { type: 'string' } } })
 
 await runSuite('component-kill', async (cleanUps) => {
-  const environment =
-    values.runtime === 'kubernetes'
-      ? await openCluster(cleanUps)
-      : { TEST_XINFERENCE: await installXinference('3.5.0') }
+  let environment = {}
+  if (values.runtime === 'kubernetes') environment = await openCluster(cleanUps)
+  if (values.runtime === 'xinference') environment = { TEST_XINFERENCE: await installXinference('3.5.0') }
   await runCommand(
     process.execPath,
     ['server/test/chaos/component-kill.ts', ...process.argv.slice(2)],

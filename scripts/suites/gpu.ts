@@ -9,5 +9,5 @@ await runSuite('gpu', async () => {
   } catch {
     throw new Error('nvidia-smi found no GPU. This suite needs a host with an NVIDIA GPU.')
   }
-  await runCommand('vitest', ['run', '--config', 'vitest.gpu.config.ts'])
+  await runCommand('vitest', ['run', '--project', 'gpu'])
 })

@@ -6,7 +6,7 @@ import { installVllm } from './vllm-environment.ts'
 
 await runSuite('vllm', async () => {
   const { environment, model } = await installVllm()
-  await runCommand('vitest', ['run', '--config', 'vitest.vllm.config.ts'], {
+  await runCommand('vitest', ['run', '--project', 'vllm'], {
     TEST_VLLM: environment,
     TEST_VLLM_MODEL: model,
   })

@@ -9,7 +9,7 @@ await runSuite('xinference', async () => {
   const { values } = parseArgs({ options: { version: { type: 'string' } } })
   for (const version of values.version === undefined ? xinferenceVersions : [values.version]) {
     const environment = await installXinference(version)
-    await runCommand('vitest', ['run', '--config', 'vitest.xinference.config.ts'], {
+    await runCommand('vitest', ['run', '--project', 'xinference'], {
       TEST_XINFERENCE: environment,
       TEST_XINFERENCE_VERSION: version,
     })
