@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { dictionary } from '@zxcvbn-ts/language-common'
 import tailwindcss from '@tailwindcss/vite'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
@@ -10,7 +11,7 @@ import { writeFirstViews } from './first-views.ts'
 const serverUrl = process.env.BERTH_URL ?? 'http://127.0.0.1:8080'
 
 export default defineConfig({
-  plugins: [react(), tailwindcss(), writeFirstViews(), precompress()],
+  plugins: [react(), tailwindcss(), writeFirstViews(), listCommonPasswords(), precompress()],
   // The server replaces this placeholder with the nonce of each response.
   html: { cspNonce: '__CSP_NONCE__' },
   resolve: {
@@ -55,6 +56,20 @@ export default defineConfig({
     ),
   },
 })
+
+/** Provides `virtual:common-passwords`: the passwords that the server rejects with PASSWORD_BLOCKLIST=on, a tenth of the package's. */
+function listCommonPasswords(): Plugin {
+  const name = 'virtual:common-passwords'
+  return {
+    name,
+    resolveId: (id) => (id === name ? `\0${name}` : null),
+    load(id) {
+      if (id !== `\0${name}`) return null
+      const passwords = dictionary['passwords-common'].filter(({ length }) => length >= 8).slice(0, 3_000)
+      return `export const commonPasswords = new Set(${JSON.stringify(passwords.join(' '))}.split(' '))`
+    },
+  }
+}
 
 /** Writes a .br and a .gz file for every compressible asset, which the server sends as is. */
 function precompress(): Plugin {

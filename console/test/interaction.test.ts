@@ -33,6 +33,24 @@ test('a double click registers once, and spaces around a pasted email address ar
   expect(sent).toEqual(['/v1/user/register'])
 })
 
+test('a common password brings a warning, and registers all the same', async () => {
+  const { page } = await site.visit()
+  const person = createPerson()
+  await page.goto('/register')
+  await page.getByLabel('Your name').fill(person.name)
+  await page.getByLabel('Email').fill(person.email)
+  const password = page.getByLabel('Password', { exact: true })
+  await password.fill('Password1')
+  await see(page.getByText('This is one of the most common passwords'))
+  await password.fill('three random words')
+  await see(page.getByText('At least 8 characters.'))
+  await password.fill('Password1')
+  await see(page.getByText('This is one of the most common passwords'))
+  await page.getByLabel('Organization').fill(person.organization)
+  await page.getByRole('button', { name: 'Create account' }).click()
+  await see(heading(page, 'Deploy your first model'))
+})
+
 test('copying works without TLS, where browsers have no navigator.clipboard', async () => {
   const { page } = await site.visit()
   await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))

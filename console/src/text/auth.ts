@@ -12,6 +12,8 @@ export const auth = {
   password: 'Password',
   newPassword: 'New password',
   passwordRule: 'At least 8 characters. A short phrase works well.',
+  commonPassword:
+    'This is one of the most common passwords, which attackers try first. Choose another, such as three random words.',
   showPassword: 'Show password',
   hidePassword: 'Hide password',
   or: 'or',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { commaList, flag, wholeNumber } from './values.ts'
+import { commaList, flag, oneOf, wholeNumber } from './values.ts'
 
 /** Who may create an account without an invitation. */
 export type RegistrationPolicy =
@@ -35,5 +35,6 @@ export const accessSettings = {
   REGISTRATION_RATE_LIMIT: wholeNumber(1, 1_000_000).default(60),
   PUBLIC_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
   ALLOWED_HOSTS: commaList.pipe(z.array(hostName)).default([]),
+  PASSWORD_BLOCKLIST: oneOf(['on', 'off']).default('off'),
   METRICS_PUBLIC: flag.default(false),
 }

@@ -119,6 +119,7 @@ const badValues: Record<string, string[]> = {
   BILLING_TRIAL_GRACE: ['1', 'an hour', '1.5h', '-1h'],
   REGISTRATION: ['closed', 'domains', 'domains:', 'domains:example', 'domains:example.com,@example.org'],
   REGISTRATION_RATE_LIMIT: ['0', 'many'],
+  PASSWORD_BLOCKLIST: ['true', 'maybe'],
   PUBLIC_RATE_LIMIT: ['0', '-1'],
   ALLOWED_HOSTS: ['https://berth.internal', 'berth.internal:8080', '*.example.com'],
   METRICS_PUBLIC: ['everybody'],

@@ -92,6 +92,8 @@ export interface Config {
   sso: SsoConfig | null
   billing: BillingConfig
   registration: RegistrationPolicy
+  /** true to reject the most common passwords */
+  passwordBlocklist: boolean
   /** Requests of one network to each route without a session, in each process */
   networkLimits: { registrationsPerHour: number; requestsPerMinute: number }
   /** Hosts that requests may name besides loopback, that of `publicUrl` first; null for any, while `PUBLIC_URL` is unset */
@@ -356,6 +358,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     sso,
     billing,
     registration: settings.REGISTRATION,
+    passwordBlocklist: settings.PASSWORD_BLOCKLIST === 'on',
     networkLimits: {
       registrationsPerHour: settings.REGISTRATION_RATE_LIMIT,
       requestsPerMinute: settings.PUBLIC_RATE_LIMIT,

@@ -4,23 +4,28 @@ import type { ComponentProps } from 'react'
 import { Button } from '../../components/button.tsx'
 import { TextField } from '../../components/field.tsx'
 import { text } from '../../text/index.ts'
+import { useCommonPassword } from './use-common-password.ts'
 
-/** A password field with a button to show the password; `isNew` adds the password rule. */
+/** A password field with a button to show the password; `isNew` adds the password rule, and warns about common passwords. */
 export function PasswordField({
   isNew = false,
   ...props
 }: Partial<ComponentProps<typeof TextField>> & { isNew?: boolean }) {
   const [shown, setShown] = useState(false)
+  const { isCommon, check } = useCommonPassword()
   return (
     <TextField
       label={isNew ? text.auth.newPassword : text.auth.password}
-      hint={isNew && text.auth.passwordRule}
+      hint={
+        isNew && <span role="status">{isCommon ? text.auth.commonPassword : text.auth.passwordRule}</span>
+      }
       name="password"
       type={shown ? 'text' : 'password'}
       autoComplete={isNew ? 'new-password' : 'current-password'}
       autoCapitalize="none"
       spellCheck={false}
       required
+      onChange={isNew ? ({ currentTarget }) => void check(currentTarget.value) : undefined}
       trailing={
         <Button
           variant="quiet"

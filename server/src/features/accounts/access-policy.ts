@@ -1,6 +1,7 @@
 import type { RegistrationPolicy } from '../../config/access.ts'
 import type { Config } from '../../config/config.ts'
 import { ApplicationError } from '../../base/errors.ts'
+import { isCommonPassword } from './common-passwords.ts'
 
 /** Throws `registration_closed` if the policy lets nobody with this email create an account without an invitation. */
 export function assertMayRegister(policy: RegistrationPolicy, email: string): void {
@@ -19,4 +20,16 @@ export function assertPasswordsAllowed({ sso }: Pick<Config, 'sso'>): void {
   if (sso?.only !== true) return
   const message = `Passwords are disabled here. Sign in with ${sso.displayName}.`
   throw new ApplicationError('password_sign_in_disabled', message)
+}
+
+/** Throws `validation_failed` for the field of the body if the installation rejects common passwords and this is one. */
+export async function assertPasswordUncommon(
+  { passwordBlocklist }: Pick<Config, 'passwordBlocklist'>,
+  field: string,
+  password: string,
+): Promise<void> {
+  if (!passwordBlocklist || !(await isCommonPassword(password))) return
+  const message = 'This password is one of the most common ones. Choose another, such as three random words.'
+  const errors = [{ location: 'body', field, message, code: 'common_password' }]
+  throw new ApplicationError('validation_failed', `${field}: ${message}`, { facts: { errors } })
 }

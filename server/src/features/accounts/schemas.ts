@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { email, text, timestamp, unicodeText } from '../../http/schemas.ts'
-import { isCommonPassword } from './common-passwords.ts'
 import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
 
@@ -17,12 +16,10 @@ export const newPassword = unicodeText()
     (value) => countBytes(value) <= passwordBytes.max,
     `That password is too long. Use at most ${passwordBytes.max} bytes; accented letters and emoji take several bytes.`,
   )
-  .refine(
-    (value) => !isCommonPassword(value),
-    'This password is one of the most common ones. Choose another, such as three random words.',
-  )
   .meta({
-    description: `A password of ${passwordBytes.min} to ${passwordBytes.max} bytes that is not a common one`,
+    description:
+      `A password of ${passwordBytes.min} to ${passwordBytes.max} bytes in UTF-8. An installation may reject the most common ones: a 422 ` +
+      'whose field error has the code `common_password`.',
     format: 'password',
     maxLength: passwordBytes.max,
     examples: ['correct horse battery'],

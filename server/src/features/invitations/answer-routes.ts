@@ -2,7 +2,7 @@ import { hashToken } from '../../base/hash-token.ts'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
 import type { Services } from '../../services.ts'
-import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
+import { assertPasswordsAllowed, assertPasswordUncommon } from '../accounts/access-policy.ts'
 import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
 import { startPasswordSession } from '../sign-in/start-password-session.ts'
 import { acceptInvitation, rejectInvitation, rejectInvitationByToken } from './answer-invitation.ts'
@@ -82,6 +82,7 @@ function registerRoute(app: App, deps: Deps): void {
       assertPasswordsAllowed(config)
       const visitor = toVisitor(request)
       const { token: link, password, ...details } = request.body
+      await assertPasswordUncommon(config, 'password', password)
       const account = await registerInvitee(deps, visitor, hashToken(link), {
         password,
         name: null,

@@ -2,7 +2,7 @@ import type { App } from '../../http/app.ts'
 import { toVisitor } from '../../http/current-viewer.ts'
 import { noContent } from '../../http/openapi/responses.ts'
 import type { Services } from '../../services.ts'
-import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
+import { assertPasswordsAllowed, assertPasswordUncommon } from '../accounts/access-policy.ts'
 import { changePassword } from './change-password.ts'
 import { confirmPasswordReset, requestPasswordReset } from './password-reset.ts'
 import {
@@ -67,6 +67,7 @@ function confirmRoute(app: App, deps: Deps): void {
     },
     async (request) => {
       assertPasswordsAllowed(deps.config)
+      await assertPasswordUncommon(deps.config, 'password', request.body.password)
       await confirmPasswordReset(deps, toVisitor(request), request.body)
       return { reset: true as const }
     },
@@ -97,6 +98,7 @@ export function changePasswordRoute(
     async ({ body, viewer }, reply) => {
       assertPasswordsAllowed(deps.config)
       const { current_password: currentPassword, new_password: newPassword } = body
+      await assertPasswordUncommon(deps.config, 'new_password', newPassword)
       await changePassword(deps, viewer, { currentPassword, newPassword })
       return reply.code(204).send(null)
     },

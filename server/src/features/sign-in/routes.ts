@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
 import { readSessionToken, setSessionCookie, toVisitor } from '../../http/current-viewer.ts'
 import type { Services } from '../../services.ts'
-import { assertPasswordsAllowed } from '../accounts/access-policy.ts'
+import { assertPasswordsAllowed, assertPasswordUncommon } from '../accounts/access-policy.ts'
 import { sessionBody, toSessionBody } from '../sessions/schemas.ts'
 import { registerAccount } from './register-account.ts'
 import { registerBody, signInBody } from './schemas.ts'
@@ -39,6 +39,7 @@ function registerRoute(app: App, deps: Deps): void {
     async (request, reply) => {
       assertPasswordsAllowed(deps.config)
       const { first_name, last_name, contact_number, ...body } = request.body
+      await assertPasswordUncommon(deps.config, 'password', body.password)
       const account = await registerAccount(deps, toVisitor(request), {
         email: body.email,
         password: body.password,

@@ -67,30 +67,20 @@ test('POST /v1/user/password: an account without a password is a 409 no_password
   expect(await other.post(route, body)).toMatchObject({ status: 409, body: { code: 'no_password' } })
 })
 
-test('a common password is a 422 for registration, change and reset; the limits of 8 and 72 bytes stay', async () => {
-  const { id } = (await client.get('/v1/auth/session')).body.user
-  for (const password of ['password1', 'PASSWORD1', 'iloveyou1', '12345678']) {
-    const email = `${password}@example.com`
-    const answers = [
-      await createClient(server.url).post('/v1/user/register', { email, password, organization: 'Acme' }),
-      await client.post(route, { current_password: client.password, new_password: password }),
-      await createClient(server.url).post('/v1/auth/password-reset/confirm', {
-        token: await insertReset(server, id),
-        password,
-      }),
-    ]
-    for (const { status, body } of answers) {
-      expect(status).toBe(422)
-      expect(body.errors[0].message).toMatch(/one of the most common/)
-    }
-  }
-  for (const [password, status] of [
-    ['seven77', 422],
-    ['eight888', 200],
-    ['x'.repeat(72), 200],
-    ['x'.repeat(73), 422],
-  ] as const) {
-    const email = `length-${password.length}@example.com`
+test('a password of 8 to 72 bytes is accepted, also one of the most common ones', async () => {
+  for (const [index, [password, status]] of (
+    [
+      ['password123', 200],
+      ['12345678', 200],
+      ['P@ssw0rd', 200],
+      ['seven77', 422],
+      ['eight888', 200],
+      ['é'.repeat(4), 200],
+      ['x'.repeat(72), 200],
+      ['x'.repeat(73), 422],
+    ] as const
+  ).entries()) {
+    const email = `password-${index}@example.com`
     const answer = await createClient(server.url).post('/v1/user/register', {
       email,
       password,
