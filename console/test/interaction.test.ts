@@ -172,6 +172,31 @@ async function terminateOnPage(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Switch and terminate' }).click()
 }
 
+test('the invite dialog offers only the roles that the person may give', async () => {
+  const { page: owner } = await site.visit()
+  await registerByApi(owner, createPerson())
+  const { page } = await site.visit()
+  const barbara = createPerson('Barbara Liskov', 'Abstractions')
+  await registerByApi(page, barbara)
+  const invitation = { email: barbara.email, role: 'admin' }
+  await callByApi(owner.request, 'POST', '/v1/organization/invitations', invitation)
+  await page.goto(await site.server.waitForMailedLink(barbara.email, 'Analytical Engines'))
+  await page.getByRole('button', { name: 'Accept' }).click()
+  await see(page.getByText('You joined Analytical Engines.'))
+  for (const [inviter, roles] of [
+    [owner, ['Viewer', 'Member', 'Admin']],
+    [page, ['Viewer', 'Member']],
+  ] as const) {
+    await inviter.goto('/organization?invite=yes')
+    const offered = inviter.getByRole('dialog').getByRole('radio')
+    await see(offered.first())
+    const names = await offered.evaluateAll((radios) =>
+      radios.map((radio) => (radio as HTMLInputElement).labels?.[0]?.textContent),
+    )
+    expect(names).toEqual(roles)
+  }
+})
+
 test('without a mail server, pages say so, and an admin copies the link of an invitation', async () => {
   const { page, context } = await site.visit()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])

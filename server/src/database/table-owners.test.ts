@@ -9,7 +9,7 @@ const sharedReads: Readonly<Record<string, readonly string[]>> = {
   billing: ['deployments', 'usage_buckets'],
   deployments: ['memberships'],
   installation: ['deployments'],
-  invitations: ['mails', 'organizations', 'users'],
+  invitations: ['mails', 'memberships', 'organizations', 'users'],
   members: [
     'audit_log',
     'deployments',

@@ -12,6 +12,7 @@ import { useNow } from '../../components/use-now.ts'
 import { formatRelative } from '../../format.ts'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
+import { useManagedRoles } from './managed-roles.ts'
 import {
   invitationsQuery,
   membersQuery,
@@ -64,6 +65,7 @@ export function InvitationList({ onInvite }: { onInvite: () => void }) {
 
 function InvitationItem({ invitation }: { invitation: Invitation }) {
   const { data: members } = useQuery(membersQuery)
+  const mayRenew = useManagedRoles().includes(invitation.role)
   const isFile = useMailIsFile()
   const { invitee_email: email, status } = invitation
   const inviter = members?.find(({ user_id }) => user_id === invitation.invited_by_user_id)
@@ -85,8 +87,8 @@ function InvitationItem({ invitation }: { invitation: Invitation }) {
       </div>
       {open && (
         <div className="flex gap-2">
-          {isFile && status === 'pending' && <CopyLinkButton invitation={invitation} />}
-          <ResendButton invitation={invitation} isFile={isFile} />
+          {mayRenew && isFile && status === 'pending' && <CopyLinkButton invitation={invitation} />}
+          {mayRenew && <ResendButton invitation={invitation} isFile={isFile} />}
           <CancelButton invitation={invitation} />
         </div>
       )}

@@ -11,6 +11,7 @@ import { ErrorMessage, Notice } from '../../components/states.tsx'
 import { useToasts } from '../../components/toast.tsx'
 import { useMailIsFile } from '../../domain/installation.ts'
 import { text } from '../../text/index.ts'
+import { useManagedRoles } from './managed-roles.ts'
 import { invitationsQuery, useInvite, useResendInvitation } from './queries.ts'
 import { RoleChoice } from './role-choice.tsx'
 
@@ -28,6 +29,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
   const formId = useId()
   const invite = useInvite()
   const isFile = useMailIsFile()
+  const roles = useManagedRoles().filter((role) => role !== 'super_admin')
   const toasts = useToasts()
   const code = invite.error instanceof ApiError ? invite.error.code : null
   const close = () => {
@@ -86,7 +88,7 @@ export function InviteDialog({ open, onClose, onSent, onSeeMembers }: InviteDial
           required
           error={fieldErrors(invite.error).email}
         />
-        <RoleChoice roles={['member', 'admin', 'viewer']} chosen="member" />
+        <RoleChoice roles={roles} chosen="member" />
       </Form>
     </Dialog>
   )

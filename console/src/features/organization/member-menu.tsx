@@ -1,25 +1,21 @@
-import { useSuspenseQuery } from '@tanstack/react-query'
 import { EllipsisVertical } from 'lucide-react'
 import { useState } from 'react'
 import type { Member } from '../../contract.ts'
-import { organizationQuery, useCan, useSession } from '../../api/session.ts'
+import { useSession } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Menu, MenuItem } from '../../components/menu.tsx'
 import { text } from '../../text/index.ts'
+import { useManagedRoles } from './managed-roles.ts'
 import { RemoveMemberDialog } from './remove-member-dialog.tsx'
 import { RoleDialog } from './role-dialog.tsx'
-
-const managedByAdmins: readonly Member['role'][] = ['viewer', 'member']
 
 /** The actions on a member that the person's role allows: change the role and remove, or leave on their own row. */
 export function MemberMenu({ member }: { member: Member }) {
   const [open, setOpen] = useState<'role' | 'remove' | null>(null)
   const { user } = useSession()
-  const { data: organization } = useSuspenseQuery(organizationQuery)
-  const can = useCan()
+  const roles = useManagedRoles()
   const isOwn = member.user_id === user.id
-  const isOwner = organization.role === 'super_admin'
-  const mayManage = can('manageMembers') && (isOwner || managedByAdmins.includes(member.role))
+  const mayManage = roles.includes(member.role)
   if (!mayManage && !isOwn) return null
   const close = () => setOpen(null)
   return (
@@ -36,13 +32,7 @@ export function MemberMenu({ member }: { member: Member }) {
           {isOwn ? text.organization.leave : text.organization.remove}
         </MenuItem>
       </Menu>
-      {open === 'role' && (
-        <RoleDialog
-          member={member}
-          roles={isOwner ? ['viewer', 'member', 'admin', 'super_admin'] : managedByAdmins}
-          onClose={close}
-        />
-      )}
+      {open === 'role' && <RoleDialog member={member} roles={roles} onClose={close} />}
       {open === 'remove' && <RemoveMemberDialog member={member} isOwn={isOwn} onClose={close} />}
     </>
   )

@@ -23,7 +23,11 @@ export async function claimInvitation(
 ): Promise<Invitation> {
   if (answer.userId !== null) await lockAccount(transaction, answer.userId)
   const claimed = await answerPendingInvitation(transaction, key, answer)
-  if (claimed !== undefined) return claimed
+  if (claimed !== undefined) {
+    // Invitations are cancelled with the rights of their inviter. This holds for changes that bypass the API, too.
+    if (answer.status === 'accepted' && !claimed.is_allowed) throw invitationAnswered({ status: 'cancelled' })
+    return claimed
+  }
   const invitation = await findInvitation(transaction, key)
   if (invitation === undefined) throw invitationNotFound()
   throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)

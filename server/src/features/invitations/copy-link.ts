@@ -4,6 +4,7 @@ import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { recoverLinkToken } from '../mail/link-token.ts'
+import { assertMayAssign } from './assert-may-assign.ts'
 import { invitationAnswered, invitationExpired, invitationNotFound } from './errors.ts'
 import { findInvitation, markLinkCopied } from './store.ts'
 
@@ -19,7 +20,7 @@ export function composeInvitationUrl(
 /**
  * Returns the link of a pending invitation of the viewer's organization, for a server that sends no email. From then on the link
  * doesn't verify the invitee's email, because the admin could have used it. Throws the conflict `link_emailed` if the server sends
- * emails, and the errors of an answer.
+ * emails, `forbidden`, and the errors of an answer.
  */
 export async function copyInvitationLink(
   deps: Pick<Services, 'db' | 'clock' | 'config' | 'secretKey'>,
@@ -38,6 +39,7 @@ export async function copyInvitationLink(
       if (invitation?.organization_id !== organizationId) throw invitationNotFound()
       throw invitation.status === 'pending' ? invitationExpired() : invitationAnswered(invitation)
     }
+    await assertMayAssign(transaction, viewer, copied.role)
     const target = { type: 'invitation', id, name: copied.invitee_email } as const
     await recordAction(transaction, viewer, 'invitation.link_copied', { target })
     return composeInvitationUrl(deps, copied)

@@ -36,7 +36,7 @@ function inviteRoute(app: App, deps: Deps): void {
         operationId: 'inviteToOrganization',
         summary: 'Invite a person to your current organization',
         description:
-          'Emails a link. If an earlier invitation to the same email has expired, it is renewed: it keeps its id, gets a new ' +
+          'Emails a link. Admins invite viewers and members; a super_admin also invites admins. If an earlier invitation to the same email has expired, it is renewed: it keeps its id, gets a new ' +
           'link, role, inviter and `created_at`, and its old link is invalid. An answered invitation stays, and a new one is created.',
         tags,
         body: inviteBody,

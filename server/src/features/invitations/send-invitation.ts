@@ -6,6 +6,7 @@ import type { Viewer } from '../../base/viewer.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { queueMail } from '../mail/queue-mail.ts'
 import { isMemberEmail } from '../organizations/memberships.ts'
+import { assertMayAssign } from './assert-may-assign.ts'
 import { invitationAnswered, invitationNotFound } from './errors.ts'
 import { countInvitation } from './invitation-limits.ts'
 import { issueInvitationLink, resendInterval } from './lifecycle.ts'
@@ -20,7 +21,7 @@ import type { Invitation } from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'jobs' | 'clock' | 'config' | 'secretKey'>
 
-/** Invites a person to the viewer's organization. Throws the conflicts `already_member` and `invitation_pending`. */
+/** Invites a person to the viewer's organization. Throws `forbidden`, and the conflicts `already_member` and `invitation_pending`. */
 export function inviteToOrganization(
   deps: Deps,
   viewer: Viewer,
@@ -30,6 +31,7 @@ export function inviteToOrganization(
   const { organizationId, userId } = viewer
   const link = issueInvitationLink(deps.secretKey, at)
   return deps.db.transaction().execute(async (transaction) => {
+    await assertMayAssign(transaction, viewer, role)
     const invitation = { organizationId, email, invitedByUserId: userId, role, at }
     const id = await insertInvitation(transaction, invitation, link)
     // Check after the insert, which waits for a concurrent acceptance of the same invitation.
@@ -49,7 +51,7 @@ export function inviteToOrganization(
 
 /**
  * Resends an unanswered invitation of the viewer's organization with a new link that is valid for 7 days. The old link becomes
- * invalid. At most once a minute.
+ * invalid. At most once a minute. Throws `forbidden`.
  */
 export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promise<Invitation> {
   const at = deps.clock()
@@ -57,6 +59,7 @@ export function resendInvitation(deps: Deps, viewer: Viewer, id: number): Promis
   return deps.db.transaction().execute(async (transaction) => {
     const before = await findInvitation(transaction, { id })
     if (before?.organization_id !== viewer.organizationId) throw invitationNotFound()
+    await assertMayAssign(transaction, viewer, before.role)
     if (!(await renewInvitation(transaction, id, link, at))) {
       const { status, resent_at } = await getInvitation(transaction, id)
       if (status !== 'pending') throw invitationAnswered({ status })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../database/tables.ts'
-import type { InvitationRole } from '../../base/roles.ts'
+import { managedRoles, roleIds } from '../../base/roles.ts'
+import type { InvitationRole, RoleName } from '../../base/roles.ts'
 import { resendInterval } from './lifecycle.ts'
 import type { InvitationLink } from './lifecycle.ts'
 
@@ -8,6 +9,18 @@ import type { InvitationLink } from './lifecycle.ts'
 export type Invitation = Awaited<ReturnType<typeof getInvitation>>
 
 export type InvitationKey = { tokenHash: Buffer } | { id: number }
+
+/** Whether the inviter still has a role that may give the role of the invitation. */
+const isAllowed = sql<boolean>`EXISTS (
+  SELECT FROM memberships JOIN users ON users.id = memberships.user_id
+  WHERE memberships.organization_id = invitations.organization_id
+    AND memberships.user_id = invitations.invited_by_user_id
+    AND users.disabled_at IS NULL
+    AND (${sql.join((Object.keys(roleIds) as RoleName[]).map(allowsRole), sql` OR `)}))`
+
+function allowsRole(role: RoleName) {
+  return sql`(memberships.role = ${role} AND invitations.role = ANY(${managedRoles(role)}))`
+}
 
 /** Selects from the table, or from rows that the same statement changes: `db.with('invitations', …)` hides the table. */
 function selectInvitations(db: Pick<Database, 'selectFrom'>) {
@@ -41,6 +54,7 @@ function selectInvitations(db: Pick<Database, 'selectFrom'>) {
       'invitations.responded_at',
       'invitations.link_copied_at',
     ])
+    .select(isAllowed.as('is_allowed'))
 }
 
 export function getInvitation(db: Database, id: number) {
@@ -155,7 +169,7 @@ export function markLinkCopied(
   db: Database,
   { id, organizationId }: { id: number; organizationId: number },
   at: Date,
-): Promise<Pick<Invitation, 'invitee_email' | 'nonce' | 'token_hash'> | undefined> {
+): Promise<Pick<Invitation, 'invitee_email' | 'role' | 'nonce' | 'token_hash'> | undefined> {
   return db
     .updateTable('invitations')
     .set({ link_copied_at: sql`coalesce(link_copied_at, ${at})` })
@@ -163,8 +177,24 @@ export function markLinkCopied(
     .where('organization_id', '=', organizationId)
     .where('status', '=', 'pending')
     .where('expires_at', '>', at)
-    .returning(['invitee_email', 'nonce', 'token_hash'])
+    .returning(['invitee_email', 'role', 'nonce', 'token_hash'])
     .executeTakeFirst()
+}
+
+/** Cancels the pending and expired invitations of an inviter that their roles no longer allow, and returns them. */
+export function cancelDisallowedInvitations(
+  db: Database,
+  inviterId: number,
+  canceller: { userId: number | null; at: Date },
+): Promise<Pick<Invitation, 'id' | 'organization_id' | 'invitee_email'>[]> {
+  return db
+    .updateTable('invitations')
+    .set({ status: 'cancelled', responded_at: canceller.at, responded_by_user_id: canceller.userId })
+    .where('invited_by_user_id', '=', inviterId)
+    .where('status', '=', 'pending')
+    .where(sql<boolean>`NOT ${isAllowed}`)
+    .returning(['id', 'organization_id', 'invitee_email'])
+    .execute()
 }
 
 /** Answers a pending invitation and returns it; undefined when it does not exist, was already answered or has expired. */

@@ -8,6 +8,7 @@ import { verifyOwnPassword } from '../accounts/verify-own-password.ts'
 import { recordAction } from '../audit/record-action.ts'
 import { closeAccount } from '../billing/close-account.ts'
 import { terminateDeployments } from '../deployments/member-deployments.ts'
+import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { cancelOpenInvitations } from '../invitations/cancel-open-invitations.ts'
 import { closeOrganization } from '../organizations/close-organization.ts'
 import {
@@ -42,6 +43,7 @@ export async function deleteAccount(deps: Deps, viewer: Viewer, password: string
     for (const organizationId of await listOrganizationIds(transaction, userId)) {
       await leaveForever(transaction, viewer, organizationId, at)
     }
+    await cancelInvitationsOf(transaction, viewer, userId, at)
     await unlinkIdentities(transaction, userId)
     await deleteSecondFactors(transaction, userId)
     await deleteSessions(transaction, userId)

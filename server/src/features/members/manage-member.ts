@@ -1,11 +1,12 @@
 import type { DatabaseTransaction } from '../../database/tables.ts'
 import { ApplicationError, NotFoundError } from '../../base/errors.ts'
-import { rolesBelow } from '../../base/roles.ts'
+import { managedRoles } from '../../base/roles.ts'
 import type { RoleName } from '../../base/roles.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
 import { lockAccount } from '../accounts/lock-account.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import {
   assertOtherSuperAdmin,
   findMembership,
@@ -14,9 +15,12 @@ import {
 } from '../organizations/memberships.ts'
 import type { Membership } from '../organizations/memberships.ts'
 
-/** Changes the role of a member of the viewer's organization. Throws `forbidden`, `not_found` and `last_super_admin`. */
+/**
+ * Changes the role of a member of the viewer's organization, and cancels their open invitations that the new role doesn't allow. Throws `forbidden`,
+ * `not_found` and `last_super_admin`.
+ */
 export function changeMemberRole(
-  { db }: Pick<Services, 'db'>,
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
   viewer: Viewer,
   id: number,
   role: RoleName,
@@ -26,6 +30,7 @@ export function changeMemberRole(
     if (member.role === role) return member
     await assertOtherSuperAdmin(transaction, member)
     await setMemberRole(transaction, id, role)
+    await cancelInvitationsOf(transaction, viewer, member.userId, clock())
     await recordAction(transaction, viewer, 'member.role_changed', {
       target: { type: 'member', id, name: member.email },
       details: { role: { from: member.role, to: role } },
@@ -54,7 +59,7 @@ export async function lockManagedMember(
   const own = await findMembership(transaction, organizationId, { userId: viewer.userId })
   if (member === undefined || own === undefined) throw memberNotFound()
   for (const role of [member.role, newRole ?? member.role]) {
-    if (own.role === 'super_admin' || rolesBelow(own.role).includes(role)) continue
+    if (managedRoles(own.role).includes(role)) continue
     const message = 'Only a super_admin can manage admins and super_admins.'
     throw new ApplicationError('forbidden', message)
   }

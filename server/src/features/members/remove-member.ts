@@ -13,6 +13,7 @@ import {
   terminateDeployments,
   transferDeployments,
 } from '../deployments/member-deployments.ts'
+import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import {
   assertOtherSuperAdmin,
   deleteMembership,
@@ -58,6 +59,7 @@ async function endMembership(
   await assertOtherSuperAdmin(transaction, member)
   // Before the deployments are listed: a concurrent request for a deployment either has committed or finds no membership.
   await deleteMembership(transaction, member.id)
+  await cancelInvitationsOf(transaction, actor, member.userId, at)
   await handOverDeployments(transaction, actor, member, handOver, at)
   const created = await moveToOtherOrganization(transaction, member, at)
   if (created !== null) await denyTrial(transaction, config, created, at)

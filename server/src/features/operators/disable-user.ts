@@ -3,9 +3,10 @@ import type { Actor } from '../../base/viewer.ts'
 import { deleteSessions } from '../sessions/delete-sessions.ts'
 import { setDisabled } from '../accounts/set-disabled.ts'
 import { recordAction } from '../audit/record-action.ts'
+import { cancelInvitationsOf } from '../invitations/cancel-invitations-of.ts'
 import { userNotFound } from './find.ts'
 
-/** Disables an account, which ends its sessions and refuses sign-ins, or enables it again. */
+/** Disables an account, which ends its sessions and its open invitations and refuses sign-ins, or enables it again. */
 export async function disableUser(
   { db, clock }: Pick<Services, 'db' | 'clock'>,
   operator: Actor,
@@ -15,7 +16,10 @@ export async function disableUser(
   await db.transaction().execute(async (transaction) => {
     const user = await setDisabled(transaction, id, disabled ? clock() : null)
     if (user === undefined) throw userNotFound()
-    if (disabled) await deleteSessions(transaction, id)
+    if (disabled) {
+      await deleteSessions(transaction, id)
+      await cancelInvitationsOf(transaction, operator, id, clock())
+    }
     await recordAction(transaction, operator, disabled ? 'user.disabled' : 'user.enabled', {
       organizationId: user.organizationId,
       target: { type: 'user', id, name: user.email },

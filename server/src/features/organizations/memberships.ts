@@ -140,19 +140,30 @@ export async function listOrganizationIds(db: Database, userId: number): Promise
 }
 
 /** Keeps a membership from ending until the transaction ends. Throws `not_authenticated` if it has ended already. */
-export async function holdMembership(
-  transaction: DatabaseTransaction,
-  { userId, organizationId }: { userId: number; organizationId: number },
-): Promise<void> {
-  const membership = await transaction
+export async function holdMembership(transaction: DatabaseTransaction, member: Member): Promise<void> {
+  const membership = await selectOwn(transaction, member).forKeyShare().executeTakeFirst()
+  if (membership === undefined) throw accessEnded()
+}
+
+/** Like `holdMembership`, but also keeps its role from changing, and returns the role. */
+export async function holdRole(transaction: DatabaseTransaction, member: Member): Promise<RoleName> {
+  const membership = await selectOwn(transaction, member).forShare().executeTakeFirst()
+  if (membership === undefined) throw accessEnded()
+  return membership.role
+}
+
+type Member = Pick<Membership, 'userId' | 'organizationId'>
+
+function selectOwn(transaction: DatabaseTransaction, { userId, organizationId }: Member) {
+  return transaction
     .selectFrom('memberships')
-    .select('id')
+    .select('role')
     .where('user_id', '=', userId)
     .where('organization_id', '=', organizationId)
-    .forKeyShare()
-    .executeTakeFirst()
-  if (membership !== undefined) return
-  throw new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
+}
+
+function accessEnded(): ApplicationError {
+  return new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
 }
 
 /** The emails of an organization's admins and super_admins. */
