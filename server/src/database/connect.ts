@@ -52,8 +52,8 @@ export function connectDatabase(
 
 /** Errors of connections that could not be opened or were lost */
 const connectionErrors = new WeakSet<Error>()
-/** SQLSTATE class 08, administrator shutdown, crash, starting up, and too many connections */
-const unavailableCodes = /^(08...|57P0[123]|53300)$/
+/** SQLSTATE class 08, statement timeout, administrator shutdown, crash, starting up, and too many connections */
+const unavailableCodes = /^(08...|57014|57P0[123]|53300)$/
 
 /** True if a query failed because the database was unreachable, so that a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {

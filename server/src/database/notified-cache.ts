@@ -1,13 +1,14 @@
 import { isDatabaseUnavailable } from './connect.ts'
 import type { Channel, Notifications } from './notifications.ts'
+import { settlesWithin } from './settles-within.ts'
 
 /** A cache of rows that database notifications invalidate; see `createNotifiedCache`. */
 export interface NotifiedCache<Value> {
   /** The cached value; undefined on a miss, or while invalidations may be missed */
   get(key: string): Value | undefined
   /**
-   * The result of `load`, which is cached unless it is `null`. Concurrent callers share one load. While the database is unreachable,
-   * the value that it had last.
+   * The result of `load`, which is cached unless it is `null`. Concurrent callers share one load. While the database is unreachable
+   * or silent, the value that it had last.
    */
   load(key: string, load: () => Promise<Loaded<Value> | null>): Promise<Value | null>
   size(): number
@@ -31,11 +32,13 @@ interface Entry<Value> extends Loaded<Value> {
 const outageMilliseconds = 300_000
 /** Delay before the next query to an unreachable database */
 const probeMilliseconds = 500
+/** A read that takes longer than this doesn't delay callers who have a last value: the database may be frozen. */
+const patienceMilliseconds = 2_000
 
 /**
  * Caches at most `limit` values, each for at most `milliseconds`. A notification on `channel` invalidates the values of one user. While
  * the listener's connection is lost or unresponsive, every value is read from the database, so a revoked value lives for at most a
- * second. If the database can't be asked either, the last value remains valid for a few minutes.
+ * second. If the database can't be asked either or doesn't respond, the last value remains valid for a few minutes.
  */
 export function createNotifiedCache<Value>(
   notifications: Notifications,
@@ -54,6 +57,8 @@ class RowCache<Value> implements NotifiedCache<Value> {
   // A row read before a notification arrived is not cached: it may be the changed row.
   #generation = 0
   #unreachableUntil = -Infinity
+  /** Reads without a response so far: as long as there is one, the database is frozen or unreachable */
+  #silentReads = new Set<Promise<Value | null>>()
 
   constructor(notifications: Notifications, channel: Channel, entries: Entries<Value>, milliseconds: number) {
     this.#notifications = notifications
@@ -63,7 +68,7 @@ class RowCache<Value> implements NotifiedCache<Value> {
       notifications.subscribe(channel, (payload) => this.#invalidate(payload)),
       notifications.onInterrupted(() => this.#distrust()),
       // Notifications were missed, and the database can be asked again.
-      notifications.onReconnected(() => this.#clear()),
+      notifications.onReconnected(() => this.#expectResponses()),
     ]
   }
 
@@ -74,8 +79,28 @@ class RowCache<Value> implements NotifiedCache<Value> {
   }
 
   async load(key: string, query: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
-    const last = performance.now() < this.#unreachableUntil ? this.#getLast(key) : undefined
-    if (last !== undefined) return last
+    const last = this.#getLast(key)
+    if (last === undefined) return this.#share(key, query)
+    if (performance.now() < this.#unreachableUntil || this.#silentReads.size > 0) return last
+    const read = this.#share(key, query)
+    if (await settlesWithin(read, patienceMilliseconds)) return read
+    this.#silentReads.add(read)
+    const answered = () => void this.#silentReads.delete(read)
+    read.then(answered, answered)
+    // A notification may have removed the value meanwhile.
+    return this.#getLast(key) ?? read
+  }
+
+  size(): number {
+    return this.#entries.size
+  }
+
+  close(): void {
+    this.#clear()
+    this.#stops.forEach((stop) => stop())
+  }
+
+  async #share(key: string, query: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
     const shared = this.#loading.get(key)
     // While notifications may be missed, a shared read could have started before a change.
     if (shared !== undefined && this.#notifications.isCurrent()) return shared
@@ -86,15 +111,6 @@ class RowCache<Value> implements NotifiedCache<Value> {
     } finally {
       if (this.#loading.get(key) === own) this.#loading.delete(key)
     }
-  }
-
-  size(): number {
-    return this.#entries.size
-  }
-
-  close(): void {
-    this.#clear()
-    this.#stops.forEach((stop) => stop())
   }
 
   async #read(key: string, query: () => Promise<Loaded<Value> | null>): Promise<Value | null> {
@@ -137,6 +153,12 @@ class RowCache<Value> implements NotifiedCache<Value> {
   #distrust(): void {
     this.#forgetReads()
     this.#entries.distrust()
+  }
+
+  #expectResponses(): void {
+    this.#unreachableUntil = -Infinity
+    this.#silentReads.clear()
+    this.#distrust()
   }
 
   #clear(): void {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { settlesWithin } from '../database/settles-within.ts'
 import type { Database } from '../database/tables.ts'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
@@ -7,13 +8,15 @@ import { storageFull } from './errors.ts'
 
 const okBody = z.object({ status: z.literal('ok').describe('Always `ok`') }).describe('The check passed')
 const tags = ['Service']
+/** Load balancers want to hear soon that a frozen database doesn't respond. */
+const patienceMilliseconds = 1_500
 
 /** `/healthz`: the database responds. `/readyz`: the server also accepts requests, and its disks have space. */
 export function healthRoutes(app: App, { db }: { db: Database }): void {
   let checking: Promise<unknown> | null = null
   /** Requests that arrive meanwhile share the query, so that a flood costs few. */
   async function checkDatabase(): Promise<void> {
-    checking ??= sql`SELECT 1`.execute(db).finally(() => (checking = null))
+    checking ??= queryOrGiveUp(db).finally(() => (checking = null))
     try {
       await checking
     } catch (error) {
@@ -62,4 +65,12 @@ export function healthRoutes(app: App, { db }: { db: Database }): void {
       return { status: 'ok' as const }
     },
   )
+}
+
+async function queryOrGiveUp(db: Database): Promise<void> {
+  const query = sql`SELECT 1`.execute(db)
+  if (!(await settlesWithin(query, patienceMilliseconds))) {
+    throw new Error(`The database did not respond within ${patienceMilliseconds} ms.`)
+  }
+  await query
 }

@@ -189,12 +189,48 @@ test('a read that started before a revocation does not bring the value back', as
   cache.close()
 })
 
-test('a reconnected listener forgets the values from before the interruption', async () => {
+test('after a reconnect the database decides on the values from before the interruption', async () => {
   const cache = createCache()
   await cache.put('a', 1)
+  await cache.put('b', 1)
+  const reconnected = Promise.withResolvers<void>()
+  const stop = notifications.onReconnected(reconnected.resolve)
   await endListener()
+  await reconnected.promise
+  await expect.poll(() => notifications.isCurrent(), patience).toBe(true)
+  expect(cache.get('a')).toBeUndefined()
+  expect(await cache.load('a', unavailable)).toBe('a!')
+  expect(await cache.load('b', async () => null)).toBe('b!')
+  await expect.poll(() => cache.load('b', async () => null), patience).toBeNull()
+  stop()
+  cache.close()
+})
+
+test('a read without a response does not delay those who have a last value, until it responds', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  await cache.put('b', 1)
+  const frozen = Promise.withResolvers<{ value: string; userId: number }>()
+  expect(await cache.load('a', () => frozen.promise)).toBe('a!')
+  let asked = false
+  const ask = async () => {
+    asked = true
+    return { value: 'new', userId: 1 }
+  }
+  expect([await cache.load('b', ask), asked]).toEqual(['b!', false])
+  frozen.resolve({ value: 'thawed', userId: 1 })
+  await expect.poll(() => cache.get('a'), patience).toBe('thawed')
+  expect([await cache.load('b', ask), asked]).toEqual(['new', true])
+  cache.close()
+})
+
+test('a value that a notification removes while the database is silent does not come back', async () => {
+  const cache = createCache()
+  await cache.put('a', 1)
+  const read = cache.load('a', () => new Promise(() => {}))
+  await admin.query(`SELECT pg_notify('session_revoked', '1')`)
   await expect.poll(() => cache.size(), patience).toBe(0)
-  await expect(cache.load('a', unavailable)).rejects.toThrow('not queryable')
+  await expect(Promise.race([read, cache.load('a', unavailable)])).rejects.toThrow('not queryable')
   cache.close()
 })
 

@@ -128,3 +128,70 @@ test('chats of a cached session go on while PostgreSQL is stopped, and their usa
     await rm(folder, { recursive: true, force: true })
   }
 })
+
+test('requests in flight go on while the database has no connection left, and a session revoked meanwhile ends afterwards', async () => {
+  const own = await createTestDatabase()
+  const admin = new pg.Client({ connectionString: own.url })
+  await admin.connect()
+  const engine = await startRecordingEngine()
+  engine.answer((response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const sending = setInterval(
+      () => response.write('data: {"choices":[{"delta":{"content":"on"}}]}\n\n'),
+      20,
+    )
+    response.on('close', () => clearInterval(sending))
+  })
+  const runtime = createScriptedRuntime(engine.url)
+  const setting = await startTestServer({ runtime, settings: { DATABASE_URL: own.url } })
+  try {
+    const owner = await registerClient(setting.url)
+    const { id: model } = await deploy(owner)
+    const { email, password } = owner
+    const device = createClient(setting.url)
+    await device.post('/v1/user/signin', { email, password })
+    const [kept, revoked] = [
+      await openStream(setting.url, owner, model),
+      await openStream(setting.url, device, model),
+    ]
+
+    await admin.query(`ALTER DATABASE ${admin.database} CONNECTION LIMIT 0`)
+    await admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'berth'`,
+    )
+    await admin.query('DELETE FROM sessions WHERE id = (SELECT max(id) FROM sessions)')
+    const refused = () => setting.logs.some((line) => line.includes('too many connections'))
+    await expect.poll(refused).toBe(true)
+    expectUnavailable(await owner.get('/v1/organization'))
+    for (const stream of [kept, revoked]) expect(await stream.readMore()).toBe(true)
+
+    await admin.query(`ALTER DATABASE ${admin.database} CONNECTION LIMIT -1`)
+    while (await revoked.readMore());
+    expect(await kept.readMore()).toBe(true)
+    const broken = () => setting.logs.map((line) => JSON.parse(line).broken_by).filter(Boolean)
+    await expect.poll(broken).toEqual(['gateway'])
+  } finally {
+    await setting.close()
+    await engine.close()
+    await admin.end()
+    await own.drop()
+  }
+})
+
+/** Opens an inference stream. `readMore` resolves to false when it has ended. */
+async function openStream(url: string, client: Client, model: string) {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { cookie: client.cookie(), 'content-type': 'application/json' },
+    body: JSON.stringify({ model, stream: true, messages: [] }),
+  })
+  expect(response.status).toBe(200)
+  const reader = response.body!.getReader()
+  return {
+    readMore: () =>
+      reader.read().then(
+        ({ done }) => !done,
+        () => false,
+      ),
+  }
+}

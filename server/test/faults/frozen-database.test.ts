@@ -4,7 +4,11 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/database/embedded.ts'
 import { registerClient } from '../support/client.ts'
+import { deploy } from '../support/deployments.ts'
 import { findPostmaster, signal } from '../support/process.ts'
+import { answerJson, startRecordingEngine } from '../support/recording-engine.ts'
+import { createScriptedRuntime } from '../support/scripted-runtime.ts'
+import type { ScriptedRuntime } from '../support/scripted-runtime.ts'
 import { startTestServer } from '../support/server.ts'
 
 /** Signals PostgreSQL's main process and all its children. */
@@ -15,14 +19,30 @@ async function signalPostgres(folder: string, name: 'SIGSTOP' | 'SIGCONT'): Prom
   for (const child of children.trim().split(' ')) signal(Number(child), name)
 }
 
-test('while PostgreSQL is frozen every request ends with a 503 database_unavailable, and the server recovers afterwards', async () => {
+/** Starts a PostgreSQL that a test can freeze, and a server on it. */
+async function startOnOwnPostgres(settings: Record<string, string>, runtime?: ScriptedRuntime) {
   const folder = await mkdtemp(join(tmpdir(), 'berth-frozen-'))
   // PostgreSQL runs under another account, and otherwise in another folder.
   await chmod(folder, 0o755)
   const postgres = await startEmbeddedDatabase({ dataDirectory: folder, log: () => {} })
-  const server = await startTestServer({
-    settings: { DATABASE_URL: postgres.url, DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' },
-  })
+  const server = await startTestServer({ runtime, settings: { DATABASE_URL: postgres.url, ...settings } })
+  // Also after a timeout, so that no frozen process stays behind
+  onTestFinished(() => signalPostgres(folder, 'SIGCONT').catch(() => undefined))
+  return {
+    server,
+    freeze: () => signalPostgres(folder, 'SIGSTOP'),
+    thaw: () => signalPostgres(folder, 'SIGCONT'),
+    async close() {
+      await server.close()
+      await postgres.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+test('while PostgreSQL is frozen every request ends with a 503 database_unavailable, and the server recovers afterwards', async () => {
+  const setting = await startOnOwnPostgres({ DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' })
+  const { server } = setting
   try {
     const client = await registerClient(server.url)
     const { email, password } = client
@@ -37,9 +57,7 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
       () => client.post('/v1/chat/completions', { model: 'berth-tiny', messages: [] }),
     ]
     await Promise.all(requests.slice(0, 4).map((request) => request()))
-    // Also after a timeout, so that no frozen process stays behind
-    onTestFinished(() => signalPostgres(folder, 'SIGCONT').catch(() => undefined))
-    await signalPostgres(folder, 'SIGSTOP')
+    await setting.freeze()
     try {
       // The first requests find open connections, the others none.
       for (const _attempt of ['open', 'none']) {
@@ -49,7 +67,7 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
         }
       }
     } finally {
-      await signalPostgres(folder, 'SIGCONT')
+      await setting.thaw()
     }
     await expect.poll(async () => (await client.get('/readyz')).status).toBe(200)
     await expect.poll(() => server.application.notifications.isCurrent()).toBe(true)
@@ -57,8 +75,39 @@ test('while PostgreSQL is frozen every request ends with a 503 database_unavaila
     expect((await client.post('/v1/user/signin', { email, password })).status).toBe(200)
     expect(server.application.lost.aborted).toBe(false)
   } finally {
-    await server.close()
-    await postgres.stop()
-    await rm(folder, { recursive: true, force: true })
+    await setting.close()
   }
 }, 240_000)
+
+test('while PostgreSQL is frozen, chats of cached sessions and health checks do not wait for its timeout', async () => {
+  const engine = await startRecordingEngine()
+  engine.answer((response) => answerJson(response, '{"choices":[]}'))
+  // A query waits longer than this test.
+  const setting = await startOnOwnPostgres({ DATABASE_TIMEOUT: '600' }, createScriptedRuntime(engine.url))
+  try {
+    const client = await registerClient(setting.server.url)
+    const { id: model } = await deploy(client)
+    const chat = async () => (await client.post('/v1/chat/completions', { model, messages: [] })).status
+    expect(await chat()).toBe(200)
+    await setting.freeze()
+    try {
+      // More callers than the database has connections, both before and after the listener notices
+      for (let round = 0; round < 20; round++) {
+        expect(await Promise.all(Array.from({ length: 30 }, chat))).toEqual(Array(30).fill(200))
+      }
+      await expect.poll(() => setting.server.application.notifications.isCurrent()).toBe(false)
+      for (let round = 0; round < 20; round++) {
+        expect(await Promise.all(Array.from({ length: 30 }, chat))).toEqual(Array(30).fill(200))
+      }
+      expect((await client.get('/readyz')).status).toBe(503)
+      expect((await client.get('/healthz')).status).toBe(503)
+    } finally {
+      await setting.thaw()
+    }
+    await expect.poll(async () => (await client.get('/readyz')).status).toBe(200)
+    expect(await chat()).toBe(200)
+  } finally {
+    await setting.close()
+    await engine.close()
+  }
+}, 120_000)

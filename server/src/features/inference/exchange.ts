@@ -9,12 +9,11 @@ import type { EngineRequestDeps, EngineRequestOwner } from './engine-request.ts'
 import { isAtEngine } from './exchange-states.ts'
 import type { ExchangeState, NextState } from './exchange-states.ts'
 import { describeExchange } from './finished-exchange.ts'
-import type { FinishedExchange } from './finished-exchange.ts'
+import type { BrokenBy, FinishedExchange } from './finished-exchange.ts'
 import { modelLost, toGatewayError } from './gateway-errors.ts'
 import type { Inference } from './open-inference.ts'
 import { openRelay } from './open-relay.ts'
 import type { RelayOwner, ResponseRelay } from './response-relay.ts'
-import { accessRevoked } from './revoke-access.ts'
 import type { Revocable } from './revoke-access.ts'
 import type { EngineTarget } from './targets.ts'
 import type { RequestSpan } from './traces.ts'
@@ -44,7 +43,7 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
   relay: ResponseRelay | null = null
   usage: TokenUsage | null = null
   span: RequestSpan | null = null
-  brokenBy: 'caller' | 'engine' | null = null
+  brokenBy: BrokenBy | null = null
   startedAt = 0
   admittedAt = 0
   firstByteAt = 0
@@ -146,13 +145,13 @@ export class Exchange implements AdmissionRequest, EngineRequestOwner, RelayOwne
     void this.arrival.caller.reply.send(modelLost(this.targets[0]!.modelName))
   }
 
-  /** Ends the exchange because the caller lost access. */
-  revoke(): void {
-    this.fail('caller', accessRevoked())
+  /** Ends the exchange because the caller lost access, or nothing confirms it. */
+  revoke(error: unknown): void {
+    this.fail('gateway', error)
   }
 
   /** Sends an error response, or truncates a response that has begun. */
-  fail(brokenBy: 'caller' | 'engine', error: unknown): void {
+  fail(brokenBy: 'gateway' | 'engine', error: unknown): void {
     const { state, relay } = this
     if (state === 'failed' || state === 'ended') return
     this.brokenBy = brokenBy

@@ -4,6 +4,9 @@ import type { Protocol } from './protocols/protocol.ts'
 import type { ResponseRelay } from './response-relay.ts'
 import type { EngineTarget } from './targets.ts'
 
+/** Who ended an exchange early: the caller left, the engine failed, or the gateway ended it because the caller lost access */
+export type BrokenBy = 'caller' | 'engine' | 'gateway'
+
 /** An ended request, for the access log, metrics, statistics and traces. Times are on the clock of `performance.now()`. */
 export interface FinishedExchange {
   readonly protocol: Protocol
@@ -15,8 +18,8 @@ export interface FinishedExchange {
   readonly deploymentId: string | null
   /** Status that the caller received, or 499 if the caller left before */
   readonly status: number
-  /** Which side ended the exchange early; null when it is complete */
-  readonly brokenBy: 'caller' | 'engine' | null
+  /** null when the exchange is complete */
+  readonly brokenBy: BrokenBy | null
   /** null when none was metered */
   readonly usage: TokenUsage | null
   readonly receivedAt: number
@@ -32,7 +35,7 @@ interface EndedExchange {
   readonly arrival: Arrival
   readonly engine: { readonly target: EngineTarget; readonly sentAt: number } | null
   readonly relay: ResponseRelay | null
-  readonly brokenBy: 'caller' | 'engine' | null
+  readonly brokenBy: BrokenBy | null
   readonly usage: TokenUsage | null
   readonly startedAt: number
   readonly admittedAt: number

@@ -15,7 +15,7 @@ export function measureExchanges(
   measureAdmission(register, inference)
   const requests = createFastCounter(register, {
     name: 'berth_inference_requests_total',
-    help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left or engine_broke',
+    help: 'Requests that were sent to an engine or queued for one; outcome is complete, caller_left, engine_broke or access_revoked',
   })
   const firstByte = createFastHistogram(register, {
     name: 'berth_inference_first_byte_seconds',
@@ -45,6 +45,7 @@ export function measureExchanges(
         complete: requests({ route, model, status, outcome: 'complete' }),
         caller: requests({ route, model, status, outcome: 'caller_left' }),
         engine: requests({ route, model, status, outcome: 'engine_broke' }),
+        gateway: requests({ route, model, status, outcome: 'access_revoked' }),
       })),
     })),
   }))

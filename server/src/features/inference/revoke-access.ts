@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { isDatabaseUnavailable } from '../../database/connect.ts'
 import type { Notifications } from '../../database/notifications.ts'
 import type { Database } from '../../database/tables.ts'
 import { ApplicationError } from '../../base/errors.ts'
@@ -9,7 +10,8 @@ import type { Access } from '../deployments/access.ts'
 export interface Revocable extends Access {
   /** Its index among the requests in flight, or -1 */
   openIndex: number
-  revoke(): void
+  /** Ends the request with this error. */
+  revoke(error: unknown): void
 }
 
 /** The requests in flight of this process. */
@@ -19,10 +21,11 @@ export interface OpenRequests {
   close(): void
 }
 
-/**
- * Ends requests whose caller's session was revoked, or whose caller was removed from the organization. If the database can't confirm
- * the access, the requests end too.
- */
+/** The access of a request counts for so long while the database can't confirm it. */
+const outageMilliseconds = 300_000
+const retryMilliseconds = 500
+
+/** Ends requests whose caller's session was revoked, or whose caller was removed from the organization. */
 export function trackOpenRequests(
   db: Database,
   notifications: Notifications,
@@ -31,22 +34,13 @@ export function trackOpenRequests(
   // Not a Set: V8's outgrown hash tables refer to their successors. Once one is in old space, minor collections keep all later tables
   // and their requests, which doubled the CPU time of a chat.
   const open: Revocable[] = []
-
-  async function check(requests: readonly Revocable[]): Promise<void> {
-    if (requests.length === 0) return
-    const lost = await findLostAccess(db, requests).catch((error: unknown) => {
-      log.warn({ err: error }, 'could not confirm the access of requests in flight; they end')
-      return requests
-    })
-    for (const request of lost) if (request.openIndex >= 0) request.revoke()
-  }
-
+  const checks = new AccessChecks(db, log)
   const stops = [
     notifications.subscribe('session_revoked', (payload) => {
       const userId = Number(payload)
-      void check(open.filter((request) => payload === '' || request.userId === userId))
+      checks.begin(open.filter((request) => payload === '' || request.userId === userId))
     }),
-    notifications.onReconnected(() => void check([...open])),
+    notifications.onReconnected(() => checks.begin(open)),
   ]
   return {
     add(request) {
@@ -61,10 +55,83 @@ export function trackOpenRequests(
       open[index] = last
       last.openIndex = index
     },
-    close: () => stops.forEach((stop) => stop()),
+    close() {
+      stops.forEach((stop) => stop())
+      checks.close()
+    },
   }
 }
 
-export function accessRevoked(): ApplicationError {
+/**
+ * Asks the database who has lost access, and ends those requests. While the database is unavailable, it asks again. After five minutes
+ * the requests that the database has not confirmed end too.
+ */
+class AccessChecks {
+  readonly #db: Database
+  readonly #log: Pick<Logger, 'warn'>
+  /** Requests to ask about again, with the time of their first check on the monotonic clock */
+  #unconfirmed = new Map<Revocable, number>()
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(db: Database, log: Pick<Logger, 'warn'>) {
+    this.#db = db
+    this.#log = log
+  }
+
+  begin(requests: readonly Revocable[]): void {
+    const now = performance.now()
+    void this.#check(new Map(requests.map((request) => [request, now])))
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#retry)
+  }
+
+  async #check(since: ReadonlyMap<Revocable, number>): Promise<void> {
+    const requests = [...since.keys()].filter(isOpen)
+    if (requests.length === 0) return
+    try {
+      for (const request of await findLostAccess(this.#db, requests)) end(request, accessRevoked())
+    } catch (error) {
+      const oldest = isDatabaseUnavailable(error) ? performance.now() - outageMilliseconds : Infinity
+      const expired = requests.filter((request) => since.get(request)! <= oldest)
+      if (expired.length > 0) {
+        this.#log.warn(
+          { err: error, requests: expired.length },
+          'nobody can confirm the access of requests; they end',
+        )
+      }
+      for (const request of expired) end(request, error)
+      this.#askAgain(since)
+    }
+  }
+
+  #askAgain(since: ReadonlyMap<Revocable, number>): void {
+    for (const [request, first] of since) {
+      if (isOpen(request)) {
+        this.#unconfirmed.set(request, Math.min(first, this.#unconfirmed.get(request) ?? first))
+      }
+    }
+    if (this.#unconfirmed.size === 0 || this.#closed) return
+    this.#retry ??= setTimeout(() => {
+      const due = this.#unconfirmed
+      this.#unconfirmed = new Map()
+      this.#retry = undefined
+      void this.#check(due)
+    }, retryMilliseconds)
+  }
+}
+
+function isOpen({ openIndex }: Revocable): boolean {
+  return openIndex >= 0
+}
+
+function end(request: Revocable, error: unknown): void {
+  if (isOpen(request)) request.revoke(error)
+}
+
+function accessRevoked(): ApplicationError {
   return new ApplicationError('not_authenticated', 'Your access has ended. Sign in again.')
 }
