@@ -27,7 +27,7 @@ async function openRefusingPort() {
 
 test('an unreachable database ends requests only after five minutes, with its own error', async () => {
   const port = await openRefusingPort()
-  const { db, close } = connectDatabase(port.url, 1, () => {})
+  const connection = connectDatabase(port.url, 1, () => {})
   const events = new EventEmitter()
   const notifications = {
     subscribe: (channel, listener) => {
@@ -36,7 +36,7 @@ test('an unreachable database ends requests only after five minutes, with its ow
     },
     onReconnected: () => () => {},
   } satisfies Partial<Notifications> as unknown as Notifications
-  const requests = trackOpenRequests(db, notifications, { warn: () => {} })
+  const requests = trackOpenRequests(connection.db, notifications, { warn: () => {} })
   const revoke = vi.fn<(error: unknown) => void>()
   const request = { userId: 7, sessionId: 1, deploymentId: null, openIndex: -1, revoke }
   requests.add(request)
@@ -50,7 +50,7 @@ test('an unreachable database ends requests only after five minutes, with its ow
     expect(isDatabaseUnavailable(revoke.mock.calls[0]![0])).toBe(true)
   } finally {
     requests.close()
-    await close()
+    await connection.close()
     port.close()
   }
 })
