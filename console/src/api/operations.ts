@@ -20,9 +20,13 @@ type PathInput<Operation> = Operation extends { parameters: { path: infer Path }
 type QueryInput<Operation> = Operation extends { parameters: { query?: infer Query } }
   ? { query?: WithUndefined<Query> }
   : unknown
-type BodyInput<Operation> = Operation extends { requestBody: { content: { 'application/json': infer Body } } }
-  ? { body: WithUndefined<Body> }
-  : unknown
+/** Optional bodies count too; an operation without a body has `requestBody?: never`. */
+type Request<Operation> = Operation extends { requestBody?: infer Body } ? NonNullable<Body> : never
+type BodyInput<Operation> = [Request<Operation>] extends [never]
+  ? unknown
+  : Request<Operation> extends { content: { 'application/json': infer Body } }
+    ? { body: WithUndefined<Body> }
+    : unknown
 
 /** The values in an operation's URL. */
 export type UrlInput<M extends Method, Path extends PathOf<M>> = PathInput<Operations<M>[Path]> &

@@ -1,7 +1,11 @@
+import type { RouteOptions } from 'fastify'
+import { z } from 'zod'
 import { ApplicationError } from '../base/errors.ts'
 import type { App } from './app.ts'
 
-/** Accepts only JSON bodies. An empty body counts as missing: a 400 if the route has a body schema. */
+/**
+ * Accepts only JSON bodies. An empty body counts as missing: as `{}` if every field of the route's body is optional, otherwise a 400.
+ */
 export function parseJsonBodies(app: App): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
@@ -9,8 +13,19 @@ export function parseJsonBodies(app: App): void {
     if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
   })
-  app.addHook('preValidation', ({ body, routeOptions }, _reply, done) => {
-    const isMissing = body === undefined && routeOptions.schema?.body !== undefined
-    done(isMissing ? new ApplicationError('malformed_json', 'The request requires a JSON body.') : undefined)
+  app.addHook('preValidation', (request, _reply, done) => {
+    const { body, routeOptions } = request
+    if (body !== undefined || routeOptions.schema?.body === undefined) return done()
+    if (!isBodyOptional(routeOptions)) {
+      return done(new ApplicationError('malformed_json', 'The request requires a JSON body.'))
+    }
+    request.body = {}
+    done()
   })
+}
+
+/** True if the route takes a body and accepts one without any field. */
+export function isBodyOptional({ config, schema }: Pick<RouteOptions, 'config' | 'schema'>): boolean {
+  const body = schema?.body
+  return config?.readsRawBody !== true && body instanceof z.ZodType && body.safeParse({}).success
 }

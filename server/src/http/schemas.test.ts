@@ -39,12 +39,12 @@ test('unicodeText keeps the text unchanged', () => {
   expect(unicodeText().parse('  \u{1f6a2}\n ')).toBe('  \u{1f6a2}\n ')
 })
 
-test('queryBoolean accepts true and false and has a default', () => {
+test('queryBoolean accepts the words that HTTP libraries write, and has a default', () => {
   const schema = queryBoolean(true)
-  expect(schema.parse('true')).toBe(true)
-  expect(schema.parse('false')).toBe(false)
+  for (const word of ['true', 'True', 'TRUE', '1', 'yes', 'on']) expect(schema.parse(word), word).toBe(true)
+  for (const word of ['false', 'False', '0', 'no', 'off']) expect(schema.parse(word), word).toBe(false)
   expect(schema.parse(undefined)).toBe(true)
-  for (const value of ['', '1', '0', 'TRUE', 'yes', ' true', true, ['true', 'false']]) {
+  for (const value of ['', '2', 'maybe', 'constructor', ' true', true, ['true', 'false']]) {
     expect(accepts(schema, value), String(value)).toBe(false)
   }
 })

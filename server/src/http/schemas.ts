@@ -35,12 +35,28 @@ function describeLength({ min, max }: { min: number; max: number }): string {
 /** A time in ISO 8601, UTC, with milliseconds. */
 export const timestamp = z.iso.datetime().meta({ examples: ['2026-01-02T03:04:05.678Z'] })
 
-/** A boolean in a query: `true` or `false`. */
+/** An optional field of a body that creates something. Generated clients send null for a field that is not given. */
+export function optionalField<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined)
+}
+
+/** An optional text of a form, at most `max` code points: null and blank text count as not given. */
+export function optionalFormText(max: number) {
+  return text({ min: 0, max })
+    .nullish()
+    .transform((value) => (value === null || value === '' ? undefined : value))
+}
+
+const trueWords = ['true', '1', 'yes', 'on']
+const falseWords = ['false', '0', 'no', 'off']
+
+/** A boolean in a query: true, 1, yes or on; false, 0, no or off; in any case. */
 export function queryBoolean(fallback: boolean) {
   return z
     .string()
-    .refine((word) => word === 'true' || word === 'false', 'Must be true or false.')
-    .transform((word) => word === 'true')
+    .toLowerCase()
+    .refine((word) => trueWords.includes(word) || falseWords.includes(word), 'Must be true or false.')
+    .transform((word) => trueWords.includes(word))
     .default(fallback)
     .meta({ type: 'boolean' })
 }

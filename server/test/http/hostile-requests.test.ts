@@ -71,7 +71,6 @@ describe('bodies', () => {
     open.repeat(10_000) + middle + close.repeat(10_000)
 
   const unreadable: [what: string, body: string | Buffer][] = [
-    ['no body', ''],
     ['a brace', '{'],
     ['a word', 'hello'],
     ['a single-quoted object', "{'a':1}"],
@@ -85,6 +84,15 @@ describe('bodies', () => {
   test.each(unreadable)('%s: a client error', async (what, body) => {
     for (const operation of operations.filter(({ bodyFields }) => bodyFields !== null)) {
       expectClientError(operation, what, await send(operation, { body, headers: json }))
+    }
+  })
+
+  test('no body: a client error where one is required', async () => {
+    for (const operation of operations.filter(({ bodyFields }) => bodyFields !== null)) {
+      const expectAnswer = operation.description.requestBody.required
+        ? expectClientError
+        : expectNoServerError
+      expectAnswer(operation, 'no body', await send(operation, { body: '', headers: json }))
     }
   })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { email, text, timestamp, unicodeText } from '../../http/schemas.ts'
+import { email, optionalFormText, text, timestamp, unicodeText } from '../../http/schemas.ts'
 import { foldsIntoAscii } from './email-folding.ts'
 import { passwordBytes } from './passwords.ts'
 
@@ -25,19 +25,21 @@ export const newPassword = unicodeText()
     examples: ['correct horse battery'],
   })
 
-/** A name, a country or a phone number of a person */
-export const optionalName = text({ min: 1, max: 255 }).optional()
+/** A name, a country or a phone number of a new account */
+export const optionalName = optionalFormText(255)
+
+const changedName = text({ min: 1, max: 255 }).optional()
 
 const clearableName = text({ min: 1, max: 255 }).nullable().optional()
 
 export const profileChangesBody = z
   .object({
-    name: optionalName.describe('Your name'),
+    name: changedName.describe('Your name'),
     first_name: clearableName.describe('Your first name; null clears it'),
     last_name: clearableName.describe('Your last name; null clears it'),
     country: clearableName.describe('Your country; null clears it'),
     contact_number: clearableName.describe('Your phone number; null clears it'),
-    organization: optionalName.describe(
+    organization: changedName.describe(
       'New name of your organization. Only for SSO accounts that have not completed their profile',
     ),
     current_organization_id: z.int().optional().describe('Switches to another of your organizations'),

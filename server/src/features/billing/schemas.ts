@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, entityId, text, timestamp, url } from '../../http/schemas.ts'
+import { count, entityId, optionalField, text, timestamp, url } from '../../http/schemas.ts'
 import type { ProcessorInvoice, SavedCard, SetupSession } from '../../ports/payment-processor.ts'
 import { accountStatuses, billingModes, subscriptionStatuses } from './account-state.ts'
 import type { AccountUsage } from './account-usage.ts'
@@ -110,15 +110,11 @@ export const paymentMethodsBody = z.array(paymentMethodBody).describe('The saved
 
 /** A return URL on our own origin; others would allow open redirects. */
 function returnUrl({ origin }: URL) {
-  return text({ min: 1, max: 2048 })
-    .refine((address) => isOnOrigin(address, origin), `Use a URL that begins with ${origin}.`)
-    .transform((address) => new URL(address).href)
-    .optional()
-    .meta({
-      description: 'Where the page leads back to: a URL of this site',
-      type: 'string',
-      format: 'uri',
-    })
+  const address = text({ min: 1, max: 2048 })
+    .refine((url) => isOnOrigin(url, origin), `Use a URL that begins with ${origin}.`)
+    .transform((url) => new URL(url).href)
+    .meta({ type: 'string', format: 'uri' })
+  return optionalField(address).describe('Where the page leads back to: a URL of this site')
 }
 
 function isOnOrigin(address: string, origin: string): boolean {
@@ -130,10 +126,9 @@ export function setupSessionBody(publicUrl: URL) {
   return z
     .object({
       return_url: returnUrl(publicUrl),
-      purpose: z
-        .enum(['payment_method_setup', 'postpaid_activation'])
-        .default('payment_method_setup')
-        .describe('What the card is for'),
+      purpose: optionalField(z.enum(['payment_method_setup', 'postpaid_activation']))
+        .transform((purpose) => purpose ?? 'payment_method_setup')
+        .meta({ description: 'What the card is for', default: 'payment_method_setup' }),
     })
     .meta({ id: 'SetupSessionRequest', examples: [{ purpose: 'payment_method_setup' }] })
 }

@@ -3,22 +3,36 @@ import type { ModelVariant } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import { findVariant } from './model.ts'
 import type { CatalogModel, VariantChoice } from './model.ts'
-import { findEnabledModelByName, listEnabledEntries } from './store.ts'
+import { findModelByName, listEnabledEntries } from './store.ts'
 
 /** Finds the requested variant of an enabled model. Throws `model_not_deployable` if the model or the variant doesn't exist. */
 export async function findRequestedVariant(
   { db }: Pick<Services, 'db'>,
   { modelName, ...choice }: { modelName: string } & VariantChoice,
 ): Promise<ModelVariant> {
-  const model = await findEnabledModelByName(db, modelName)
-  const variant = model === undefined ? null : findVariant(model.entry, choice)
+  const model = await findModelByName(db, modelName, true)
+  if (model === undefined) {
+    throw new ApplicationError(
+      'model_not_deployable',
+      `The catalog has no model called ${JSON.stringify(modelName.slice(0, 200))}. List the models with GET /api/v1/deployable-models.`,
+    )
+  }
+  const variant = findVariant(model.entry, choice)
   if (variant === null) {
     throw new ApplicationError(
       'model_not_deployable',
-      'The catalog does not offer this model in the requested format, size and quantization. Choose one of its variants.',
+      `The catalog does not offer ${model.model_name} in the requested format, size and quantization. Choose one of its variants.`,
     )
   }
   return variant
+}
+
+/** Resolves to how the catalog spells the name or id of a model, enabled or not; null for an unknown one. */
+export async function findCatalogName(
+  { db }: Pick<Services, 'db'>,
+  modelName: string,
+): Promise<string | null> {
+  return (await findModelByName(db, modelName, false))?.model_name ?? null
 }
 
 /** The enabled models with their variants, in catalog order. */

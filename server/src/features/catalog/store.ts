@@ -51,16 +51,22 @@ export async function findModelById(
   return row && parseRow(row)
 }
 
-export async function findEnabledModelByName(
+/** Finds the model with this name or id, in any case. A name precedes an id, and the exact spelling another one. */
+export async function findModelByName(
   db: Database,
-  modelName: string,
+  name: string,
+  enabledOnly: boolean,
 ): Promise<StoredModel | undefined> {
-  const row = await db
+  const query = db
     .selectFrom('deployable_models')
     .selectAll()
-    .where('model_name', '=', modelName)
-    .where('enabled', '=', true)
-    .executeTakeFirst()
+    .where(sql<boolean>`lower(${name}) IN (lower(model_name), lower(id))`)
+    .orderBy(sql`model_name = ${name}`, 'desc')
+    .orderBy(sql`id = ${name}`, 'desc')
+    .orderBy(sql`lower(model_name) = lower(${name})`, 'desc')
+    .orderBy('enabled', 'desc')
+    .orderBy('sort_order')
+  const row = await (enabledOnly ? query.where('enabled', '=', true) : query).executeTakeFirst()
   return row && parseRow(row)
 }
 

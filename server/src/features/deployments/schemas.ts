@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   count,
+  optionalField,
   page,
   pageQuery,
   queryBoolean,
@@ -18,10 +19,9 @@ import type { CapacityMinimums } from '../placement/serving-capacity.ts'
 import type { DeploymentEvent, DeploymentSummary } from './store.ts'
 import { findWaitingFor, toStatusMessage } from './waiting.ts'
 
-const choiceText = unicodeText()
-  .trim()
-  .min(1, 'Must not be empty. Omit the field to use the default.')
-  .optional()
+const choiceText = optionalField(
+  unicodeText().trim().min(1, 'Must not be empty. Omit the field to use the default.'),
+)
 
 const sizeInBillions = z
   .union(
@@ -36,9 +36,9 @@ export const createDeploymentBody = z
     model_name: unicodeText()
       .trim()
       .min(1, 'Enter the name of a catalog model.')
-      .describe('Name of a catalog model'),
+      .describe('Name or id of a catalog model, in any case'),
     model_format: choiceText.describe('Format of the weights, such as `ggufv2`'),
-    model_size_in_billions: sizeInBillions.optional().describe('Parameters in billions'),
+    model_size_in_billions: optionalField(sizeInBillions).describe('Parameters in billions'),
     quantization: choiceText.describe('Quantization of the weights, such as `q4_k_m`'),
   })
   .meta({

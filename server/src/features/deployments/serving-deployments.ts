@@ -1,6 +1,7 @@
 import type { ModelType } from '../../ports/model-runtime.ts'
 import type { Services } from '../../services.ts'
 import type { Viewer } from '../../base/viewer.ts'
+import { findCatalogName } from '../catalog/find-variant.ts'
 import { parseStoredVariant } from '../catalog/stored-model.ts'
 import type { DeploymentStatus } from './lifecycle.ts'
 import { listDeploymentsByName, listRunningDeployments, requeueNow } from './store.ts'
@@ -24,7 +25,8 @@ export interface ServingDeployment {
 
 /**
  * Resolves the `model` of a request among the viewer's deployments that aren't terminating: the one with this id or
- * `inference_model_uid`, otherwise all with this model name, newest first.
+ * `inference_model_uid`, otherwise all with this model name, newest first. A name that none has may be another spelling of one in the
+ * catalog, or the catalog's id.
  */
 export async function resolveDeployments(
   { db }: Pick<Services, 'db'>,
@@ -34,7 +36,11 @@ export async function resolveDeployments(
   if (name.includes('\0') || !name.isWellFormed()) return []
   const rows = await listDeploymentsByName(db, viewer.userId, name)
   const exact = rows.find((row) => row.id === name) ?? rows.find((row) => row.inference_model_uid === name)
-  return (exact === undefined ? rows : [exact]).map(toServing)
+  if (exact !== undefined) return [toServing(exact)]
+  if (rows.length > 0) return rows.map(toServing)
+  const modelName = await findCatalogName({ db }, name)
+  if (modelName === null || modelName === name) return []
+  return (await listDeploymentsByName(db, viewer.userId, modelName)).map(toServing)
 }
 
 /** The viewer's running deployments, newest first. */

@@ -1,17 +1,18 @@
 import { z } from 'zod'
-import { email, entityId, exampleToken, pathId, text, timestamp, url } from '../../http/schemas.ts'
+import { email, entityId, exampleToken, optionalField, pathId, timestamp, url } from '../../http/schemas.ts'
 import { invitationRoles } from '../../base/roles.ts'
-import { emailAddress, newPassword } from '../accounts/schemas.ts'
+import { emailAddress, newPassword, optionalName } from '../accounts/schemas.ts'
 import { getInvitationStatus, invitationStatuses } from './lifecycle.ts'
 import type { Invitation } from './store.ts'
 
 const invitationRole = z.enum(invitationRoles)
-const optionalName = text({ min: 1, max: 255 }).optional()
 
 export const inviteBody = z
   .object({
     email: emailAddress,
-    role: invitationRole.default('member').describe('The role that the invitee gets'),
+    role: optionalField(invitationRole)
+      .transform((role) => role ?? 'member')
+      .meta({ description: 'The role that the invitee gets', default: 'member' }),
   })
   .meta({ id: 'InvitationRequest', examples: [{ email: 'ada@example.com', role: 'member' }] })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pathId, timestamp } from '../../http/schemas.ts'
+import { optionalField, pathId, timestamp } from '../../http/schemas.ts'
 import { roleIds } from '../../base/roles.ts'
 import type { RoleName } from '../../base/roles.ts'
 import type { HandOver } from './remove-member.ts'
@@ -36,7 +36,9 @@ export function toHandOver({ deployments, to }: z.output<typeof handOverQuery>):
 
 export const accountDeletionBody = z
   .object({
-    password: z.string().optional().describe('Required if the account has a password and SSO was not used'),
+    password: optionalField(z.string()).describe(
+      'Required if the account has a password and SSO was not used',
+    ),
   })
   .meta({ id: 'AccountDeletion', examples: [{ password: 'correct horse battery' }] })
 

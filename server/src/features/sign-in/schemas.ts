@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { exampleToken, text, unicodeText } from '../../http/schemas.ts'
+import { exampleToken, optionalField, text, unicodeText } from '../../http/schemas.ts'
 import { emailAddress, newPassword, optionalName } from '../accounts/schemas.ts'
 import { factorCode, passkeySignature } from '../second-factors/schemas.ts'
 
@@ -27,10 +27,10 @@ export const signInBody = z
   .object({
     email: unicodeText().trim().describe('The account’s email'),
     password: unicodeText().describe('The account’s password'),
-    code: factorCode
-      .optional()
-      .describe('After a 401 `second_factor_required`: a code of the authenticator app, or a recovery code'),
-    passkey: passkeySignature.optional().describe('Instead of the code: the signature of a passkey'),
+    code: optionalField(factorCode).describe(
+      'After a 401 `second_factor_required`: a code of the authenticator app, or a recovery code',
+    ),
+    passkey: optionalField(passkeySignature).describe('Instead of the code: the signature of a passkey'),
   })
   .meta({ id: 'Credentials', examples: [{ email: 'ada@example.com', password: 'correct horse battery' }] })
 

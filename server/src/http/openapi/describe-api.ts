@@ -4,6 +4,7 @@ import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fast
 import { errorCodes } from '../../base/error-codes.ts'
 import { statusOf } from '../errors.ts'
 import { codesOfAnyRoute, describeErrors, shareErrorResponses } from './error-responses.ts'
+import { isBodyOptional } from '../json-body.ts'
 import { cleanSchema } from './clean-schema.ts'
 
 declare module 'fastify' {
@@ -42,6 +43,7 @@ const addSchemas = createJsonSchemaTransformObject(conversion)
 
 /** Adds every route registered after this call to the OpenAPI 3.1 description. */
 export async function describeApi(app: FastifyInstance, settings: { cookieName: string }): Promise<void> {
+  const optionalBodies = new Set<string>()
   await app.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
@@ -74,10 +76,12 @@ export async function describeApi(app: FastifyInstance, settings: { cookieName: 
       } = input.schema ?? {}
       const { schema: transformed, url } = toJsonSchemas({ ...input, schema })
       if (transformed.hide === true) return { schema: transformed, url }
+      if (isBodyOptional(input.route)) optionalBodies.add(schema.operationId!)
       const response = { ...describeSuccess(input.route, transformed), ...describeErrors(input.route) }
       return { schema: { ...transformed, response }, url }
     },
-    transformObject: (document) => withUsedSchemas(shareErrorResponses(addSchemas(document))),
+    transformObject: (document) =>
+      withUsedSchemas(shareErrorResponses(withOptionalBodies(addSchemas(document), optionalBodies))),
   })
 }
 
@@ -106,6 +110,18 @@ function describeSuccess({ method, config, schema = {} }: RouteOptions, { respon
 const entityTag = { type: 'string', description: 'The version of the response, for `If-None-Match`' }
 
 type Document = ReturnType<typeof addSchemas>
+
+/** Marks the bodies of these operations as optional, which the plugin describes as required. */
+function withOptionalBodies(document: Document, operationIds: ReadonlySet<string>): Document {
+  for (const path of Object.values((document as { paths: Paths }).paths)) {
+    for (const { operationId, requestBody } of Object.values(path)) {
+      if (requestBody !== undefined && operationIds.has(operationId)) delete requestBody.required
+    }
+  }
+  return document
+}
+
+type Paths = Record<string, Record<string, { operationId: string; requestBody?: { required?: true } }>>
 
 /** Sorts the schemas by name, and removes those without a reference: one with an id exists for requests and for responses. */
 function withUsedSchemas(document: Document): Document {

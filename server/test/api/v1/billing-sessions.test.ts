@@ -42,8 +42,19 @@ describe('POST /v1/billing/checkout/setup-session', () => {
     for (const purpose of ['payment_method_setup', 'postpaid_activation']) {
       expect((await client.post(setupPath, { purpose })).status).toBe(200)
     }
-    for (const purpose of ['', 'payment', null, 1]) {
+    for (const purpose of ['', 'payment', 1]) {
       expect((await client.post(setupPath, { purpose })).body.code).toBe('validation_failed')
+    }
+  })
+
+  test('without a body, or with null, its fields count as not given', async () => {
+    for (const path of [setupPath, portalPath]) {
+      expect((await client.post(path)).status, path).toBe(200)
+      expect((await client.request('POST', path, '', { 'content-type': 'application/json' })).status).toBe(
+        200,
+      )
+      expect((await client.post(path, { return_url: null, purpose: null })).status, path).toBe(200)
+      expect((await client.post(path, 'null')).status, path).toBe(422)
     }
   })
 

@@ -63,6 +63,14 @@ test('GET /v1/models: deployments that are not running are omitted', async () =>
   expect((await client.get('/v1/models')).body.data).toEqual([])
 })
 
+test('a deployment answers to its catalog’s name and id in any case, and the answer has the name of the request', async () => {
+  const client = await registerClient(server.url)
+  const { id } = await deploy(client, 'BERTH-Tiny')
+  const answer = await client.get('/v1/models/Berth-Tiny')
+  expect(answer).toMatchObject({ status: 200, body: { id: 'Berth-Tiny', deployments: [id] } })
+  expect((await client.get('/v1/models/berth-tiny-embedding')).status).toBe(404)
+})
+
 test('GET /v1/models/{model}: one model by name, deployment id or uid; 404 model_not_found otherwise', async () => {
   const client = await registerClient(server.url, { organization: 'Quay Ltd' })
   const { id } = await deploy(client)

@@ -120,6 +120,16 @@ test('GET /api/v1/deployable-models: enabled_only=false shows disabled models to
   expect(await listIds('?enabled_only=false')).toEqual(['under_score', 'zebra', 'albatross', 'retired'])
 })
 
+test.each(['False', 'FALSE', '0', 'no', 'off'])(
+  'GET /api/v1/deployable-models: enabled_only=%s is false, and its opposite true',
+  async (word) => {
+    expect(await listIds(`?enabled_only=${word}`)).toContain('retired')
+    for (const opposite of ['True', '1', 'yes', 'on']) {
+      expect(await listIds(`?enabled_only=${opposite}`)).not.toContain('retired')
+    }
+  },
+)
+
 test('GET /api/v1/deployable-models: provider matches exactly and case-insensitively', async () => {
   expect(await listIds('?provider=sky')).toEqual(['albatross'])
   expect(await listIds('?provider=Sk')).toEqual([])

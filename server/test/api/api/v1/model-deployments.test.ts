@@ -75,6 +75,35 @@ test('POST /api/v1/model-deployments: format and quantization are case-insensiti
   expect(answer.body).toMatchObject({ model_format: 'ggufv2', quantization: 'Q5_K_M' })
 })
 
+test('POST /api/v1/model-deployments: null counts as not given', async () => {
+  const nothing = { model_format: null, model_size_in_billions: null, quantization: null }
+  const given = await create({ model_name: 'qwen2.5-instruct', ...nothing })
+  const omitted = await create({ model_name: 'qwen2.5-instruct' })
+  expect(given.status).toBe(201)
+  for (const field of Object.keys(nothing)) expect(given.body[field]).toBe(omitted.body[field])
+})
+
+test.each(['Qwen3-Instruct', 'qwen3-instruct', 'QWEN3-INSTRUCT', 'deepseek-v3.1'])(
+  'POST /api/v1/model-deployments: the name or id %s matches in any case',
+  async (name) => {
+    const answer = await create({ model_name: name })
+    expect(answer.status).toBe(201)
+    const { body } = await client.get('/api/v1/deployable-models')
+    const names = body.items.map((item: { model_name: string }) => item.model_name)
+    expect(names).toContain(answer.body.model_name)
+    expect(answer.body.model_name.toLowerCase()).toBe(name.toLowerCase())
+  },
+)
+
+test('POST /api/v1/model-deployments: an unknown model and an unknown variant have sentences of their own', async () => {
+  const [model, variant] = await Promise.all([
+    create({ model_name: 'no-such-model' }),
+    create({ model_name: 'berth-tiny', model_format: 'awq' }),
+  ])
+  expect(model.body.detail).toMatch(/^The catalog has no model called "no-such-model"/)
+  expect(variant.body.detail).toMatch(/does not offer berth-tiny in the requested format/)
+})
+
 test('POST /api/v1/model-deployments: omitted fields are chosen to match the format', async () => {
   const answer = await create({ model_name: 'qwen2.5-instruct', model_format: 'pytorch' })
   expect(answer.body).toMatchObject({ model_format: 'pytorch', quantization: 'none' })
@@ -112,7 +141,7 @@ test.each([
   ['extra', { model_name: 'berth-tiny', extra: 1 }],
   ['status', { model_name: 'berth-tiny', status: 'running' }],
   ['model_format', { model_name: 'berth-tiny', model_format: '' }],
-  ['quantization', { model_name: 'berth-tiny', quantization: null }],
+  ['quantization', { model_name: 'berth-tiny', quantization: ' ' }],
   ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: 'big' }],
   ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: '1,5' }],
   ['model_size_in_billions', { model_name: 'berth-tiny', model_size_in_billions: -1 }],

@@ -121,9 +121,9 @@ const refused: [what: string, field: string, value: unknown][] = [
   ['an object as organization', 'organization', { name: 'Acme' }],
   ...['name', 'first_name', 'last_name', 'country', 'contact_number'].flatMap(
     (field): [string, string, unknown][] => [
-      [`a blank ${field}`, field, '  '],
       [`a number as ${field}`, field, 1],
       [`NUL in ${field}`, field, 'a\0b'],
+      [`a ${field} of 256 characters`, field, 'n'.repeat(256)],
     ],
   ),
 ]
@@ -153,6 +153,22 @@ const names: [rule: string, fields: Record<string, unknown>, name: string][] = [
 test.each(names)('POST /v1/user/register: user.name is %s', async (_rule, fields, name) => {
   expect((await register(fields)).body.user.name).toBe(name)
 })
+
+test.each([null, '', ' \t'])(
+  'POST /v1/user/register: optional fields of %j count as not given',
+  async (value) => {
+    const fields = { name: value, first_name: value, last_name: value, country: value, contact_number: value }
+    const email = `blank-${JSON.stringify(value).length}@example.com`
+    const answer = await register({ ...fields, email })
+    expect(answer).toMatchObject({ status: 200, body: { user: { name: email.split('@')[0] } } })
+    const row = await server.application.db
+      .selectFrom('users')
+      .select(['first_name', 'last_name', 'country', 'contact_number'])
+      .where('email', '=', email)
+      .executeTakeFirstOrThrow()
+    expect(Object.values(row)).toEqual([null, null, null, null])
+  },
+)
 
 test('POST /v1/user/register: trims text fields but not the password', async () => {
   const password = '  battery staple  '
