@@ -24,19 +24,25 @@ export async function probe(
   const text = await response.text()
   if (response.status !== 200)
     throw new Error(`${target} responded with ${response.status}: ${text.slice(0, 500)}`)
+  const { model } = JSON.parse(requestBody) as { model: string }
   const right =
-    'whole' in answer ? isWholeAnswer(text, answer.whole, rewrites) : isWholeStream(text, answer.events)
+    'whole' in answer
+      ? isWholeAnswer(text, { answer: answer.whole, model, rewrites })
+      : isWholeStream(text, { events: answer.events, model, rewrites })
   if (!right) throw new Error(`${target} sent an unexpected response: ${text.slice(0, 500)}`)
   const file = join(folder, `expect-${target}-${name}`)
   await writeFile(file, rewrites ? maskTimes(text) : text)
   return file
 }
 
-/** True for the upstream's answer. A target that rewrites answers may add fields and name the model itself. */
-export function isWholeAnswer(text: string, expected: string, rewrites: boolean): boolean {
+/** True for the upstream's answer with the model of the request. A target that rewrites answers may add fields and name the model itself. */
+export function isWholeAnswer(
+  text: string,
+  expected: { answer: string; model: string; rewrites: boolean },
+): boolean {
   const answer = JSON.parse(text) as { model: string }
-  const wanted = JSON.parse(expected) as { model: string }
-  if (!rewrites) return isDeepStrictEqual(answer, wanted)
+  const wanted = { ...(JSON.parse(expected.answer) as object), model: expected.model }
+  if (!expected.rewrites) return isDeepStrictEqual(answer, wanted)
   try {
     partialDeepStrictEqual(answer, { ...wanted, model: answer.model })
     return true
@@ -50,14 +56,25 @@ export function maskTimes(text: string): string {
   return text.replaceAll(/(?<="created":)\d+/g, (digits) => '\0'.repeat(digits.length))
 }
 
-/** True for a stream with every event once and in order, an end, and no usage, because the request did not ask for it. */
-function isWholeStream(text: string, events: number): boolean {
+interface StreamEvent {
+  model: string
+  choices: { delta: { content?: string } }[]
+}
+
+/**
+ * True for a stream with every event once and in order, an end, and no usage, because the request did not ask for it. Each event names
+ * the model of the request, unless the target rewrites responses.
+ */
+function isWholeStream(
+  text: string,
+  expected: { events: number; model: string; rewrites: boolean },
+): boolean {
   const data = text.split('\n').flatMap((line) => (line.startsWith('data: ') ? [line.slice(6)] : []))
-  if (data.pop() !== '[DONE]' || data.length !== events + 1) return false
+  if (data.pop() !== '[DONE]' || data.length !== expected.events + 1) return false
   return data
-    .map((item) => JSON.parse(item) as { choices: { delta: { content?: string } }[] })
-    .every(({ choices }, index) => {
-      const expected = index === events ? undefined : ` token ${String(index).padStart(3, '0')}`
-      return choices[0]?.delta.content === expected
+    .map((item) => JSON.parse(item) as StreamEvent)
+    .every(({ model, choices }, index) => {
+      const content = index === expected.events ? undefined : ` token ${String(index).padStart(3, '0')}`
+      return choices[0]?.delta.content === content && (expected.rewrites || model === expected.model)
     })
 }

@@ -1,7 +1,8 @@
 // Replaces the engine in the benchmark: an HTTP/1.1 server on a free loopback port that sends the same prepared response to every
-// request. One thread, one epoll. It prints its port, then reads one command per line from stdin:
+// request. As engines do, it names the model of the request in the response. One thread, one epoll. It prints its port, then reads
+// one command per line from stdin:
 //
-//   whole FILE               answer with the file as application/json
+//   whole FILE               answer with the file as application/json; its "model":"engine" becomes the model of the request
 //   stream CHUNKS MICROS     answer with a stream of CHUNKS server-sent events and [DONE]; with MICROS 0 in one write,
 //                            else one event every MICROS, each with its number and its send time
 //   drop                     abort every response in flight
@@ -27,6 +28,19 @@
 
 #define SECOND 1000000000ull
 #define LARGEST_REQUEST (64u << 20)
+#define LONGEST_NAME 255
+#define MOST_MODELS 64
+
+struct bytes {
+    char *bytes;
+    size_t length;
+};
+
+// The prepared responses for one model.
+struct model {
+    char name[LONGEST_NAME + 1];
+    struct bytes plain, with_usage; // empty: not prepared
+};
 
 struct connection {
     int fd;
@@ -36,13 +50,16 @@ struct connection {
     size_t out_length;
     char *rest; // unwritten rest of a paced event; `out` points to it
     bool answering, wants_usage;
+    char model[LONGEST_NAME + 1]; // of a paced request
     uint32_t sent; // sent events of the paced stream
     uint64_t due;  // time of the next event
     struct connection *previous, *next;
 };
 
-static struct { char *bytes; size_t length; } plain, with_usage; // the prepared responses
-static uint64_t interval;                                         // 0: not paced
+static struct model models[MOST_MODELS];
+static unsigned model_count;
+static struct bytes document; // empty: answers are streams
+static uint64_t interval;     // 0: not paced
 static uint32_t chunks;
 static struct { uint64_t requests, answered, aborted, live, events, refused; } count;
 static struct connection *first_due, *last_due; // all streams share one interval, so a queue is sorted
@@ -50,7 +67,7 @@ static int poller;
 
 static const char stream_head[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 static const char event_head[] =
-    "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1790000000,\"model\":\"engine\",";
+    "data: {\"id\":\"chatcmpl-bench\",\"object\":\"chat.completion.chunk\",\"created\":1790000000,\"model\":\"";
 static const char usage_event[] = "\"choices\":[],\"usage\":{\"prompt_tokens\":200,\"completion_tokens\":200,\"total_tokens\":400}}\n\n";
 
 static uint64_t now(void) {
@@ -78,53 +95,94 @@ static size_t frame(char *to, const char *event, size_t length) {
     return size + length + 2;
 }
 
-static size_t frame_last(char *to, bool usage) {
-    char event[512];
+static size_t frame_last(char *to, const char *model, bool usage) {
+    char event[512 + LONGEST_NAME];
     size_t size = 0;
-    size += frame(to + size, event, (size_t)sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", event_head));
-    if (usage) size += frame(to + size, event, (size_t)sprintf(event, "%s%s", event_head, usage_event));
+    int length = sprintf(event, "%s%s\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", event_head, model);
+    size += frame(to + size, event, (size_t)length);
+    if (usage) size += frame(to + size, event, (size_t)sprintf(event, "%s%s\",%s", event_head, model, usage_event));
     size += frame(to + size, "data: [DONE]\n\n", 14);
     memcpy(to + size, "0\r\n\r\n", 5);
     return size + 5;
 }
 
 // An event of a paced stream: `@`, its number in 6 digits, the microseconds of the monotonic clock in 16.
-static size_t frame_paced(char *to, uint32_t number) {
-    char event[512];
-    int length = sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{\"content\":\"@%06u%016llu\"},\"finish_reason\":null}]}\n\n",
-                         event_head, number % 1000000, (unsigned long long)(now() / 1000));
+static size_t frame_paced(char *to, const char *model, uint32_t number) {
+    char event[512 + LONGEST_NAME];
+    int length = sprintf(event, "%s%s\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"@%06u%016llu\"},\"finish_reason\":null}]}\n\n",
+                         event_head, model, number % 1000000, (unsigned long long)(now() / 1000));
     return frame(to, event, (size_t)length);
 }
 
+// Composes the document with the name of the model.
+static struct bytes compose_whole(const char *model) {
+    static const char sought[] = "\"model\":\"engine\"";
+    struct bytes answer = {allocate(NULL, document.length + LONGEST_NAME + 256), 0};
+    const char *at = memmem(document.bytes, document.length, sought, sizeof sought - 1);
+    if (at == NULL) fail("a document without a model");
+    size_t before = (size_t)(at - document.bytes), after = document.length - before - (sizeof sought - 1);
+    char member[LONGEST_NAME + 16];
+    size_t size = (size_t)sprintf(member, "\"model\":\"%s\"", model);
+    answer.length = (size_t)sprintf(answer.bytes, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n\r\n", before + size + after);
+    memcpy(answer.bytes + answer.length, document.bytes, before);
+    memcpy(answer.bytes + answer.length + before, member, size);
+    memcpy(answer.bytes + answer.length + before + size, at + sizeof sought - 1, after);
+    answer.length += before + size + after;
+    return answer;
+}
+
+static struct bytes compose_stream(const char *model, bool usage) {
+    struct bytes answer = {allocate(NULL, sizeof stream_head + (chunks + 4) * (512ull + LONGEST_NAME)), 0};
+    char event[512 + LONGEST_NAME];
+    answer.length = (size_t)sprintf(answer.bytes, "%s", stream_head);
+    for (uint32_t i = 0; i < chunks; i++) {
+        int length = sprintf(event, "%s%s\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token %03u\"},\"finish_reason\":null}]}\n\n", event_head, model, i % 1000);
+        answer.length += frame(answer.bytes + answer.length, event, (size_t)length);
+    }
+    answer.length += frame_last(answer.bytes + answer.length, model, usage);
+    return answer;
+}
+
+// Finds the name of the model in a request, and prepares its responses at the first one. Returns NULL without a name.
+static const struct model *find_model(const char *body, size_t length) {
+    const char *at = memmem(body, length, "\"model\":", 8), *end = body + length;
+    if (at == NULL) return NULL;
+    at += 8;
+    while (at < end && *at == ' ') at++;
+    if (at == end || *at++ != '"') return NULL;
+    const char *stop = memchr(at, '"', (size_t)(end - at));
+    if (stop == NULL || stop - at > LONGEST_NAME) return NULL;
+    size_t size = (size_t)(stop - at);
+    for (unsigned i = 0; i < model_count; i++)
+        if (strlen(models[i].name) == size && memcmp(models[i].name, at, size) == 0) return &models[i];
+    if (model_count == MOST_MODELS) return NULL;
+    struct model *model = &models[model_count++];
+    *model = (struct model){0};
+    memcpy(model->name, at, size);
+    if (document.bytes != NULL) model->plain = compose_whole(model->name);
+    else if (interval == 0) model->plain = compose_stream(model->name, false), model->with_usage = compose_stream(model->name, true);
+    return model;
+}
+
+// Earlier responses stay in memory, because connections may still write them.
 static void prepare_whole(const char *path) {
     FILE *file = fopen(path, "rb");
     if (file == NULL) fail(path);
     fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
+    document.length = (size_t)ftell(file);
     rewind(file);
-    plain.bytes = allocate(NULL, size + 256);
-    size_t head = (size_t)sprintf(plain.bytes, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n\r\n", size);
-    if (fread(plain.bytes + head, 1, size, file) != size) fail(path);
+    document.bytes = allocate(NULL, document.length + 1);
+    if (fread(document.bytes, 1, document.length, file) != document.length) fail(path);
     fclose(file);
-    plain.length = head + size;
-    with_usage.bytes = NULL;
+    model_count = 0;
     interval = 0;
 }
 
 static void prepare_stream(uint32_t events, uint64_t micros) {
+    document = (struct bytes){0};
     chunks = events;
     interval = micros * 1000;
-    for (int usage = 0; usage < 2 && interval == 0; usage++) {
-        char *bytes = allocate(NULL, sizeof stream_head + (events + 4) * 512ull), event[512];
-        size_t size = (size_t)sprintf(bytes, "%s", stream_head);
-        for (uint32_t i = 0; i < events; i++) {
-            int length = sprintf(event, "%s\"choices\":[{\"index\":0,\"delta\":{\"content\":\" token %03u\"},\"finish_reason\":null}]}\n\n", event_head, i % 1000);
-            size += frame(bytes + size, event, (size_t)length);
-        }
-        size += frame_last(bytes + size, usage);
-        if (usage) with_usage.bytes = bytes, with_usage.length = size;
-        else plain.bytes = bytes, plain.length = size;
-    }
+    model_count = 0;
 }
 
 static void leave_queue(struct connection *c) {
@@ -172,11 +230,12 @@ static bool flush(struct connection *c, bool was_waiting) {
 }
 
 static bool send_event(struct connection *c) {
-    char bytes[2048];
+    char bytes[4096];
     size_t size = 0;
     if (c->sent == 0) size = (size_t)sprintf(bytes, "%s", stream_head);
     bool last = c->sent == chunks;
-    size += last ? frame_last(bytes + size, c->wants_usage) : frame_paced(bytes + size, c->sent);
+    const char *model = c->model;
+    size += last ? frame_last(bytes + size, model, c->wants_usage) : frame_paced(bytes + size, model, c->sent);
     c->out = bytes, c->out_length = size;
     if (!flush(c, false)) return false;
     if (c->out_length > 0) {
@@ -190,17 +249,20 @@ static bool send_event(struct connection *c) {
 }
 
 static bool answer(struct connection *c, const char *body, size_t length) {
+    const struct model *model = find_model(body, length);
+    if (model == NULL) return count.refused++, false;
     count.requests++, count.live++;
     c->answering = true;
     c->wants_usage = memmem(body, length, "\"include_usage\":true", 20) != NULL;
     if (interval > 0) {
         c->sent = 0, c->due = now() + interval;
+        memcpy(c->model, model->name, sizeof c->model);
         join_queue(c);
         return send_event(c);
     }
-    bool usage = c->wants_usage && with_usage.bytes != NULL;
-    c->out = usage ? with_usage.bytes : plain.bytes;
-    c->out_length = usage ? with_usage.length : plain.length;
+    bool usage = c->wants_usage && model->with_usage.bytes != NULL;
+    const struct bytes *response = usage ? &model->with_usage : &model->plain;
+    c->out = response->bytes, c->out_length = response->length;
     if (!flush(c, false)) return false;
     if (c->out_length == 0) end_answer(c);
     return true;
