@@ -20,6 +20,12 @@ export function endOfLastEvent(text: string, scanned: number): number {
   return 0
 }
 
+/** Returns the offset after the first complete event, or 0. */
+export function endOfFirstEvent(text: string): number {
+  eventEnd.lastIndex = 0
+  return eventEnd.exec(text) === null ? 0 : eventEnd.lastIndex
+}
+
 /** Returns the bounds of the event around `at`: with the blank line that ends it, without those before it. */
 export function eventAround(text: string, at: number): { start: number; end: number } {
   let start = at

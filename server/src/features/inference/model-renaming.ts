@@ -1,6 +1,7 @@
 import { depthAt, namesAround } from '../../gateway/json-depth.ts'
 import type { MemberPath } from './protocols/protocol.ts'
 import type { RelayOwner } from './response-relay.ts'
+import type { EngineTarget } from './targets.ts'
 import { edgeLength } from './usage.ts'
 
 const spacedName = /(?<!\\)"([^"\\]*)"[ \t\r\n]*:[ \t\r\n]*"$/
@@ -34,12 +35,19 @@ export class ModelRenaming {
   inEvents(events: string): string {
     let renamed = ''
     let copied = 0
-    for (let at = this.find(events, 0); at !== -1; at = this.find(events, at + this.sought.length)) {
-      if (!this.isInPlaceInEvent(events, at)) continue
+    for (let at = this.findInEvents(events, 0); at !== -1; at = this.findInEvents(events, copied)) {
       renamed += events.slice(copied, at - 1) + this.replacement
       copied = at + this.sought.length
     }
     return copied === 0 ? events : renamed + events.slice(copied)
+  }
+
+  /** Returns the next position of the engine's name, after its quote, in its place in one of several events; or -1. */
+  findInEvents(events: string, from: number): number {
+    for (let at = this.find(events, from); at !== -1; at = this.find(events, at + this.sought.length)) {
+      if (this.isInPlaceInEvent(events, at)) return at
+    }
+    return -1
   }
 
   /** Renames the model near the start of a JSON object; null when it is not there. */
@@ -116,14 +124,22 @@ export class ModelRenaming {
   }
 }
 
+/** The latest renaming of each target, because most requests to a target use one name */
+const renamings = new WeakMap<EngineTarget, { renaming: ModelRenaming; model: string; path: MemberPath }>()
+
 /** Returns the renaming of a response to a request; null if the caller used the engine's name. */
 export function openRenaming(
   { arrival, engine }: Pick<RelayOwner, 'arrival' | 'engine'>,
   path: MemberPath,
 ): ModelRenaming | null {
   const { model } = arrival.request
-  const { modelUid } = engine!.target
-  return model === modelUid ? null : new ModelRenaming(modelUid, model, path)
+  const { target } = engine!
+  if (model === target.modelUid) return null
+  const latest = renamings.get(target)
+  if (latest !== undefined && latest.model === model && latest.path === path) return latest.renaming
+  const renaming = new ModelRenaming(target.modelUid, model, path)
+  renamings.set(target, { renaming, model, path })
+  return renaming
 }
 
 /** Replaces the first `length` bytes by `head`, without moving the bytes after them if there is room. */

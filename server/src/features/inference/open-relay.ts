@@ -1,5 +1,6 @@
 import type { ResponseHead } from '../../gateway/upstream-client/upstream.ts'
 import { BufferedRelay } from './buffered-relay.ts'
+import { EventRenaming } from './event-renaming.ts'
 import { openRenaming } from './model-renaming.ts'
 import type { RelayDeps, RelayOwner, ResponseRelay } from './response-relay.ts'
 import { StreamMeter } from './stream-meter.ts'
@@ -13,6 +14,7 @@ export function openRelay(deps: RelayDeps, owner: RelayOwner, head: ResponseHead
     return new BufferedRelay(deps, owner, head)
   }
   const isDropped = events.openFilter(request.values)
-  const meter = new StreamMeter(events, isDropped, openRenaming(owner, events.modelAt))
+  const renaming = openRenaming(owner, events.modelAt)
+  const meter = new StreamMeter(events, isDropped, renaming === null ? null : new EventRenaming(renaming))
   return new StreamRelay(deps, owner, head, meter, true)
 }

@@ -1,19 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { EventRenaming } from './event-renaming.ts'
 import { ModelRenaming } from './model-renaming.ts'
 import { chatCompletions } from './protocols/chat-completions.ts'
 import { StreamMeter } from './stream-meter.ts'
 
 const renaming = new ModelRenaming('dep-1', 'my “model”', ['model'])
 
-function open(dropsUsage: boolean, renamed: ModelRenaming | null = null): StreamMeter {
+function open(dropsUsage: boolean, renames = false): StreamMeter {
   const events = chatCompletions.events!
   const isDropped = events.openFilter({ stream_options: { include_usage: !dropsUsage } })
-  return new StreamMeter(events, isDropped, renamed)
+  return new StreamMeter(events, isDropped, renames ? new EventRenaming(renaming) : null)
 }
 
 function run(input: Buffer, { dropsUsage = true, renames = false, cuts = [] as number[] } = {}) {
-  const meter = open(dropsUsage, renames ? renaming : null)
+  const meter = open(dropsUsage, renames)
   let out = ''
   const text = input.toString('latin1')
   const edges = [
@@ -140,3 +141,21 @@ test.each([true, false])(
     }
   },
 )
+
+test.each(['\n', '\r\n'])('long reads that end inside events give the same, with line endings %j', (end) => {
+  const events = Array.from({ length: 200 }, (_, index) =>
+    index % 7 === 0 ? `event: x${end}${content}` : `data: {"model":"dep-1","x":"${'y'.repeat(index)}"}`,
+  )
+  const text = [...events, usage, 'data: [DONE]', ''].join(end + end)
+  const whole = run(Buffer.from(text), { renames: true })
+  fc.assert(
+    fc.property(fc.array(fc.nat(), { maxLength: 4 }), fc.boolean(), (cuts, dropsUsage) => {
+      const { output, usage: counted } = run(Buffer.from(text), { renames: true, dropsUsage, cuts })
+      expect(output.toString()).toBe(
+        dropsUsage ? whole.output.toString() : text.replaceAll('"dep-1"', JSON.stringify('my “model”')),
+      )
+      expect(counted).toEqual({ inputTokens: 5, outputTokens: 7 })
+    }),
+    { numRuns: 50 },
+  )
+})

@@ -1,10 +1,12 @@
-import { endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
+import { endOfFirstEvent, endOfLastEvent, eventAround, parseEventData } from '../../gateway/sse-framing.ts'
 import type { TokenUsage } from '../metering/record-tokens.ts'
 import type { BodyMeter } from './body-meter.ts'
-import type { ModelRenaming } from './model-renaming.ts'
+import type { EventRenaming } from './event-renaming.ts'
 import type { EventFormat } from './protocols/protocol.ts'
 
 const maxEventBytes = 8 * 1024 * 1024
+/** Reads from this length on contain many events */
+const longRead = 4096
 
 /**
  * Reads the usage of a stream and forwards the server-sent events unchanged, except for the model's name and for those that `isDropped`
@@ -16,7 +18,7 @@ export class StreamMeter implements BodyMeter {
   /** The end of the name that `format` gives, because the search jumps between occurrences of the first character, and quotes are frequent */
   readonly usageMark: string
   readonly isDropped: ((event: unknown) => boolean) | null
-  readonly renaming: ModelRenaming | null
+  readonly renaming: EventRenaming | null
   /** False if bytes are forwarded as they arrive */
   readonly changesEvents: boolean
   /** An incomplete event */
@@ -27,7 +29,7 @@ export class StreamMeter implements BodyMeter {
   constructor(
     format: EventFormat,
     isDropped: ((event: unknown) => boolean) | null,
-    renaming: ModelRenaming | null,
+    renaming: EventRenaming | null,
   ) {
     this.format = format
     this.usageMark = `${format.usageName}"`
@@ -37,17 +39,21 @@ export class StreamMeter implements BodyMeter {
   }
 
   take(bytes: string): string {
-    const all = this.rest === '' ? bytes : this.rest + bytes
-    const end = endOfLastEvent(all, this.rest.length)
-    if (end === all.length) {
-      this.rest = ''
-      const forwarded = this.readEvents(all)
-      return this.changesEvents ? forwarded : bytes
-    }
+    if (this.rest === '') return this.takeFrom(bytes, 0)
+    const end = bytes.length < longRead ? 0 : endOfFirstEvent(bytes)
+    if (end === 0) return this.takeFrom(this.rest + bytes, this.rest.length)
+    // Only the first event is joined to the rest of the previous read, because joining everything would copy a long read once more.
+    const first = this.takeFrom(this.rest + bytes.slice(0, end), this.rest.length)
+    return first + this.takeFrom(this.rest + bytes.slice(end), this.rest.length)
+  }
+
+  /** Takes all that is not forwarded yet. The first `scanned` characters contain no event end. */
+  takeFrom(all: string, scanned: number): string {
+    const end = endOfLastEvent(all, scanned)
     if (all.length - end > maxEventBytes) throw new Error('the engine sent an event that is too long')
-    this.rest = copyFrom(all, end)
-    const forwarded = this.readEvents(all.slice(0, end))
-    return this.changesEvents ? forwarded : bytes
+    this.rest = end === all.length ? '' : copyFrom(all, end)
+    const forwarded = this.readEvents(end === all.length ? all : all.slice(0, end))
+    return this.changesEvents ? forwarded : all.slice(scanned)
   }
 
   finish(): string {

@@ -7,6 +7,7 @@ import {
   readOpenAiUsage,
   responseOfEngine,
   usageBody,
+  modelAt,
 } from './openai.ts'
 import { askForUsage, openAiChunks } from './openai-streams.ts'
 import type { MainProtocol } from './protocol.ts'
@@ -107,7 +108,7 @@ export const chatCompletions: MainProtocol = {
   members: ['stream_options'],
   edit: askForUsage,
   bodies: {
-    modelAt: ['model'],
+    modelAt,
     usageAt: ['usage'],
     readUsage: readOpenAiUsage,
     openRewriter: () => null,

@@ -8,6 +8,7 @@ import {
   readOpenAiUsage,
   responseOfEngine,
   usageBody,
+  modelAt,
 } from './openai.ts'
 import type { MainProtocol } from './protocol.ts'
 
@@ -57,7 +58,7 @@ export const embeddings: MainProtocol = {
   members: ['encoding_format'],
   edit: () => [],
   bodies: {
-    modelAt: ['model'],
+    modelAt,
     usageAt: ['usage'],
     readUsage: readOpenAiUsage,
     openRewriter: ({ encoding_format }) => (encoding_format === 'base64' ? new EmbeddingEncoder() : null),

@@ -2,12 +2,12 @@ import { findMembers, memberNames } from '../../../gateway/json-walk.ts'
 import { editBytes } from '../body-edits.ts'
 import type { Edit, ReadBody } from '../body-edits.ts'
 import { readUsageAt } from '../usage.ts'
-import { readOpenAiUsage } from './openai.ts'
+import { readOpenAiUsage, modelAt } from './openai.ts'
 import type { EventFormat, MemberValues } from './protocol.ts'
 
 /** OpenAI's streams of chunks. They end with a chunk that holds only usage if the request asks for it with `stream_options`. */
 export const openAiChunks: Omit<EventFormat, 'chunkMark'> = {
-  modelAt: ['model'],
+  modelAt,
   usageName: 'usage',
   readUsage: (chunk) => readUsageAt(chunk, ['usage'], readOpenAiUsage),
   openFilter: (values) => (includesUsage(values) ? null : isUsageChunk),

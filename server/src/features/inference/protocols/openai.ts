@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import type { TokenUsage } from '../../metering/record-tokens.ts'
 import { toTokenUsage } from '../usage.ts'
-import type { ErrorFormat } from './protocol.ts'
+import type { ErrorFormat, MemberPath } from './protocol.ts'
 
 // What the routes of OpenAI's API share.
+
+/** Where engines repeat the name of the model */
+export const modelAt: MemberPath = ['model']
 
 export const modelField = z.string().describe("A deployment's id or inference_model_uid, or a model name")
 
