@@ -10,7 +10,7 @@ const maxAnchors = 2
  */
 export class EventRenaming {
   readonly renaming: ModelRenaming
-  /** Empty until the first name is found */
+  /** Empty until the first name is found. Starts with the line break before the event, because the search jumps to its first character */
   anchor = ''
   replacement = ''
 
@@ -35,7 +35,12 @@ export class EventRenaming {
     if (anchor === '') return events
     let replaced = ''
     let copied = 0
-    for (let at = events.indexOf(anchor); at !== -1; at = events.indexOf(anchor, copied)) {
+    // No line break precedes the first event.
+    if (anchor[0] === '\n' && events.startsWith(anchor.slice(1))) {
+      replaced = replacement.slice(1)
+      copied = anchor.length - 1
+    }
+    for (let at = events.indexOf(anchor, copied); at !== -1; at = events.indexOf(anchor, copied)) {
       replaced += events.slice(copied, at) + replacement
       copied = at + anchor.length
     }
@@ -52,8 +57,8 @@ export class EventRenaming {
     const end = at + sought.length
     const innerObject = events.indexOf('{', events.indexOf('{', line) + 1)
     if (innerObject === -1 || innerObject > at || parents.length > 0) {
-      this.anchor = copy(events.slice(line, end))
-      this.replacement = copy(events.slice(line, at - 1) + replacement)
+      this.anchor = copy(`\n${events.slice(line, end)}`)
+      this.replacement = copy(`\n${events.slice(line, at - 1)}${replacement}`)
       return true
     }
     const lineEnd = events.indexOf('\n', end) + 1

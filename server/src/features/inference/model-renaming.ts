@@ -14,8 +14,10 @@ const memberReach = 64
  * for the member. Texts have one character per byte.
  */
 export class ModelRenaming {
-  /** Without the opening quote, because the search jumps between occurrences of the first character */
+  /** The engine's name without the opening quote */
   readonly sought: string
+  /** The part of `sought` that a search looks for: it jumps between occurrences of the first character, and letters are frequent */
+  readonly needle: string
   readonly replacement: string
   /** The names of the members around the model's */
   readonly parents: readonly string[]
@@ -25,6 +27,7 @@ export class ModelRenaming {
 
   constructor(engineName: string, requestedName: string, path: MemberPath) {
     this.sought = toLatin1(JSON.stringify(engineName)).slice(1)
+    this.needle = /[^a-z"].*/.exec(this.sought)?.[0] ?? this.sought
     this.replacement = toLatin1(JSON.stringify(requestedName))
     this.parents = path.slice(0, -1)
     this.name = path.at(-1)!
@@ -94,8 +97,15 @@ export class ModelRenaming {
 
   /** Returns the next position of the engine's name, after its quote, as the value of a member with the right name; or -1. */
   find(text: string, from: number): number {
-    for (let at = text.indexOf(this.sought, from); at !== -1; at = text.indexOf(this.sought, at + 1)) {
-      const { prefix } = this
+    const { sought, needle, prefix } = this
+    const skipped = sought.length - needle.length
+    for (
+      let seen = text.indexOf(needle, from + skipped);
+      seen !== -1;
+      seen = text.indexOf(needle, seen + 1)
+    ) {
+      const at = seen - skipped
+      if (skipped > 0 && !text.startsWith(sought, at)) continue
       if (text.startsWith(prefix, at - prefix.length) && text[at - prefix.length - 1] !== '\\') return at
       if (spacedName.exec(text.slice(Math.max(0, at - memberReach), at))?.[1] === this.name) return at
     }
