@@ -22,6 +22,10 @@ export interface ModelArchitecture {
   slidingLayers?: number | undefined
   /** Length of that window in tokens */
   slidingWindow?: number | undefined
+  /** KV heads of the sliding layers; absent for `kvHeads` */
+  slidingKvHeads?: number | undefined
+  /** Head dimension of the sliding layers; absent for `headDimension` */
+  slidingHeadDimension?: number | undefined
   /** Bytes of state per sequence in the layers without attention, which `layers` doesn't count; absent for none */
   stateBytes?: number | undefined
 }
@@ -33,6 +37,8 @@ export type EngineOptions = Record<string, string | number | boolean>
 export interface EngineProfile {
   /** The oldest version that loads the model, such as `0.17.0` of vLLM or `10964` of llama.cpp */
   minimumVersion?: string | undefined
+  /** The model's name in the runtime; absent if it is the model's own */
+  modelName?: string | undefined
   /** Name of the parser of tool calls */
   toolParser?: string | undefined
   /** Name of the parser of thoughts */

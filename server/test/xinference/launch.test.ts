@@ -68,6 +68,12 @@ describe('launch request', () => {
         n_gpu: 1,
       },
     ],
+    [
+      { modelName: 'qwen', engines: { xinference: { modelName: 'qwen2.5-instruct' } } },
+      {},
+      'vLLM',
+      { model_name: 'qwen2.5-instruct' },
+    ],
     [{}, { vLLM: 'vllm is not installed' }, 'SGLang', { context_length: 8192 }],
     [{}, { vLLM: 'not installed', SGLang: 'not installed' }, 'Transformers', { n_gpu: 1 }],
     [

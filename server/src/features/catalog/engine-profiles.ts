@@ -84,6 +84,7 @@ const llamaCppSchema = z.strictObject({
 })
 
 const xinferenceSchema = z.strictObject({
+  model_name: text.optional(),
   separates_reasoning: z.boolean().optional(),
   options: optionsOf('xinference', /^[a-z][a-z0-9_]*$/),
 })
@@ -121,7 +122,11 @@ export function toEngineProfiles(model?: EnginesEntry, size?: EnginesEntry): Eng
       chatTemplate: llamaCpp.chat_template,
       options: llamaCpp.options,
     },
-    xinference: { separatesReasoning: xinference.separates_reasoning, options: xinference.options },
+    xinference: {
+      modelName: xinference.model_name,
+      separatesReasoning: xinference.separates_reasoning,
+      options: xinference.options,
+    },
   }
 }
 

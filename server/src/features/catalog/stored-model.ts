@@ -27,6 +27,8 @@ const architectureSchema = z.object({
   vocabularySize: z.number(),
   slidingLayers: z.number().optional(),
   slidingWindow: z.number().optional(),
+  slidingKvHeads: z.number().optional(),
+  slidingHeadDimension: z.number().optional(),
   stateBytes: z.number().optional(),
 } satisfies FieldsOf<ModelArchitecture>)
 
@@ -47,6 +49,7 @@ const optionsSchema: z.ZodType<EngineOptions | undefined> = z
 
 const profileSchema = z.object({
   minimumVersion: z.string().optional(),
+  modelName: z.string().optional(),
   toolParser: z.string().optional(),
   reasoningParser: z.string().optional(),
   separatesReasoning: z.boolean().optional(),

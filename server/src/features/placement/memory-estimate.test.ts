@@ -169,6 +169,33 @@ describe('KV cache', () => {
     )
   })
 
+  // Gemma 4 31B: 10 layers with 4 KV heads of 512 values, and 50 layers with 16 heads of 256 and a window of 1024 tokens.
+  const mixed = {
+    layers: 60,
+    kvHeads: 4,
+    headDimension: 512,
+    slidingLayers: 50,
+    slidingWindow: 1024,
+    slidingKvHeads: 16,
+    slidingHeadDimension: 256,
+  }
+
+  test('sliding layers may have heads of their own: a request of 262144 tokens takes what a trace of vLLM 0.29 found', () => {
+    const traced = 13_637 * 2_621_440
+    const estimated = cacheOf(mixed, 'pytorch', 262_144)
+    expect(estimated).toBe(4 * (10 * 4 * 512 * 262_144 + 50 * 16 * 256 * (1024 + 16_384)))
+    expect(Math.abs(estimated / traced - 1)).toBeLessThan(0.001)
+    expect(cacheOf(mixed, 'ggufv2', 262_144, 2)).toBe(
+      2 * 4 * (10 * 4 * 512 * 262_144 + 50 * 16 * 256 * (1024 + 512)),
+    )
+  })
+
+  test('only the heads that are fewer than the GPUs are copied', () => {
+    const variant = { ...llama, architecture: { ...llama.architecture!, ...mixed } }
+    const onEight = estimateOf(variant, { contextTokens: 1000, parallelSequences: 1 }, { gpuCount: 8 })
+    expect(onEight.cacheBytes).toBe(4 * (10 * 8 * 512 * 1000 + 50 * 16 * 256 * 2000))
+  })
+
   test('layers without attention have a state of fixed size per sequence; vLLM keeps two', () => {
     const hybrid = { layers: 16, kvHeads: 4, headDimension: 256, stateBytes: 153_944_064 }
     const attention = 2 * 4 * 256 * 2 * 16 * 1000 * 3

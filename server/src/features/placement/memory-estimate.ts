@@ -131,19 +131,16 @@ function estimateSlots(
   { contextTokens, parallelSequences }: ServingCapacity,
   gpuCount: number,
 ): number {
-  const {
-    layers,
-    kvHeads,
-    headDimension,
-    slidingLayers = 0,
-    slidingWindow = 0,
-    stateBytes = 0,
-  } = architecture
-  const isSmallHeadOnCpu = gpuCount === 0 && headDimension < smallHead.dimension
-  const bytesPerValue = isSmallHeadOnCpu ? smallHead.cacheBytesPerValue : cacheBytesPerValue
+  const { layers, kvHeads, headDimension, slidingWindow = 0, stateBytes = 0 } = architecture
+  const sliding = slidingLayersOf(architecture)
+  const bytesOf = (heads: number, dimension: number) => {
+    const isSmallHeadOnCpu = gpuCount === 0 && dimension < smallHead.dimension
+    return 2 * heads * dimension * (isSmallHeadOnCpu ? smallHead.cacheBytesPerValue : cacheBytesPerValue)
+  }
   const slidingTokens = Math.min(contextTokens, roundUp(slidingWindow + promptBatchTokens, 256))
-  const tokens = (layers - slidingLayers) * contextTokens + slidingLayers * slidingTokens
-  return (2 * kvHeads * headDimension * bytesPerValue * tokens + stateBytes) * parallelSequences
+  const full = bytesOf(kvHeads, headDimension) * (layers - sliding.count) * contextTokens
+  const window = bytesOf(sliding.kvHeads, sliding.headDimension) * sliding.count * slidingTokens
+  return (full + window + stateBytes) * parallelSequences
 }
 
 /** Bytes of a shared KV cache. Tensor parallelism copies KV heads when there are more GPUs than heads. */
@@ -152,24 +149,33 @@ function estimateSharedCache(
   { contextTokens, parallelSequences }: ServingCapacity,
   gpuCount: number,
 ): number {
-  const {
-    layers,
-    kvHeads,
-    headDimension,
-    slidingLayers = 0,
-    slidingWindow = 0,
-    stateBytes = 0,
-  } = architecture
-  const copies = Math.max(1, gpuCount / kvHeads)
-  const bytesPerToken = 2 * kvHeads * headDimension * copies * cacheBytesPerValue
-  const full = layers - slidingLayers
+  const { layers, kvHeads, headDimension, slidingWindow = 0, stateBytes = 0 } = architecture
+  const sliding = slidingLayersOf(architecture)
+  const bytesOf = (heads: number, dimension: number) =>
+    2 * Math.max(heads, gpuCount) * dimension * cacheBytesPerValue
+  const full = layers - sliding.count
   // vLLM stores layers in groups as large as the full-attention layers, so it rounds up.
-  const sliding = full > 0 ? Math.ceil(slidingLayers / full) * full : slidingLayers
+  const slidingCount = full > 0 ? Math.ceil(sliding.count / full) * full : sliding.count
   const slidingTokens =
     Math.min(contextTokens, slidingWindow) * parallelSequences +
     Math.min(contextTokens, sharedCache.batchTokens)
   const states = stateBytes * parallelSequences * sharedCache.statesPerSequence
-  return bytesPerToken * (full * contextTokens * parallelSequences + sliding * slidingTokens) + states
+  return (
+    bytesOf(kvHeads, headDimension) * full * contextTokens * parallelSequences +
+    bytesOf(sliding.kvHeads, sliding.headDimension) * slidingCount * slidingTokens +
+    states
+  )
+}
+
+/** The layers with a sliding window. In some models their heads differ from those of the other layers. */
+function slidingLayersOf({
+  kvHeads,
+  headDimension,
+  slidingLayers: count = 0,
+  slidingKvHeads = kvHeads,
+  slidingHeadDimension = headDimension,
+}: ModelArchitecture) {
+  return { count, kvHeads: slidingKvHeads, headDimension: slidingHeadDimension }
 }
 
 function roundUp(value: number, step: number): number {

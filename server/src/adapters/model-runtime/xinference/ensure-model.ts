@@ -3,7 +3,7 @@ import { readNodes } from './cluster.ts'
 import { locateModel, toUid } from './context.ts'
 import type { XinferenceContext } from './context.ts'
 import { SupervisorError, isNoWorkerError, toEngineFailure } from './errors.ts'
-import { chooseEngine, toLaunchBody } from './launch.ts'
+import { chooseEngine, nameInXinference, toLaunchBody } from './launch.ts'
 import { observeModel } from './observe.ts'
 import type { ModelObservation } from './observe.ts'
 import { findPlacement, listNodeOffers } from './offers.ts'
@@ -93,7 +93,7 @@ async function adoptExisting(
   if (
     existing.state === 'served' &&
     existing.modelName !== null &&
-    existing.modelName !== spec.variant.modelName
+    existing.modelName !== nameInXinference(spec.variant)
   ) {
     const message = `Xinference already runs another model, ${existing.modelName}, with the uid ${spec.modelUid}.`
     return { phase: 'failed', stage: 'model_launch', code: 'launch_rejected', message }

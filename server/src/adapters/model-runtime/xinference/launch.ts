@@ -18,12 +18,18 @@ function formatSize(billions: number): number | string {
   return Number.isInteger(billions) ? billions : String(billions).replace('.', '_')
 }
 
+/** The name under which Xinference has a model. */
+export function nameInXinference({ engines, modelName }: ModelVariant): string {
+  return engines.xinference?.modelName ?? modelName
+}
+
 /** Chooses the engine for a variant among those the cluster can run now, or explains why none can. Throws SupervisorError. */
 export async function chooseEngine(
   supervisor: Supervisor,
   variant: ModelVariant,
 ): Promise<{ engine: string } | EngineFailure> {
-  const { modelName, modelType } = variant
+  const { modelType } = variant
+  const modelName = nameInXinference(variant)
   const name = encodeURIComponent(modelName)
   let response = await supervisor.request({ method: 'GET', path: `/v1/engines/${modelType}/${name}` })
   // Older supervisors have a route only for engines of LLMs.
@@ -55,7 +61,7 @@ function pickEngine(listed: EngineSpecs, variant: ModelVariant): { engine: strin
     ([, specs]) => Array.isArray(specs) && specs.some((spec) => isSameVariant(spec, variant)),
   )
   if (match !== undefined) return { engine: match[0] }
-  const description = `${variant.modelName} as ${variant.format}, ${variant.sizeInBillions}B, ${variant.quantization}`
+  const description = `${nameInXinference(variant)} as ${variant.format}, ${variant.sizeInBillions}B, ${variant.quantization}`
   const reasons = candidates.flatMap(([engine, reason]) =>
     typeof reason === 'string' && reason !== '' ? [`${engine}: ${reason}`] : [],
   )
@@ -94,7 +100,7 @@ export function toLaunchBody(
   const isEmbedding = variant.modelType === 'embedding'
   return {
     model_uid: spec.modelUid,
-    model_name: variant.modelName,
+    model_name: nameInXinference(variant),
     model_type: variant.modelType,
     model_engine: engine,
     model_format: variant.format,

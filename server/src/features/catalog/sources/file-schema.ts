@@ -30,6 +30,8 @@ const architectureSchema = z
     vocabulary_size: positiveInteger,
     sliding_layers: positiveInteger.optional(),
     sliding_window: positiveInteger.optional(),
+    sliding_kv_heads: positiveInteger.optional(),
+    sliding_head_dim: positiveInteger.optional(),
     state_bytes: positiveInteger.optional(),
   })
   .refine((architecture) => architecture.attention_heads % architecture.kv_heads === 0, {
@@ -47,6 +49,11 @@ const architectureSchema = z
       path: ['sliding_layers'],
       message: 'and sliding_window must be set together',
     },
+  )
+  .refine(
+    ({ sliding_layers, sliding_kv_heads, sliding_head_dim }) =>
+      sliding_layers !== undefined || (sliding_kv_heads ?? sliding_head_dim) === undefined,
+    { path: ['sliding_layers'], message: 'must be set with sliding_kv_heads and sliding_head_dim' },
   )
 
 const localWeightsSchema = z.strictObject({ file: text })

@@ -79,6 +79,8 @@ function toVariant(
       vocabularySize: size.architecture.vocabulary_size,
       slidingLayers: size.architecture.sliding_layers,
       slidingWindow: size.architecture.sliding_window,
+      slidingKvHeads: size.architecture.sliding_kv_heads,
+      slidingHeadDimension: size.architecture.sliding_head_dim,
       stateBytes: size.architecture.state_bytes,
     },
     weightBytes: variant.weight_bytes[quantization] ?? null,
