@@ -70,6 +70,13 @@ const vllmOptions: Record<string, RegExp> = {
   'reasoning-parser': oneOf(vllmReasoningParsers),
   'chat-template': /^\/vllm-workspace\/examples\/tool_chat_template_[\w.]+\.jinja$/,
   'trust-remote-code': bare,
+  'tokenizer-mode': /^(deepseek_v32|deepseek_v4|mistral)$/,
+  'config-format': /^mistral$/,
+  'load-format': /^mistral$/,
+  'kv-cache-dtype': /^fp8$/,
+  'block-size': count,
+  'enable-expert-parallel': bare,
+  'chat-template-content-format': /^string$/,
 }
 
 /** The options of `llama-server` in b10964 that Berth uses, with their values. */
@@ -169,24 +176,26 @@ test('vLLM 0.14 is too old for the models that it cannot load or parse, and only
     return considered.every(({ reason }) => reason.includes('vLLM 0.14.0 is too old'))
   })
   const names = [...new Set(outdated.map(({ variant }) => variant.modelName))]
-  expect(names).toEqual(['qwen3.5', 'qwen3.6', 'qwen3.8', 'granite-4.0-micro'])
+  expect(names).toEqual(
+    `qwen3-coder-next qwen3.5 qwen3.6 qwen3.8 mistral-small-4 mistral-medium-3.5 gemma-4 deepseek-v3.2 deepseek-v4-flash deepseek-v4-pro
+     glm-4.7 glm-4.7-flash glm-5 glm-5.3 kimi-k2.6 kimi-k2.7-code minimax-m2.7 minimax-m3 nemotron-3.5-lightning nemotron-3-super
+     granite-4.0-micro granite-4.1`.split(/\s+/),
+  )
   for (const { variant } of outdated) expect(findEngine(variant, rules.engines)?.name).toBe('vllm')
 })
 
 test('Xinference separates the thoughts of the models whose tags it knows', () => {
-  // Families of Xinference 3.2 with reasoning_start_tag and reasoning_end_tag.
+  // Families of Xinference with reasoning_start_tag and reasoning_end_tag.
   const known = new Set(
     `qwq-32b qwen3 qwen3-thinking qwen3.5 qwen3.6 deepseek-r1-distill-qwen deepseek-r1-distill-llama deepseek-r1-0528-qwen3
-     deepseek-r1-0528 deepseek-v3.1 gpt-oss glm-4.5 seed-oss`.split(/\s+/),
+     deepseek-r1-0528 deepseek-v3.1 deepseek-v4-pro gpt-oss glm-4.5 seed-oss`.split(/\s+/),
   )
   for (const { variant } of variants) {
     const spec = makeSpec(variant, 'h200-x8', 8)
     if (spec === null || variant.modelType === 'embedding') continue
     const engine = variant.format === 'ggufv2' ? 'llama.cpp' : 'vLLM'
     const body = toLaunchBody(spec, engine, { workerIp: null, gpuMemoryShare: 0.9 })
-    expect(body['reasoning_content'], variant.modelName).toBe(
-      known.has(variant.modelName.toLowerCase()) ? true : undefined,
-    )
+    expect(body['reasoning_content'], variant.modelName).toBe(known.has(variant.modelName) ? true : undefined)
     expect(engine === 'vLLM' ? body['max_num_seqs'] : body['n_parallel']).toBe(spec.parallelSequences)
   }
 })

@@ -14,11 +14,18 @@ const harmony: Marks = [
   '<|channel|>analysis<|message|>',
   '<|end|><|start|>assistant<|channel|>final<|message|>',
 ]
+const mistral: Marks = ['[THINK]', '[/THINK]']
+const gemma: Marks = ['<|channel>thought\n', '<channel|>']
+const miniMax: Marks = ['<mm:think>', '</mm:think>']
+const seed: Marks = ['<seed:think>', '</seed:think>']
 
 /** What a model family generates, by the start of its name. */
 const families: [RegExp, Marks][] = [
   [/^gpt-oss/i, harmony],
-  [/^seed-oss/i, ['<seed:think>', '</seed:think>']],
+  [/^seed-oss/i, seed],
+  [/^mistral-/i, mistral],
+  [/^gemma-4/i, gemma],
+  [/^minimax-m3/i, miniMax],
   [/./, think],
 ]
 
@@ -29,7 +36,14 @@ const parsers: Record<string, Marks> = {
   qwen3: think,
   glm45: think,
   olmo3: think,
-  seed_oss: ['<seed:think>', '</seed:think>'],
+  deepseek_v4: think,
+  kimi_k2: think,
+  minimax_m2: think,
+  nemotron_v3: think,
+  seed_oss: seed,
+  mistral,
+  gemma4: gemma,
+  minimax_m3: miniMax,
   openai_gptoss: harmony,
 }
 

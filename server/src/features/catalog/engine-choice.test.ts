@@ -12,9 +12,9 @@ const { vllm, llamaCpp, embedded } = engines
 test('vision is claimed only where an engine accepts images: vLLM, and llama-server with a projector', () => {
   const claiming = (engines: RuntimeEngine[]) =>
     vision.filter((model) => listServedTags(model, engines).includes('vision')).map(({ id }) => id)
-  expect(vision).toHaveLength(7)
+  expect(vision).toHaveLength(16)
   expect(claiming([embedded])).toEqual([])
-  expect(claiming([llamaCpp])).toEqual(['qwen3.5', 'qwen3.6', 'gemma-3-it'])
+  expect(claiming([llamaCpp])).toEqual(['qwen3-vl-instruct', 'qwen3.5', 'qwen3.6', 'gemma-3-it', 'gemma-4'])
   expect(claiming([vllm, llamaCpp])).toEqual(vision.map(({ id }) => id))
   for (const model of vision) {
     expect(listServedTags(model, [embedded])).toEqual(model.tags.filter((tag) => tag !== 'vision'))

@@ -28,7 +28,16 @@ describe('the shipped catalog', () => {
     ['olmo-3-instruct', 'olmo3', undefined, '0.12.0'],
     ['olmo-3-think', undefined, 'olmo3', '0.12.0'],
     ['seed-oss', 'seed_oss', 'seed_oss', '0.12.0'],
-    ['internlm2.5-chat', 'internlm', undefined, undefined],
+    ['gemma-4', 'gemma4', 'gemma4', '0.19.1'],
+    ['deepseek-v3.2', 'deepseek_v32', 'deepseek_v3', '0.18.0'],
+    ['deepseek-v4-flash', 'deepseek_v4', 'deepseek_v4', '0.20.0'],
+    ['glm-4.6', 'glm45', 'glm45', '0.12.0'],
+    ['glm-5.3', 'glm47', 'glm45', '0.28.0'],
+    ['kimi-k2.7-code', 'kimi_k2', 'kimi_k2', '0.19.1'],
+    ['minimax-m3', 'minimax_m3', 'minimax_m3', '0.25.0'],
+    ['mistral-medium-3.5', 'mistral', 'mistral', '0.18.0'],
+    ['nemotron-3-super', 'qwen3_xml', 'nemotron_v3', '0.17.1'],
+    ['granite-4.1', 'granite4', undefined, '0.18.0'],
   ])(
     '%s: tool parser %s, reasoning parser %s, vLLM %s',
     (id, toolParser, reasoningParser, minimumVersion) => {
@@ -39,7 +48,6 @@ describe('the shipped catalog', () => {
 
   test('DeepSeek models have the chat templates that their tool parsers need', () => {
     for (const [id, name] of [
-      ['deepseek-v3-0324', 'deepseekv3'],
       ['deepseek-r1-0528', 'deepseekr1'],
       ['deepseek-v3.1', 'deepseekv31'],
     ] as const) {
@@ -50,13 +58,7 @@ describe('the shipped catalog', () => {
   })
 
   /** Models whose tool calls vLLM can't parse. */
-  const withoutParser = new Set([
-    'berth-tiny',
-    'llama-3.1-nemotron-nano',
-    'glm4-0414',
-    'command-r-08-2024',
-    'command-r7b-12-2024',
-  ])
+  const withoutParser = new Set(['berth-tiny', 'llama-3.1-nemotron-nano'])
 
   test('every other model with the tag tools has a tool parser', () => {
     const missing = models.filter(
@@ -100,7 +102,7 @@ describe('rejected with the place', () => {
       mistakesOf({
         vllm: { minimum_version: '0.17.0', tool_parser: 'hermes', options: { 'trust-remote-code': true } },
         llama_cpp: { minimum_build: 9128, projector: 'mmproj.gguf' },
-        xinference: { separates_reasoning: true },
+        xinference: { model_name: 'Chat-A', separates_reasoning: true },
       }),
     ).toEqual([])
     const own = { tool_parser: 'mine', options: { 'tool-parser-plugin': '/mine.py' } }

@@ -70,7 +70,7 @@ describe('the shipped catalog', () => {
     }
   })
 
-  // Model names don't count embeddings and vision: Falcon3 1B has 1.67 billion parameters, Ministral 3 3B has 3.85.
+  // Model names don't count embeddings and vision: Ministral 3 3B has 3.85.
   it('has plausible architectures', () => {
     for (const variant of variants) {
       const { architecture, sizeInBillions } = variant
